@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Names of things by number. All are indices into arenas of the scheduler, dense and never reused within a run.
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The place in its arena.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// The name of what stands at a place of its arena.
+            ///
+            /// # Panics
+            /// If the index does not fit into 32 bits.
+            pub const fn from_index(index: usize) -> Self {
+                assert!(index <= u32::MAX as usize);
+                Self(index as u32)
+            }
+        }
+    };
+}
+
+id! {
+    /// A logical CPU.
+    CpuId
+}
+id! {
+    /// A task, in the order of creation.
+    TaskId
+}
+id! {
+    /// A task group (`cpu` cgroup); 0 is the root group.
+    GroupId
+}
+
+impl GroupId {
+    /// The root task group.
+    pub const ROOT: Self = Self(0);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The steps of a task, and who says which comes next.
+
+use fairlab_sched::units::Nanos;
+
+/// A synchronisation object of a workload, by its place in the list of its kind.
+pub type ObjectId = usize;
+
+/// A task of a workload, by its place in [`crate::workload::Workload::tasks`].
+pub type TaskIndex = usize;
+
+/// How a timer goes on after it was missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerMode {
+    /// The next expiry counts from now (rt-app's default).
+    Relative,
+    /// The grid of expiries stays as it was.
+    Absolute,
+}
+
+/// One thing that a task does. A step either takes CPU time, or happens at once, or blocks the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Fixed work: takes this long on a CPU of capacity 1024 at its highest frequency, and longer on a slower one if
+    /// the machine scales work.
+    Run(Nanos),
+    /// Busy until this much wall time has passed, whether or not the task had the CPU meanwhile.
+    RunWall(Nanos),
+    /// Block for this long.
+    Sleep(Nanos),
+    /// Block until a timer's next expiry. The first use starts the timer at the task's first step.
+    Timer {
+        /// Which timer; tasks may share one.
+        timer: ObjectId,
+        /// Time between two expiries.
+        period: Nanos,
+        /// What happens after a missed expiry.
+        mode: TimerMode,
+    },
+    /// Wake another task; it is remembered if that is not blocked.
+    Wake {
+        /// Who is woken.
+        target: TaskIndex,
+        /// Whether the waker says that it is about to sleep (`WF_SYNC`).
+        sync: bool,
+    },
+    /// Block until woken by [`Step::Wake`], unless that happened already.
+    WaitWake,
+    /// Give way to others: `sched_yield()`.
+    Yield,
+    /// Take a mutex, or block until it is free.
+    Lock(ObjectId),
+    /// Release a mutex.
+    Unlock(ObjectId),
+    /// Release the mutex, block until the condition is signalled, take the mutex again.
+    CondWait {
+        /// The condition.
+        cond: ObjectId,
+        /// The mutex; if the task does not hold it, it is only taken afterwards.
+        mutex: ObjectId,
+    },
+    /// Wake one task that waits for the condition.
+    CondSignal(ObjectId),
+    /// Wake all tasks that wait for the condition.
+    CondBroadcast(ObjectId),
+    /// Signal the condition and then wait for it, as one step (rt-app's `sync`).
+    CondSync {
+        /// The condition.
+        cond: ObjectId,
+        /// The mutex.
+        mutex: ObjectId,
+    },
+    /// Wait until all participants have arrived.
+    Barrier(ObjectId),
+    /// Add one to a semaphore.
+    SemPost(ObjectId),
+    /// Take one from a semaphore, or block until there is one.
+    SemWait(ObjectId),
+    /// Block until another task resumes this one; a resume that comes earlier is lost.
+    Suspend,
+    /// Wake all tasks that are suspended under this name.
+    Resume(ObjectId),
+    /// Start an instance of a task that is a template.
+    Fork(TaskIndex),
+    /// Apply a set of attributes to this task, by its place in [`crate::workload::TaskSpec::attributes`].
+    SetAttributes(usize),
+    /// A point worth noting in measurements: a phase or a loop of it begins.
+    Mark(u32),
+    /// End.
+    Exit,
+}
+
+/// What a task does, one step after the other.
+///
+/// The machine asks for the next step at the moment when the one before is done or begins to block, so an answer must not
+/// depend on the time. Random lengths are drawn from a stream of the behaviour's own.
+pub trait Behaviour: Send {
+    /// The next step. After [`Step::Exit`] nobody asks again.
+    fn next(&mut self) -> Step;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A workload: task groups, tasks, objects they share, and changes at given times.
+
+use crate::step::{Behaviour, TaskIndex};
+use fairlab_sched::units::Nanos;
+
+/// Scheduling policy with its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_NORMAL` (also called `SCHED_OTHER`).
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+    /// `SCHED_FIFO` with a priority from 1 to 99.
+    Fifo(u8),
+    /// `SCHED_RR` with a priority from 1 to 99.
+    RoundRobin(u8),
+    /// `SCHED_DEADLINE`.
+    Deadline {
+        /// Budget in each period.
+        runtime: Nanos,
+        /// Relative deadline.
+        deadline: Nanos,
+        /// Period.
+        period: Nanos,
+    },
+}
+
+/// CPUs that a task may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Affinity {
+    /// Every CPU of the machine.
+    #[default]
+    All,
+    /// These CPUs, in ascending order, at least one.
+    Cpus(Vec<u32>),
+}
+
+/// Attributes that a task gets, at its start or at a step. `None` leaves an attribute as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Policy.
+    pub policy: Option<Policy>,
+    /// Nice value, -20 to 19.
+    pub nice: Option<i8>,
+    /// Allowed CPUs.
+    pub affinity: Option<Affinity>,
+    /// Utilisation clamps: lowest and highest, 0 to 1024.
+    pub uclamp: Option<(u32, u32)>,
+    /// Task group: its place in [`Workload::groups`]; `Some(None)` is the root group.
+    pub group: Option<Option<usize>>,
+}
+
+/// CFS bandwidth of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Runtime in each period, in microseconds.
+    pub quota_us: u64,
+    /// Period, in microseconds.
+    pub period_us: u64,
+    /// Runtime that may be saved up, in microseconds.
+    pub burst_us: u64,
+}
+
+/// A task group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupSpec {
+    /// Name, unique in the workload.
+    pub name: String,
+    /// Parent: an earlier group, or the root group.
+    pub parent: Option<usize>,
+    /// `cpu.shares`, 2 to 262144.
+    pub shares: u64,
+    /// Quota, if any.
+    pub quota: Option<Quota>,
+    /// `cpu.idle`.
+    pub idle: bool,
+}
+
+/// A task, or a template from which tasks are forked.
+pub struct TaskSpec {
+    /// Name, at most 15 characters.
+    pub name: String,
+    /// What the tasks that belong together are called in results: the name before instances were numbered.
+    pub family: String,
+    /// Attributes at the start.
+    pub start: Attributes,
+    /// Sets of attributes that [`crate::step::Step::SetAttributes`] refers to.
+    pub attributes: Vec<Attributes>,
+    /// CPU on which the task is forked.
+    pub start_cpu: u32,
+    /// When it is forked, from the start of the run; never, if it is a template.
+    pub start_at: Option<Nanos>,
+    /// Makes the task's behaviour; each fork of a template gets its own. The number is that of the instance, from 0.
+    pub behaviour: Box<dyn Fn(u32) -> Box<dyn Behaviour> + Send + Sync>,
+}
+
+/// What changes at a given time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Attributes of a task.
+    Task {
+        /// Whose.
+        task: TaskIndex,
+        /// What it becomes. Exactly one attribute is set.
+        attributes: Attributes,
+    },
+    /// Shares of a group.
+    Shares {
+        /// Which group.
+        group: usize,
+        /// `cpu.shares`.
+        shares: u64,
+    },
+    /// Quota of a group; `None` takes it away.
+    Quota {
+        /// Which group.
+        group: usize,
+        /// Runtime in each period, in microseconds.
+        quota_us: Option<u64>,
+        /// Period, in microseconds.
+        period_us: u64,
+    },
+}
+
+/// How many objects of each kind the tasks share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Objects {
+    /// Names of mutexes.
+    pub mutexes: Vec<String>,
+    /// Names of condition variables.
+    pub conds: Vec<String>,
+    /// Names of barriers, each with its number of participants.
+    pub barriers: Vec<(String, u32)>,
+    /// Names of semaphores (all start at 0).
+    pub semaphores: Vec<String>,
+    /// Names of timers.
+    pub timers: Vec<String>,
+    /// Names under which tasks suspend.
+    pub suspends: Vec<String>,
+    /// Whether mutexes inherit priority.
+    pub priority_inheritance: bool,
+}
+
+/// A workload.
+#[derive(Default)]
+pub struct Workload {
+    /// Task groups, parents before children.
+    pub groups: Vec<GroupSpec>,
+    /// Tasks, in the order of their pids.
+    pub tasks: Vec<TaskSpec>,
+    /// What they share.
+    pub objects: Objects,
+    /// Changes at given times, in the order of the file.
+    pub changes: Vec<(Nanos, Change)>,
+    /// How long the workload wants to run, if it says so.
+    pub duration: Option<Nanos>,
+    /// What could not be honoured, in words for a person.
+    pub warnings: Vec<String>,
+}
