@@ -3,6 +3,20 @@
 //!
 //! [`MachineTopology`] says what the hardware is; `build` turns it into sched domains and groups.
 
+mod arena;
+mod domain;
+mod domains;
+mod flags;
+mod group;
+mod stats;
+
+pub use arena::{Arena, ArenaId, CapacityId, DomainId, SchedGroupId, SharedId};
+pub use domain::{SchedDomain, SchedDomainShared};
+pub use domains::{CpuDomains, NumaTopologyType, RootDomain, SchedDomains};
+pub use flags::SdFlags;
+pub use group::{SchedGroup, SchedGroupCapacity};
+pub use stats::{CpuIdleType, DomainStats, LbStats, LbStatsByIdle};
+
 use crate::units::Capacity;
 use alloc::vec::Vec;
 
