@@ -38,6 +38,15 @@ id! {
     GroupId
 }
 
+id! {
+    /// A scheduling entity: a task's, or that of a group on one CPU.
+    EntityId
+}
+id! {
+    /// A cfs_rq: the fair runqueue of a group on one CPU. The root group's come first, in the order of the CPUs.
+    CfsRqId
+}
+
 impl GroupId {
     /// The root task group.
     pub const ROOT: Self = Self(0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Linux's fair scheduler as a pure state machine.
 //!
-//! The crate owns no clock, no randomness, no I/O and no threads: everything that happens arrives through the handlers
-//! of the scheduler together with a context that carries the time, and everything it wants done leaves as a list of effects.
-//! Behaviour follows Linux 6.1 (Debian's 6.1.192, with its stable backports); the states before the published
+//! The crate owns no clock, no randomness, no I/O and no threads: everything that happens arrives through the handlers of
+//! [`sched::Sched`] together with a [`ctx::Ctx`] that carries the time, and everything it wants done leaves as a list of
+//! effects. Behaviour follows Linux 6.1 (Debian's 6.1.192, with its stable backports); the states before the published
 //! changes that fairlab studies are tunables.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -13,7 +13,32 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub(crate) mod balance;
+pub mod boot;
+pub mod change;
+pub mod classes;
+pub mod cpufreq;
 pub mod cpumask;
+pub mod ctx;
+pub mod entity;
+pub mod features;
+pub mod fork;
+pub mod group;
+pub mod idle;
 pub mod ids;
+pub mod ipi;
+pub mod nohz;
+pub mod pelt;
+pub mod probe;
+pub mod rq;
+pub mod sched;
+pub mod schedule;
+pub mod stopper;
+pub mod task;
+pub mod timer;
 pub mod topology;
+pub mod tunables;
 pub mod units;
+pub mod wakeup;
+pub mod weight;
+pub mod work;

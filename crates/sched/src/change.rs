@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Changes of a task's attributes while it exists: nice value, policy, allowed CPUs, group.
+//!
+//! Models `set_user_nice()`, `__sched_setscheduler()`, `set_cpus_allowed_ptr()`, `migration_cpu_stop()` and
+//! `sched_move_task()` (6.1). A queued task is taken off its runqueue, changed, and put back; a running one stops and
+//! goes on.
+
+use crate::cpumask::CpuMask;
+use crate::ctx::Ctx;
+use crate::fork::weight_of;
+use crate::ids::{CpuId, GroupId, TaskId};
+use crate::pelt::attach::UpdateLoad;
+use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::rq::place::Placement;
+use crate::sched::Sched;
+use crate::stopper::StopWork;
+use crate::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
+
+/// Where a task was when it was taken off for a change.
+#[derive(Clone, Copy)]
+struct TakenOff {
+    cpu: CpuId,
+    queued: bool,
+    running: bool,
+}
+
+impl Sched {
+    /// Sets the nice value of a task, -20 to 19.
+    pub fn set_nice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, nice: i8) {
+        let p = &self.tasks[task.index()];
+        if p.nice == nice {
+            return;
+        }
+        let old = p.nice;
+        self.update_rq_clock(ctx, p.cpu);
+        if self.tasks[task.index()].class != SchedClass::Fair {
+            self.tasks[task.index()].nice = nice;
+            return;
+        }
+        let taken = self.take_off(ctx, task, false);
+        self.tasks[task.index()].nice = nice;
+        let load = weight_of(self.tasks[task.index()].policy, nice);
+        self.reweight_task(ctx, task, load);
+        self.put_back(ctx, task, taken, false);
+        self.prio_changed_fair(ctx, task, i32::from(nice) - i32::from(old));
+    }
+
+    /// Sets the policy of a task; it keeps its nice value.
+    pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) {
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        if self.tasks[task.index()].policy == policy {
+            return;
+        }
+        let old_class = self.tasks[task.index()].class;
+        let taken = self.take_off(ctx, task, true);
+        let p = &mut self.tasks[task.index()];
+        p.policy = policy;
+        let (se, load) = (p.se, weight_of(policy, p.nice));
+        if old_class == SchedClass::Fair {
+            self.reweight_task(ctx, task, load);
+        } else {
+            self.entities[se.index()].load = load;
+        }
+        let class = policy.class();
+        self.tasks[task.index()].class = class;
+        self.put_back(ctx, task, taken, true);
+        match (old_class, class) {
+            (SchedClass::Fair, SchedClass::Fair) => {}
+            (SchedClass::Fair, _) => {
+                self.detach_task_cfs_rq(ctx, task);
+                self.switched_to(ctx, task);
+            }
+            (_, SchedClass::Fair) => {
+                self.attach_task_cfs_rq(ctx, task);
+                self.switched_to(ctx, task);
+            }
+            _ => self.switched_to(ctx, task),
+        }
+    }
+
+    /// Sets the utilisation clamps of a task.
+    pub fn set_uclamp(&mut self, _ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
+        self.tasks[task.index()].uclamp = clamps;
+    }
+
+    /// Moves a task to another group. Models `sched_move_task()`.
+    pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
+        let p = &self.tasks[task.index()];
+        if p.group == group {
+            return;
+        }
+        let cpu = p.cpu;
+        self.update_rq_clock(ctx, cpu);
+        let taken = self.take_off(ctx, task, true);
+        if self.tasks[task.index()].class == SchedClass::Fair && self.tasks[task.index()].state != TaskState::New {
+            self.detach_task_cfs_rq(ctx, task);
+            let se = self.tasks[task.index()].se;
+            self.entities[se.index()].avg.last_update_time = 0;
+            self.tasks[task.index()].group = group;
+            self.enter_group(ctx, task, cpu);
+            self.attach_task_cfs_rq(ctx, task);
+        } else {
+            self.tasks[task.index()].group = group;
+            self.enter_group(ctx, task, cpu);
+        }
+        self.put_back(ctx, task, taken, true);
+        if taken.running {
+            // After changing group the running task might not be the one that should run.
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Sets the CPUs that a task may use. Returns whether the caller has to wait until a stopper has moved the task.
+    ///
+    /// # Panics
+    /// If the mask is empty.
+    pub fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask) -> bool {
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        if self.tasks[task.index()].cpus_allowed == *mask {
+            return false;
+        }
+        let to = self.pick_distributed(ctx, mask);
+        let taken = self.take_off(ctx, task, false);
+        let p = &mut self.tasks[task.index()];
+        p.cpus_allowed.copy_from(mask);
+        p.nr_cpus_allowed = mask.weight() as u32;
+        self.put_back(ctx, task, taken, false);
+        let p = &self.tasks[task.index()];
+        if mask.contains(p.cpu) {
+            return false;
+        }
+        if p.on_cpu || p.state == TaskState::Waking {
+            self.stop_one_cpu_nowait(ctx, cpu, StopWork::Migrate { task, to });
+            return true;
+        }
+        if p.is_queued() {
+            self.move_queued_task(ctx, task, to);
+        }
+        false
+    }
+
+    /// The stopper of a task's CPU moves it: `migration_cpu_stop()`.
+    pub(crate) fn migration_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        self.flush_call_queue(ctx);
+        let p = &self.tasks[task.index()];
+        if p.cpu != ctx.cpu || p.cpus_allowed.contains(p.cpu) {
+            return;
+        }
+        if p.is_queued() {
+            if p.cpus_allowed.contains(to) {
+                self.update_rq_clock(ctx, ctx.cpu);
+                self.move_queued_task(ctx, task, to);
+            }
+        } else {
+            self.tasks[task.index()].wake_cpu = to;
+        }
+    }
+
+    fn move_queued_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        let from = self.tasks[task.index()].cpu;
+        self.deactivate_task(ctx, from, task, DequeueFlags::default());
+        self.set_task_cpu(ctx, task, to);
+        self.update_rq_clock(ctx, to);
+        self.activate_task(ctx, to, task, EnqueueFlags::default());
+        self.check_preempt_curr(ctx, to, task, false);
+    }
+
+    /// An allowed CPU, each time another one: `cpumask_any_and_distribute()`.
+    fn pick_distributed(&mut self, ctx: &Ctx<'_>, mask: &CpuMask) -> CpuId {
+        let last = &mut self.rqs[ctx.cpu.index()].distribute_prev;
+        let behind = mask.next_from(CpuId(last.0 + 1)).filter(|&cpu| cpu > *last);
+        let cpu = behind.or_else(|| mask.first()).expect("a task may use at least one CPU");
+        *last = cpu;
+        cpu
+    }
+
+    fn take_off(&mut self, ctx: &mut Ctx<'_>, task: TaskId, moved: bool) -> TakenOff {
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        let taken = TakenOff { cpu, queued: p.on_rq == OnRq::Queued, running: self.rqs[cpu.index()].curr == task };
+        if taken.queued {
+            let flags = DequeueFlags { save: true, moved, ..DequeueFlags::default() };
+            self.dequeue_task(ctx, cpu, task, flags);
+        }
+        if taken.running {
+            self.put_prev_task(ctx, cpu, task);
+        }
+        taken
+    }
+
+    fn put_back(&mut self, ctx: &mut Ctx<'_>, task: TaskId, taken: TakenOff, head: bool) {
+        if taken.queued {
+            let flags = EnqueueFlags { restore: true, head, ..EnqueueFlags::default() };
+            self.enqueue_task(ctx, taken.cpu, task, flags);
+        }
+        if taken.running {
+            self.set_next_task(ctx, taken.cpu, task);
+        }
+    }
+
+    /// The weight of a fair task has changed: `prio_changed_fair()`. `change` is positive if it became less important.
+    fn prio_changed_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, change: i32) {
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        if !p.is_queued() || self.cfs_rqs[cpu.index()].nr_running == 1 {
+            return;
+        }
+        if self.rqs[cpu.index()].curr != task {
+            self.check_preempt_curr(ctx, cpu, task, false);
+        } else if change > 0 {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    fn switched_to(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        if !p.is_queued() {
+            return;
+        }
+        if self.rqs[cpu.index()].curr != task {
+            self.check_preempt_curr(ctx, cpu, task, false);
+        } else if p.class == SchedClass::Fair {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Whether a task's virtual runtime is relative to `min_vruntime`: `vruntime_normalized()`.
+    fn is_vruntime_relative(&self, task: TaskId) -> bool {
+        let p = &self.tasks[task.index()];
+        p.on_rq != OnRq::No
+            || self.entities[p.se.index()].sum_exec_runtime == 0
+            || (p.state == TaskState::Waking && p.remote_wakeup)
+    }
+
+    fn detach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        if !self.is_vruntime_relative(task) {
+            self.place_entity(cfs_rq, se, Placement::Wakeup);
+            let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
+            let entity = &mut self.entities[se.index()];
+            entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+        }
+        self.detach_entity_cfs_rq(ctx, se);
+    }
+
+    fn attach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        self.attach_entity_cfs_rq(ctx, se);
+        if !self.is_vruntime_relative(task) {
+            let min_vruntime = self.cfs_rqs[self.entities[se.index()].cfs_rq.index()].min_vruntime;
+            let entity = &mut self.entities[se.index()];
+            entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
+        }
+    }
+
+    fn enter_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
+        let wake_cpu = self.tasks[task.index()].wake_cpu;
+        self.place_task_on(ctx, task, cpu);
+        self.tasks[task.index()].wake_cpu = wake_cpu;
+    }
+
+    /// Takes the averages of an entity out of its cfs_rq, and tells the groups above: `detach_entity_cfs_rq()`.
+    fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::ids::EntityId) {
+        if self.entities[se.index()].avg.last_update_time == 0 {
+            return;
+        }
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
+        self.detach_entity_load_avg(ctx, cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(ctx, se);
+    }
+
+    /// Puts the averages of an entity into its cfs_rq, and tells the groups above: `attach_entity_cfs_rq()`.
+    pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::ids::EntityId) {
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let skip_age = !self.features.has(crate::features::Feature::AttachAgeLoad);
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
+        self.attach_entity_load_avg(ctx, cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(ctx, se);
+    }
+
+    fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::ids::EntityId) {
+        let (cfs_rq, mut above) = self.place_of(se);
+        if self.cfs_rqs[cfs_rq.index()].throttled {
+            return;
+        }
+        if !self.is_throttled_hierarchy(cfs_rq) {
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
+        while let Some(se) = above {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                break;
+            }
+            if !self.is_throttled_hierarchy(cfs_rq) {
+                self.list_add_leaf_cfs_rq(cfs_rq);
+            }
+            above = parent;
+        }
+    }
+}

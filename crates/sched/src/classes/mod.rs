@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What all scheduling classes have in common, by class: the kernel's `struct sched_class`.
+
+pub mod rt;
+
+use crate::ctx::Ctx;
+use crate::features::Feature;
+use crate::ids::{CpuId, TaskId};
+use crate::probe::Event;
+use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::sched::Sched;
+use crate::task::{OnRq, SchedClass, TaskState};
+
+impl Sched {
+    /// Puts a task on a runqueue whose clock is up to date: `activate_task()`.
+    pub(crate) fn activate_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, mut flags: EnqueueFlags) {
+        flags.migrated |= self.tasks[task.index()].is_migrating();
+        self.enqueue_task(ctx, cpu, task, flags);
+        self.tasks[task.index()].on_rq = OnRq::Queued;
+    }
+
+    /// Takes a task off a runqueue, because it sleeps or to move it: `deactivate_task()`.
+    pub(crate) fn deactivate_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+        self.tasks[task.index()].on_rq = if flags.sleep { OnRq::No } else { OnRq::Migrating };
+        self.dequeue_task(ctx, cpu, task, flags);
+    }
+
+    pub(crate) fn enqueue_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+        let now = self.rqs[cpu.index()].clock;
+        let p = &mut self.tasks[task.index()];
+        if !flags.restore && p.info.last_queued == 0 {
+            p.info.last_queued = now;
+        }
+        match p.class {
+            SchedClass::Fair => self.enqueue_task_fair(ctx, cpu, task, flags),
+            SchedClass::RealTime => self.enqueue_task_rt(ctx, cpu, task, flags),
+            SchedClass::Stop => self.add_nr_running(cpu),
+            SchedClass::Deadline | SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {p:?}"),
+        }
+    }
+
+    pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+        let rq = &mut self.rqs[cpu.index()];
+        let p = &mut self.tasks[task.index()];
+        if !flags.save && p.info.last_queued != 0 {
+            let delay = rq.clock.wrapping_sub(core::mem::take(&mut p.info.last_queued));
+            p.info.run_delay += delay;
+            rq.stats.run_delay += delay;
+        }
+        match p.class {
+            SchedClass::Fair => self.dequeue_task_fair(ctx, cpu, task, flags),
+            SchedClass::RealTime => self.dequeue_task_rt(ctx, cpu, task, flags),
+            SchedClass::Stop => rq.nr_running -= 1,
+            SchedClass::Deadline | SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {p:?}"),
+        }
+    }
+
+    /// The running task stops running: `put_prev_task()`.
+    pub(crate) fn put_prev_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        match self.tasks[task.index()].class {
+            SchedClass::Fair => self.put_prev_task_fair(ctx, task),
+            SchedClass::RealTime => self.put_prev_task_rt(ctx, cpu, task),
+            SchedClass::Stop => {
+                let now = self.rqs[cpu.index()].clock_task;
+                let se = &mut self.entities[self.tasks[task.index()].se.index()];
+                se.sum_exec_runtime += now.saturating_sub(se.exec_start);
+                se.exec_start = now;
+            }
+            SchedClass::Deadline | SchedClass::Idle => {}
+        }
+    }
+
+    /// A task that was taken off for a moment runs on: `set_next_task()`.
+    pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        match self.tasks[task.index()].class {
+            SchedClass::Fair => self.set_next_task_fair(ctx, task),
+            SchedClass::RealTime => self.set_next_task_rt(ctx, cpu, task),
+            SchedClass::Stop | SchedClass::Deadline | SchedClass::Idle => {}
+        }
+    }
+
+    /// Whether a task that has become runnable preempts the running one: a higher class always, within a class that
+    /// decides.
+    pub(crate) fn check_preempt_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
+        let curr = self.rqs[cpu.index()].curr;
+        let (class, curr_class) = (self.tasks[task.index()].class, self.tasks[curr.index()].class);
+        if class > curr_class {
+            self.resched_curr(ctx, cpu);
+        } else if class == curr_class {
+            match class {
+                SchedClass::Fair => self.check_preempt_wakeup(ctx, cpu, task, is_fork),
+                SchedClass::RealTime => self.check_preempt_curr_rt(ctx, cpu, task),
+                SchedClass::Stop | SchedClass::Deadline | SchedClass::Idle => {}
+            }
+        }
+        // Rescheduling follows at once: its clock update would find nothing new.
+        if self.tasks[curr.index()].is_queued() && self.rqs[cpu.index()].need_resched {
+            self.rq_clock_skip_update(cpu);
+        }
+    }
+
+    /// A task that was woken is on its runqueue: some classes now look for a better place.
+    pub(crate) fn task_woken(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        if self.tasks[task.index()].class == SchedClass::RealTime {
+            self.task_woken_rt(ctx, cpu, task);
+        }
+    }
+
+    /// What classes have put off until the runqueue is consistent: `__balance_callbacks()`.
+    pub(crate) fn balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        self.balance_callback_rt(ctx, cpu);
+    }
+
+    /// Gives a task to another CPU: `set_task_cpu()`.
+    ///
+    /// A woken task leaves its virtual runtime relative, and its averages are noted as removed where it was.
+    pub(crate) fn set_task_cpu(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        let p = &self.tasks[task.index()];
+        let (from, se, class, state, is_migrating) = (p.cpu, p.se, p.class, p.state, p.is_migrating());
+        ctx.report(Event::Migrate { task, from, to, on: ctx.cpu });
+        if from != to && class == SchedClass::Fair {
+            if state == TaskState::Waking {
+                let min_vruntime = self.cfs_rqs[self.entities[se.index()].cfs_rq.index()].min_vruntime;
+                let entity = &mut self.entities[se.index()];
+                entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+            }
+            if !is_migrating {
+                self.remove_entity_load_avg(ctx, se);
+                self.migrate_se_pelt_lag(ctx, se);
+            }
+            self.entities[se.index()].avg.last_update_time = 0;
+        }
+        self.place_task_on(ctx, task, to);
+    }
+
+    /// A task belongs to a CPU from now on: `__set_task_cpu()`.
+    pub(crate) fn place_task_on(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
+        let p = &mut self.tasks[task.index()];
+        p.cpu = cpu;
+        p.wake_cpu = cpu;
+        let (se, group) = (p.se, p.group);
+        let cfs_rq = self.cfs_rq_of_group(group, cpu);
+        let parent = self.group_entity(group, cpu);
+        self.set_task_rq_fair(ctx, se, cfs_rq);
+        let depth = parent.map_or(0, |parent| self.entities[parent.index()].depth + 1);
+        let entity = &mut self.entities[se.index()];
+        (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);
+    }
+
+    /// Whether slices or budgets may end by timer.
+    pub(crate) fn uses_hrtick(&self) -> bool {
+        self.features.has(Feature::Hrtick) || self.features.has(Feature::HrtickDl)
+    }
+}

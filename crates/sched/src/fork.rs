@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Creating tasks, and the first utilisation of a new one.
+//!
+//! Models `sched_fork()`, `sched_cgroup_fork()`, `wake_up_new_task()`, `init_entity_runnable_average()` and
+//! `post_init_entity_util_avg()` (6.1).
+
+use crate::cpumask::CpuMask;
+use crate::ctx::Ctx;
+use crate::entity::{Owner, SchedEntity};
+use crate::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::probe::Event;
+use crate::rq::enqueue::EnqueueFlags;
+use crate::sched::Sched;
+use crate::task::{OnRq, Policy, SchedClass, SchedInfo, Task, TaskState, Uclamp};
+use crate::wakeup::WakeFlags;
+use crate::weight::{LoadWeight, scale_load_down};
+use crate::work::Op;
+
+/// What a new task is like.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    /// Process id, for people and traces.
+    pub pid: i32,
+    /// Policy; deadline tasks cannot be forked but become such later.
+    pub policy: Policy,
+    /// Nice value.
+    pub nice: i8,
+    /// Task group.
+    pub group: GroupId,
+    /// Allowed CPUs.
+    pub cpus_allowed: CpuMask,
+    /// Utilisation clamps.
+    pub uclamp: Option<Uclamp>,
+}
+
+impl Sched {
+    /// Forks a task on the CPU that executes this, as a child of whatever runs there, and lets it run where its class
+    /// chooses.
+    pub fn handle_fork(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
+        let task = self.fork_task(ctx, new);
+        self.wake_up_new_task(ctx, task);
+        task
+    }
+
+    /// Creates a task that is not runnable yet.
+    pub(crate) fn fork_task(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
+        ctx.charge(Op::Fork);
+        let task = self.new_task(new, ctx.cpu);
+        if self.tasks[task.index()].class == SchedClass::Fair {
+            self.task_fork_fair(ctx, ctx.cpu, task);
+        }
+        task
+    }
+
+    /// A task with its entity; it belongs to a CPU but is not queued.
+    pub(crate) fn new_task(&mut self, new: NewTask, cpu: CpuId) -> TaskId {
+        let task = TaskId::from_index(self.tasks.len());
+        let entity = EntityId::from_index(self.entities.len());
+        let cfs_rq = self.cfs_rq_of_group(new.group, cpu);
+        let parent = self.group_entity(new.group, cpu);
+        let mut se = SchedEntity::new(Owner::Task(task), cfs_rq);
+        se.parent = parent;
+        se.depth = parent.map_or(0, |parent| self.entities[parent.index()].depth + 1);
+        se.load = weight_of(new.policy, new.nice);
+        // A task counts with its full load at once, but its utilisation is only guessed when it is first enqueued.
+        se.avg.load_avg = scale_load_down(se.load.weight);
+        self.entities.push(se);
+        let nr_cpus_allowed = new.cpus_allowed.weight() as u32;
+        self.tasks.push(Task {
+            pid: new.pid,
+            se: entity,
+            cpu,
+            wake_cpu: cpu,
+            recent_used_cpu: cpu,
+            on_rq: OnRq::No,
+            on_cpu: false,
+            state: TaskState::New,
+            class: new.policy.class(),
+            policy: new.policy,
+            nice: new.nice,
+            cpus_allowed: new.cpus_allowed,
+            nr_cpus_allowed,
+            is_per_cpu_kthread: false,
+            group: new.group,
+            wakee_flips: 0,
+            wakee_flip_decay_ts: 0,
+            last_wakee: None,
+            remote_wakeup: false,
+            in_iowait: false,
+            info: SchedInfo::default(),
+            uclamp: new.uclamp.unwrap_or_default(),
+            links: Default::default(),
+            rt: crate::classes::rt::RtEntity::new(self.tunables.rr_timeslice_ticks(self.tick_ns)),
+        });
+        task
+    }
+
+    /// Makes a new task runnable. Models `wake_up_new_task()`.
+    pub(crate) fn wake_up_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        self.tasks[task.index()].state = TaskState::Running;
+        let parent_cpu = self.tasks[task.index()].cpu;
+        self.tasks[task.index()].recent_used_cpu = parent_cpu;
+        let flags = WakeFlags { fork: true, ..WakeFlags::default() };
+        let cpu = self.select_task_rq(ctx, task, parent_cpu, flags);
+        self.place_task_on(ctx, task, cpu);
+        self.update_rq_clock(ctx, cpu);
+        self.post_init_entity_util_avg(task);
+        self.activate_task(ctx, cpu, task, EnqueueFlags::default());
+        ctx.report(Event::Wakeup { task, cpu, is_new: true, on: ctx.cpu });
+        self.check_preempt_curr(ctx, cpu, task, true);
+        self.task_woken(ctx, cpu, task);
+    }
+
+    /// Guesses the utilisation of a new task.
+    ///
+    /// Rules: as much of the cfs_rq's utilisation as its weight is of the load, but at the most half of the capacity that
+    /// is still free; that half if the cfs_rq has no utilisation yet. Other classes start with nothing.
+    fn post_init_entity_util_avg(&mut self, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let (is_fair, entity) = (p.class == SchedClass::Fair, p.se);
+        let cfs_rq = self.entities[entity.index()].cfs_rq;
+        if !is_fair {
+            self.entities[entity.index()].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
+            return;
+        }
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let capacity = self.rqs[queue.cpu.index()].cpu_capacity_orig;
+        let se = &mut self.entities[entity.index()];
+        se.avg.util_avg = first_util(capacity, queue.avg.util_avg, queue.avg.load_avg, se.load.weight, se.avg.util_avg);
+        se.avg.runnable_avg = se.avg.util_avg;
+    }
+}
+
+/// The first utilisation of a task on a cfs_rq, or what it has if no capacity is free.
+pub(crate) fn first_util(capacity: u64, cfs_util: u64, cfs_load: u64, weight: u64, own: u64) -> u64 {
+    let most = (capacity as i64 - cfs_util as i64) / 2;
+    if most <= 0 {
+        return own;
+    }
+    if cfs_util == 0 { most as u64 } else { (cfs_util * weight / (cfs_load + 1)).min(most as u64) }
+}
+
+/// The weight of a task: by its nice value, or that of SCHED_IDLE.
+pub(crate) fn weight_of(policy: Policy, nice: i8) -> LoadWeight {
+    if policy == Policy::Idle { LoadWeight::idle_policy() } else { LoadWeight::of_nice(nice) }
+}

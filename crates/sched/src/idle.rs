@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The idle loop of a CPU: entering and leaving tickless idle.
+//!
+//! Stands for the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1): the tick stops at once.
+
+use crate::ctx::Ctx;
+use crate::ids::CpuId;
+use crate::sched::Sched;
+use crate::work::Op;
+
+impl Sched {
+    /// Whether the idle task runs on a CPU.
+    #[inline]
+    pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].is_idle_task_running()
+    }
+
+    /// The idle task of the CPU that executes this enters its loop: left-over idle balancing is done, and if that
+    /// brought no work the tick stops. Returns whether the CPU idles now.
+    pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        ctx.charge(Op::IdleEnter);
+        let cpu = ctx.cpu;
+        self.nohz_run_idle_balance(ctx, cpu);
+        if self.rqs[cpu.index()].need_resched {
+            return false;
+        }
+        if !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
+            self.nohz_balance_enter_idle(cpu);
+        }
+        true
+    }
+
+    /// The idle task of the CPU that executes this leaves its loop: the tick runs again.
+    pub fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::IdleExit);
+        self.rqs[ctx.cpu.index()].tick_stopped = false;
+    }
+}

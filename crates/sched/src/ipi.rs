@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Inter-processor interrupts and what they carry.
+//!
+//! Models `resched_curr()`, `scheduler_ipi()`, and of `smp.c` the call-function queue (6.1): remote wake-ups, kicks for idle
+//! balancing and starts of remote slice timers share one queue, and only the first entry sends an interrupt.
+
+use crate::ctx::{Ctx, Effect, IpiKind};
+use crate::ids::{CpuId, TaskId};
+use crate::probe::Event;
+use crate::sched::Sched;
+use crate::work::Op;
+
+/// Something that one CPU wants done on another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallFunction {
+    /// Activate a task whose wake-up was decided elsewhere.
+    Wake(TaskId),
+    /// Look whether to balance for idle CPUs: `nohz_csd_func()`.
+    NohzKick,
+    /// Arm the slice timer: `__hrtick_start()`.
+    HrtickStart,
+}
+
+impl Sched {
+    /// An inter-processor interrupt arrives at the CPU that executes this.
+    pub fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
+        ctx.charge(Op::IpiReceive);
+        self.rqs[ctx.cpu.index()].ipi_pending[kind as usize] = false;
+        if kind == IpiKind::CallFunction {
+            self.flush_call_queue(ctx);
+        }
+        self.run_softirqs(ctx);
+    }
+
+    /// Asks the running task of a CPU to give way.
+    pub(crate) fn resched_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if core::mem::replace(&mut self.rqs[cpu.index()].need_resched, true) || cpu == ctx.cpu {
+            return;
+        }
+        self.send_ipi(ctx, cpu, IpiKind::Reschedule);
+    }
+
+    /// Queues something for another CPU.
+    pub(crate) fn queue_call(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, call: CallFunction) {
+        let queue = &mut self.rqs[cpu.index()].call_queue;
+        queue.push_back(call);
+        if queue.len() == 1 {
+            self.send_ipi(ctx, cpu, IpiKind::CallFunction);
+        }
+    }
+
+    /// Has the slice timer of another CPU armed there, unless that is under way.
+    pub(crate) fn call_hrtick_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if !core::mem::replace(&mut self.rqs[cpu.index()].hrtick_csd_pending, true) {
+            self.queue_call(ctx, cpu, CallFunction::HrtickStart);
+        }
+    }
+
+    /// Does what other CPUs have asked for: other things first, then all wake-ups in one go.
+    pub(crate) fn flush_call_queue(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
+        let nr_calls = self.rqs[cpu.index()].call_queue.len();
+        for _ in 0..nr_calls {
+            let call = self.rqs[cpu.index()].call_queue.pop_front().expect("counted above");
+            match call {
+                CallFunction::Wake(_) => self.rqs[cpu.index()].call_queue.push_back(call),
+                CallFunction::NohzKick => self.nohz_csd_func(ctx, cpu),
+                CallFunction::HrtickStart => {
+                    self.rqs[cpu.index()].hrtick_csd_pending = false;
+                    self.hrtick_restart(ctx, cpu);
+                }
+            }
+        }
+        self.activate_queued_wakeups(ctx);
+    }
+
+    fn send_ipi(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, kind: IpiKind) {
+        if core::mem::replace(&mut self.rqs[cpu.index()].ipi_pending[kind as usize], true) {
+            return;
+        }
+        ctx.charge(Op::IpiSend);
+        ctx.report(Event::Ipi { cpu, kind, on: ctx.cpu });
+        ctx.emit(Effect::SendIpi { cpu, kind });
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How averages are brought up to date, and how those of an entity enter and leave its cfs_rq's.
+//!
+//! Models `update_load_avg()`, `update_cfs_rq_load_avg()`, `attach_entity_load_avg()`, `detach_entity_load_avg()`,
+//! `remove_entity_load_avg()`, `migrate_se_pelt_lag()` and `set_task_rq_fair()` (6.1). A cfs_rq's averages are the sums
+//! over its entities, runnable or blocked; rounding keeps them from being exactly that, so sums are held above what the
+//! averages demand.
+
+use super::{Contribution, ContributionScale, SchedAvg};
+use crate::ctx::Ctx;
+use crate::features::Feature;
+use crate::ids::{CfsRqId, CpuId, EntityId};
+use crate::probe::Event;
+use crate::sched::Sched;
+use crate::tunables::PeltScaling;
+use crate::units::CAPACITY_SHIFT;
+use crate::weight::scale_load_down;
+use crate::work::Op;
+
+/// What else [`Sched::update_load_avg`] does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UpdateLoad {
+    /// Tell the group of a change: UPDATE_TG.
+    pub update_tg: bool,
+    /// Do not advance the entity: SKIP_AGE_LOAD.
+    pub skip_age: bool,
+    /// Attach the entity if it has just come here: DO_ATTACH.
+    pub attach: bool,
+    /// Detach the entity: DO_DETACH.
+    pub detach: bool,
+}
+
+impl UpdateLoad {
+    pub(crate) const PLAIN: Self = Self { update_tg: false, skip_age: false, attach: false, detach: false };
+    pub(crate) const TG: Self = Self { update_tg: true, ..Self::PLAIN };
+}
+
+impl Sched {
+    /// Brings an entity and its cfs_rq up to date, and carries on what has changed below it.
+    pub(crate) fn update_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
+        let now = self.cfs_rq_clock_pelt(cfs_rq);
+        let is_attached = self.entities[se.index()].avg.last_update_time != 0;
+        if is_attached && !how.skip_age {
+            self.update_load_avg_se(ctx, now, cfs_rq, se);
+        }
+        let mut decayed = self.update_cfs_rq_load_avg(ctx, now, cfs_rq);
+        decayed |= self.propagate_entity_load_avg(ctx, se);
+
+        if !is_attached && how.attach {
+            self.attach_entity_load_avg(ctx, cfs_rq, se);
+            self.update_tg_load_avg(cfs_rq);
+        } else if how.detach {
+            self.detach_entity_load_avg(ctx, cfs_rq, se);
+            self.update_tg_load_avg(cfs_rq);
+        } else if decayed {
+            self.cfs_rq_util_change(ctx, cfs_rq);
+            if how.update_tg {
+                self.update_tg_load_avg(cfs_rq);
+            }
+        }
+    }
+
+    /// How contributions on a CPU are scaled, in the state before 5.1.
+    #[inline]
+    pub(crate) fn contribution_scale(&self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<ContributionScale> {
+        if self.tunables.pelt_scaling == PeltScaling::Time {
+            return None;
+        }
+        ctx.charge(Op::PeltScale);
+        let rq = &self.rqs[cpu.index()];
+        Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig })
+    }
+
+    /// Advances an entity that may be runnable. Models `__update_load_avg_se()`.
+    fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) {
+        ctx.charge(Op::PeltUpdate);
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let (cpu, running) = (queue.cpu, queue.curr == Some(id));
+        let scale = self.contribution_scale(ctx, cpu);
+        let se = &mut self.entities[id.index()];
+        let what = Contribution { load: u64::from(se.on_rq), runnable: se.runnable(), running };
+        let weight = se.weight();
+        if se.avg.update(now, what, weight, scale) {
+            if self.features.has(Feature::UtilEst) {
+                se.avg.util_est.enqueued &= !super::util_est::UTIL_AVG_UNCHANGED;
+            }
+            self.report_entity(ctx, id);
+        }
+    }
+
+    /// Advances an entity that is blocked. Models `__update_load_avg_blocked_se()`.
+    pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) {
+        ctx.charge(Op::PeltUpdate);
+        let se = &mut self.entities[id.index()];
+        let weight = se.weight();
+        if se.avg.update(now, Contribution::NONE, weight, None) {
+            self.report_entity(ctx, id);
+        }
+    }
+
+    /// Brings a cfs_rq up to date, and takes out what has left it. Returns whether anything changed.
+    pub(crate) fn update_cfs_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, id: CfsRqId) -> bool {
+        let subtracted = self.subtract_removed(id);
+        ctx.charge(Op::PeltUpdate);
+        let scale = self.contribution_scale(ctx, self.cfs_rqs[id.index()].cpu);
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let what = Contribution {
+            load: scale_load_down(cfs_rq.load.weight),
+            runnable: u64::from(cfs_rq.h_nr_running),
+            running: cfs_rq.curr.is_some(),
+        };
+        let refreshed = cfs_rq.avg.update(now, what, 1, scale);
+        if refreshed {
+            self.report_cfs_rq(ctx, id);
+        }
+        subtracted || refreshed
+    }
+
+    fn subtract_removed(&mut self, id: CfsRqId) -> bool {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        if cfs_rq.removed.nr == 0 {
+            return false;
+        }
+        let removed = core::mem::take(&mut cfs_rq.removed);
+        let avg = &mut cfs_rq.avg;
+        let divider = u64::from(avg.divider());
+        avg.sub_load(removed.load_avg, removed.load_avg * divider);
+        avg.sub_util(removed.util_avg, removed.util_avg * divider);
+        avg.sub_runnable(removed.runnable_avg, removed.runnable_avg * divider);
+        // An arithmetic shift of the negated product, so it is rounded away from zero.
+        self.add_tg_cfs_propagate(id, -((removed.runnable_avg * divider) as i64) >> CAPACITY_SHIFT);
+        true
+    }
+
+    /// Adds the averages of an entity that comes to a cfs_rq.
+    ///
+    /// The entity takes over the phase of the cfs_rq's period, and its sums are computed anew from its averages.
+    pub(crate) fn attach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        let entity = &mut self.entities[se.index()];
+        let weight = entity.weight();
+        let divider = u64::from(sums.divider());
+        let avg = &mut entity.avg;
+        avg.last_update_time = sums.last_update_time;
+        avg.period_contrib = sums.period_contrib;
+        avg.util_sum = (avg.util_avg * divider) as u32;
+        avg.runnable_sum = avg.runnable_avg * divider;
+        let weighted = avg.load_avg * divider;
+        avg.load_sum = if weight < weighted { weighted / weight } else { 1 };
+
+        sums.load_avg += avg.load_avg;
+        sums.load_sum += weight * avg.load_sum;
+        sums.util_avg += avg.util_avg;
+        sums.util_sum = sums.util_sum.wrapping_add(avg.util_sum);
+        sums.runnable_avg += avg.runnable_avg;
+        sums.runnable_sum += avg.runnable_sum;
+        let load_sum = avg.load_sum as i64;
+        self.add_tg_cfs_propagate(cfs_rq, load_sum);
+        self.cfs_rq_util_change(ctx, cfs_rq);
+        self.report_cfs_rq(ctx, cfs_rq);
+    }
+
+    /// Subtracts the averages of an entity that leaves a cfs_rq.
+    pub(crate) fn detach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+        let entity = &self.entities[se.index()];
+        let (weight, avg) = (entity.weight(), entity.avg);
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        sums.sub_load(avg.load_avg, weight * avg.load_sum);
+        sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
+        sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
+        self.add_tg_cfs_propagate(cfs_rq, (avg.load_sum as i64).wrapping_neg());
+        self.cfs_rq_util_change(ctx, cfs_rq);
+        self.report_cfs_rq(ctx, cfs_rq);
+    }
+
+    /// Brings a blocked entity up to the time of its cfs_rq's last update: `sync_entity_load_avg()`.
+    pub(crate) fn sync_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let last_update_time = self.cfs_rqs[cfs_rq.index()].avg.last_update_time;
+        self.update_load_avg_blocked_se(ctx, last_update_time, se);
+    }
+
+    /// Notes the averages of a blocked entity that leaves: `remove_entity_load_avg()`.
+    pub(crate) fn remove_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+        self.sync_entity_load_avg(ctx, se);
+        let entity = &self.entities[se.index()];
+        let removed = &mut self.cfs_rqs[entity.cfs_rq.index()].removed;
+        removed.nr += 1;
+        removed.load_avg += entity.avg.load_avg;
+        removed.runnable_avg += entity.avg.runnable_avg;
+        removed.util_avg += entity.avg.util_avg;
+    }
+
+    /// Decays a blocked entity that leaves an idle CPU by the time since that CPU's clocks were updated.
+    ///
+    /// Models `migrate_se_pelt_lag()`. Nothing is done if the CPU is busy (its clocks are fresh enough), or if the
+    /// entity's cfs_rq was throttled when it became empty.
+    pub(crate) fn migrate_se_pelt_lag(&mut self, ctx: &mut Ctx<'_>, id: EntityId) {
+        let se = &self.entities[id.index()];
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
+        let rq = &self.rqs[cfs_rq.cpu.index()];
+        if se.avg.is_decayed() || !rq.is_idle_task_running() || cfs_rq.throttled_pelt_idle == u64::MAX {
+            return;
+        }
+        let now = rq.clock_pelt_idle.wrapping_sub(cfs_rq.throttled_pelt_idle);
+        let last_update_time = cfs_rq.avg.last_update_time;
+        let now = if now < last_update_time {
+            last_update_time
+        } else {
+            now.wrapping_add(ctx.sched_clock().wrapping_sub(rq.clock_idle))
+        };
+        self.update_load_avg_blocked_se(ctx, now, id);
+    }
+
+    /// An entity goes from one cfs_rq to another: it is aged to the old one's time and takes over the new one's.
+    ///
+    /// Models `set_task_rq_fair()`; only with ATTACH_AGE_LOAD, and only for entities that are attached.
+    pub(crate) fn set_task_rq_fair(&mut self, ctx: &mut Ctx<'_>, id: EntityId, next: CfsRqId) {
+        let se = &self.entities[id.index()];
+        if !self.features.has(Feature::AttachAgeLoad) || se.avg.last_update_time == 0 {
+            return;
+        }
+        let prev_time = self.cfs_rqs[se.cfs_rq.index()].avg.last_update_time;
+        let next_time = self.cfs_rqs[next.index()].avg.last_update_time;
+        self.update_load_avg_blocked_se(ctx, prev_time, id);
+        self.entities[id.index()].avg.last_update_time = next_time;
+    }
+
+    /// Tells listeners of refreshed averages of an entity.
+    pub(crate) fn report_entity(&self, ctx: &mut Ctx<'_>, id: EntityId) {
+        if ctx.probe.wants_pelt() {
+            let se = &self.entities[id.index()];
+            let cpu = self.cfs_rqs[se.cfs_rq.index()].cpu;
+            ctx.report(Event::PeltEntity { task: se.task(), cpu, weight: se.load.weight, avg: &se.avg });
+        }
+    }
+
+    /// Tells listeners of refreshed averages of a cfs_rq.
+    pub(crate) fn report_cfs_rq(&self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        if ctx.probe.wants_pelt() {
+            let cfs_rq = &self.cfs_rqs[id.index()];
+            ctx.report(Event::PeltCfsRq { cpu: cfs_rq.cpu, is_root: cfs_rq.entity.is_none(), avg: &cfs_rq.avg });
+        }
+    }
+}
+
+impl SchedAvg {
+    /// Subtracts load, but not below zero, nor the sum below what the average demands.
+    pub(crate) fn sub_load(&mut self, avg: u64, sum: u64) {
+        self.load_avg = self.load_avg.saturating_sub(avg);
+        self.load_sum = Self::floor_sum(self.load_sum.saturating_sub(sum), self.load_avg);
+    }
+
+    /// The same for utilisation.
+    pub(crate) fn sub_util(&mut self, avg: u64, sum: u64) {
+        self.util_avg = self.util_avg.saturating_sub(avg);
+        // The subtrahend is cut to the 32 bits of the sum first.
+        let rest = self.util_sum.saturating_sub(sum as u32);
+        self.util_sum = Self::floor_sum(u64::from(rest), self.util_avg) as u32;
+    }
+
+    /// The same for runnable time.
+    pub(crate) fn sub_runnable(&mut self, avg: u64, sum: u64) {
+        self.runnable_avg = self.runnable_avg.saturating_sub(avg);
+        self.runnable_sum = Self::floor_sum(self.runnable_sum.saturating_sub(sum), self.runnable_avg);
+    }
+}

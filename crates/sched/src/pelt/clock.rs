@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The clock of load tracking.
+//!
+//! Models `update_rq_clock_pelt()`, `update_idle_rq_clock_pelt()`, `rq_clock_pelt()` and the throttled clock of a group
+//! (6.1). Rules:
+//! 1. While something runs the clock advances by the task clock's time scaled by frequency and by capacity: on a CPU of
+//!    half speed an always-running task takes twice as long to show.
+//! 2. When the CPU goes idle the clock is set equal to the task clock: the idle time makes up for what was lost.
+//! 3. If the CPU's utilisation was at its maximum then, there was no idle time to make up with. The difference is lost
+//!    for good, and all readers subtract it.
+
+use super::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
+use crate::ids::{CfsRqId, CpuId};
+use crate::rq::Rq;
+use crate::sched::Sched;
+use crate::tunables::PeltScaling;
+use crate::units::{CAPACITY_SHIFT, cap_scale};
+
+/// A utilisation sum from which on a CPU counts as having had no idle time at all.
+const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
+
+impl Sched {
+    /// Lets the clock follow `delta_ns` of the task clock.
+    pub(crate) fn update_rq_clock_pelt(&mut self, cpu: CpuId, delta_ns: u64) {
+        let scales_time = self.tunables.pelt_scaling == PeltScaling::Time;
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.is_idle_task_running() {
+            sync_idle_clock(rq);
+        } else if scales_time {
+            rq.clock_pelt += cap_scale(cap_scale(delta_ns, rq.cpu_capacity_orig), rq.freq_capacity);
+        } else {
+            rq.clock_pelt += delta_ns;
+        }
+    }
+
+    /// The CPU goes idle: the clock catches up, and time that nothing can make up for is noted as lost.
+    pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
+        let fair = self.cfs_rqs[cpu.index()].avg.util_sum;
+        let rq = &mut self.rqs[cpu.index()];
+        let util_sum = fair.wrapping_add(rq.avg_rt.util_sum).wrapping_add(rq.avg_dl.util_sum);
+        if util_sum >= FULL_UTIL_SUM {
+            rq.lost_idle_time = rq.lost_idle_time.wrapping_add(rq.clock_task.wrapping_sub(rq.clock_pelt));
+        }
+        sync_idle_clock(rq);
+    }
+
+    /// The time that averages of this CPU are advanced to.
+    #[inline]
+    pub(crate) fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
+        let rq = &self.rqs[cpu.index()];
+        rq.clock_pelt.wrapping_sub(rq.lost_idle_time)
+    }
+
+    /// The same for a cfs_rq, whose clock stands still while it is throttled.
+    #[inline]
+    pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        let now =
+            if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { self.rq_clock_pelt(cfs_rq.cpu) };
+        now.wrapping_sub(cfs_rq.throttled_clock_pelt_time)
+    }
+
+    /// Notes how long the clock of a cfs_rq that becomes empty has stood still: `update_idle_cfs_rq_clock_pelt()`.
+    pub(crate) fn update_idle_cfs_rq_clock_pelt(&mut self, id: CfsRqId) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.throttled_pelt_idle =
+            if cfs_rq.throttle_count > 0 { u64::MAX } else { cfs_rq.throttled_clock_pelt_time };
+    }
+}
+
+fn sync_idle_clock(rq: &mut Rq) {
+    rq.clock_pelt = rq.clock_task;
+    rq.clock_idle = rq.clock;
+    rq.clock_pelt_idle = rq.clock_pelt.wrapping_sub(rq.lost_idle_time);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The scheduler: its state, how it is made, and what can be asked of it.
+//!
+//! What happens to it comes through the `handle_*` methods, which stand in the modules of the mechanisms:
+//! [`crate::wakeup`], [`crate::fork`], [`crate::schedule`], [`crate::ipi`], [`crate::timer`], [`crate::stopper`],
+//! [`crate::idle`]; commands in [`crate::change`] and [`crate::group`].
+
+use crate::cpumask::CpuMask;
+use crate::entity::SchedEntity;
+use crate::features::FeatureSet;
+use crate::fork::NewTask;
+use crate::group::TaskGroup;
+use crate::ids::{CfsRqId, CpuId, GroupId, TaskId};
+use crate::nohz::Nohz;
+use crate::pelt::SchedAvg;
+use crate::rq::cfs_rq::CfsRq;
+use crate::rq::{Rq, Rqs};
+use crate::task::{OnRq, Policy, SchedClass, Task, TaskState};
+use crate::topology::{MachineTopology, SchedDomains, TopologyError};
+use crate::tunables::Tunables;
+use crate::units::{Capacity, Nanos};
+use alloc::vec::Vec;
+
+/// What a scheduler is made of.
+#[derive(Clone, Debug)]
+pub struct SchedConfig {
+    /// The machine.
+    pub topology: MachineTopology,
+    /// Length of a tick (jiffy), in ns.
+    pub tick_ns: u64,
+    /// Number of the jiffy in which the scheduler is made.
+    pub jiffies: u64,
+}
+
+/// The scheduler of a machine.
+#[derive(Clone, Debug)]
+pub struct Sched {
+    pub(crate) features: FeatureSet,
+    pub(crate) tunables: Tunables,
+    pub(crate) tick_ns: u64,
+    pub(crate) jiffies: u64,
+    pub(crate) rqs: Rqs,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) entities: Vec<SchedEntity>,
+    pub(crate) cfs_rqs: Vec<CfsRq>,
+    pub(crate) groups: Vec<TaskGroup>,
+    pub(crate) domains: SchedDomains,
+    pub(crate) nohz: Nohz,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) node_distances: Vec<Vec<u32>>,
+    pub(crate) scratch: Scratch,
+}
+
+/// Masks that paths fill anew each time, so that they need not allocate.
+#[derive(Clone, Debug)]
+pub(crate) struct Scratch {
+    /// The kernel's `select_rq_mask`.
+    pub select: CpuMask,
+    /// The kernel's `load_balance_mask`.
+    pub balance: CpuMask,
+}
+
+impl Sched {
+    /// A scheduler whose CPUs all idle and have never run anything; see [`Sched::boot`] for what usually follows.
+    ///
+    /// # Errors
+    /// If no sched domains can be built on the machine.
+    pub fn new(config: SchedConfig) -> Result<Self, TopologyError> {
+        let SchedConfig { topology, tick_ns, jiffies } = config;
+        let nr_cpus = topology.cpus.len();
+        let domains = SchedDomains::build(&topology, jiffies)?;
+        let tunables = Tunables::for_cpus(nr_cpus);
+        let mut sched = Self {
+            features: FeatureSet::default(),
+            tunables,
+            tick_ns,
+            jiffies,
+            rqs: Vec::with_capacity(nr_cpus),
+            tasks: Vec::new(),
+            entities: Vec::new(),
+            cfs_rqs: Vec::with_capacity(nr_cpus),
+            groups: Vec::new(),
+            domains,
+            nohz: Nohz::new(nr_cpus, jiffies),
+            nodes: topology.cpus.iter().map(|place| place.node).collect(),
+            node_distances: topology.distances.clone(),
+            scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
+        };
+        sched.groups.push(TaskGroup::new(None));
+        for (index, &capacity) in topology.capacity.iter().enumerate() {
+            let cpu = CpuId::from_index(index);
+            let (idle, stop) = (TaskId::from_index(index), TaskId::from_index(nr_cpus + index));
+            sched.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
+            sched.cfs_rqs.push(CfsRq::new(cpu, GroupId::ROOT));
+        }
+        for cpu in sched.cpu_ids() {
+            let idle = sched.new_kernel_task(cpu, 0);
+            let task = &mut sched.tasks[idle.index()];
+            (task.class, task.state, task.on_rq, task.on_cpu) =
+                (SchedClass::Idle, TaskState::Running, OnRq::Queued, true);
+        }
+        Ok(sched)
+    }
+
+    /// A kernel thread that is bound to a CPU.
+    pub(crate) fn new_kernel_task(&mut self, cpu: CpuId, pid: i32) -> TaskId {
+        let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [cpu]);
+        let group = GroupId::ROOT;
+        let new = NewTask { pid, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        let task = self.new_task(new, cpu);
+        self.tasks[task.index()].is_per_cpu_kthread = true;
+        task
+    }
+
+    /// A jiffy has begun.
+    pub fn handle_jiffy(&mut self, jiffies: u64) {
+        self.jiffies = self.jiffies.max(jiffies);
+    }
+
+    /// A CPU has another frequency, as a part of 1024 of its highest. Load tracking uses it for all the time since it
+    /// was last updated.
+    pub fn handle_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
+        self.rqs[cpu.index()].freq_capacity = capacity;
+    }
+
+    /// A CPU is capped: this much of its capacity is lost to heat.
+    pub fn handle_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
+        self.rqs[cpu.index()].thermal_pressure = pressure;
+    }
+
+    /// Interrupts have taken this much time of a CPU.
+    pub fn handle_irq_time(&mut self, cpu: CpuId, time: Nanos) {
+        self.rqs[cpu.index()].irq_time += time.0;
+    }
+
+    /// Which features are on.
+    pub fn features(&self) -> FeatureSet {
+        self.features
+    }
+
+    /// Switches features.
+    pub fn features_mut(&mut self) -> &mut FeatureSet {
+        &mut self.features
+    }
+
+    /// The tunables.
+    pub fn tunables(&self) -> &Tunables {
+        &self.tunables
+    }
+
+    /// Sets tunables. Nothing is derived anew from them.
+    pub fn tunables_mut(&mut self) -> &mut Tunables {
+        &mut self.tunables
+    }
+
+    /// Number of CPUs.
+    pub fn nr_cpus(&self) -> usize {
+        self.rqs.len()
+    }
+
+    /// All CPUs in ascending order.
+    pub fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<> {
+        (0..self.rqs.len()).map(CpuId::from_index)
+    }
+
+    /// The runqueue of a CPU.
+    pub fn rq(&self, cpu: CpuId) -> &Rq {
+        &self.rqs[cpu.index()]
+    }
+
+    /// The root cfs_rq of a CPU.
+    pub fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
+        &self.cfs_rqs[cpu.index()]
+    }
+
+    /// A task.
+    pub fn task(&self, task: TaskId) -> &Task {
+        &self.tasks[task.index()]
+    }
+
+    /// Number of tasks that were ever created, the CPUs' own among them.
+    pub fn nr_tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The fair entity of a task.
+    pub fn entity(&self, task: TaskId) -> &SchedEntity {
+        &self.entities[self.tasks[task.index()].se.index()]
+    }
+
+    /// A task group.
+    pub fn group(&self, group: GroupId) -> &TaskGroup {
+        &self.groups[group.index()]
+    }
+
+    /// The sched domains.
+    pub fn domains(&self) -> &SchedDomains {
+        &self.domains
+    }
+
+    /// State of idle balancing.
+    pub fn nohz(&self) -> &Nohz {
+        &self.nohz
+    }
+
+    /// The running task of a CPU.
+    #[inline]
+    pub fn curr(&self, cpu: CpuId) -> TaskId {
+        self.rqs[cpu.index()].curr
+    }
+
+    /// Whether the running task of a CPU must give way.
+    #[inline]
+    pub fn need_resched(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].need_resched
+    }
+
+    /// The root cfs_rq of a CPU by name.
+    #[inline]
+    pub(crate) fn root_cfs_rq(&self, cpu: CpuId) -> CfsRqId {
+        CfsRqId(cpu.0)
+    }
+
+    /// Averages of a task.
+    #[inline]
+    pub(crate) fn task_avg(&self, task: TaskId) -> &SchedAvg {
+        &self.entities[self.tasks[task.index()].se.index()].avg
+    }
+
+    /// The NUMA node of a CPU.
+    pub(crate) fn node_of(&self, cpu: CpuId) -> u32 {
+        self.nodes[cpu.index()]
+    }
+}
+

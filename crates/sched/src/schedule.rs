@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The main function of the scheduler: which task runs next on a CPU, and the switch to it. And the tick.
+//!
+//! Models `__schedule()`, `pick_next_task()`, `context_switch()`, `scheduler_tick()` and the handlers around them (6.1).
+
+use crate::ctx::{Ctx, Effect, PrevState};
+use crate::ids::{CpuId, TaskId};
+use crate::probe::Event;
+use crate::rq::enqueue::DequeueFlags;
+use crate::sched::Sched;
+use crate::task::{SchedClass, TaskState};
+use crate::work::Op;
+
+/// What newly-idle balancing has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewIdle {
+    /// Nothing: the CPU goes idle.
+    Nothing,
+    /// Fair tasks.
+    Pulled,
+    /// A task of a higher class has come meanwhile: pick anew.
+    Retry,
+}
+
+impl Sched {
+    /// The CPU that executes this has been told to reschedule. The idle task first serves what other CPUs have queued, and
+    /// stays if that brings no work.
+    pub fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
+        if self.is_idle_task_running(ctx.cpu) {
+            self.flush_call_queue(ctx);
+            self.run_softirqs(ctx);
+            if !self.rqs[ctx.cpu.index()].need_resched {
+                return;
+            }
+        }
+        self.schedule(ctx);
+    }
+
+    /// The running task blocks until it is woken.
+    pub fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
+        let curr = self.rqs[ctx.cpu.index()].curr;
+        self.tasks[curr.index()].state = TaskState::Interruptible;
+        self.schedule(ctx);
+    }
+
+    /// The running task ends.
+    pub fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::Exit);
+        let curr = self.rqs[ctx.cpu.index()].curr;
+        self.tasks[curr.index()].state = TaskState::Dead;
+        self.schedule(ctx);
+    }
+
+    /// The running task gives way to others: `sched_yield()`.
+    pub fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
+        let rq = &mut self.rqs[ctx.cpu.index()];
+        rq.stats.yld_count += 1;
+        match self.tasks[rq.curr.index()].class {
+            SchedClass::Fair => self.yield_task_fair(ctx, ctx.cpu),
+            SchedClass::RealTime => self.yield_task_rt(ctx.cpu),
+            SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+        }
+        self.schedule(ctx);
+    }
+
+    /// The running task gives way to a certain task of its class on any CPU: `yield_to()`. Returns whether it did.
+    pub fn handle_yield_to(&mut self, ctx: &mut Ctx<'_>, target: TaskId, preempt: bool) -> bool {
+        let cpu = ctx.cpu;
+        let curr = self.rqs[cpu.index()].curr;
+        let p = &self.tasks[target.index()];
+        let target_cpu = p.cpu;
+        let is_possible = p.class == SchedClass::Fair
+            && self.tasks[curr.index()].class == SchedClass::Fair
+            && !p.on_cpu
+            && p.state == TaskState::Running
+            && (self.rqs[cpu.index()].nr_running != 1 || self.rqs[target_cpu.index()].nr_running != 1);
+        if !is_possible || !self.yield_to_task_fair(ctx, cpu, target) {
+            return false;
+        }
+        self.rqs[cpu.index()].stats.yld_count += 1;
+        if preempt && target_cpu != cpu {
+            self.resched_curr(ctx, target_cpu);
+        }
+        self.schedule(ctx);
+        true
+    }
+
+    /// The scheduler's tick on the CPU that executes this.
+    pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::Tick);
+        let cpu = ctx.cpu;
+        self.update_rq_clock(ctx, cpu);
+        self.update_thermal_load_avg(ctx, cpu);
+        let curr = self.rqs[cpu.index()].curr;
+        match self.tasks[curr.index()].class {
+            SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),
+            SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
+            SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+        }
+        self.rqs[cpu.index()].idle_balance = self.rqs[cpu.index()].is_idle();
+        self.trigger_load_balance(ctx, cpu);
+        self.run_softirqs(ctx);
+    }
+
+    /// The balancing softirq, if it is pending on the CPU that executes this; again while it is raised anew, ten times at
+    /// the most.
+    pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {
+        const MAX_ROUNDS: u32 = 10;
+        for _ in 0..MAX_ROUNDS {
+            if !core::mem::take(&mut self.rqs[ctx.cpu.index()].sched_softirq) {
+                return;
+            }
+            ctx.charge(Op::SoftirqRaise);
+            self.run_rebalance_domains(ctx, ctx.cpu);
+        }
+    }
+
+    /// Picks the next task on the CPU that executes this, and switches to it; again while rescheduling is due.
+    pub(crate) fn schedule(&mut self, ctx: &mut Ctx<'_>) {
+        loop {
+            self.schedule_once(ctx);
+            if !self.rqs[ctx.cpu.index()].need_resched {
+                return;
+            }
+        }
+    }
+
+    fn schedule_once(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
+        let prev = self.rqs[cpu.index()].curr;
+        self.rqs[cpu.index()].stats.sched_count += 1;
+        if self.uses_hrtick() {
+            self.hrtick_clear(ctx, cpu);
+        }
+        self.begin_clock_skip(cpu);
+        self.update_rq_clock(ctx, cpu);
+        if self.tasks[prev.index()].state != TaskState::Running {
+            let flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
+            self.deactivate_task(ctx, cpu, prev, flags);
+        }
+        ctx.charge(Op::PickNext);
+        let next = self.pick_next_task(ctx, cpu, prev);
+        self.rqs[cpu.index()].need_resched = false;
+        if next == prev {
+            self.end_clock_skip(cpu);
+            self.balance_callbacks(ctx, cpu);
+        } else {
+            self.context_switch(ctx, cpu, prev, next);
+        }
+    }
+
+    fn context_switch(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
+        ctx.charge(Op::ContextSwitch);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.nr_switches += 1;
+        rq.curr = next;
+        self.sched_info_switch(cpu, prev, next);
+        self.end_clock_skip(cpu);
+        self.tasks[prev.index()].on_cpu = false;
+        self.tasks[next.index()].on_cpu = true;
+        let prev_state = match self.tasks[prev.index()].state {
+            TaskState::Dead => PrevState::Dead,
+            TaskState::Interruptible => PrevState::Blocked,
+            _ => PrevState::Runnable,
+        };
+        ctx.report(Event::Switch { cpu, prev, next, prev_state });
+        ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
+        self.balance_callbacks(ctx, cpu);
+        if prev_state == PrevState::Dead && self.tasks[prev.index()].class == SchedClass::Fair {
+            let se = self.tasks[prev.index()].se;
+            self.remove_entity_load_avg(ctx, se);
+        }
+    }
+
+    /// Picks the next task. Models `__pick_next_task()`.
+    ///
+    /// Rules, in order:
+    /// 1. If no class above the fair one has work, the fair class picks; with nothing to pick it balances first, and
+    ///    if that brings nothing either the CPU goes idle.
+    /// 2. Otherwise the classes from the running task's downwards may pull work, until one has some; then the highest
+    ///    class with work picks.
+    fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> TaskId {
+        let prev_class = self.tasks[prev.index()].class;
+        let only_fair = self.rqs[cpu.index()].nr_running == self.cfs_rqs[cpu.index()].h_nr_running;
+        if prev_class <= SchedClass::Fair && only_fair {
+            loop {
+                if self.cfs_rqs[cpu.index()].nr_running > 0 {
+                    if prev_class == SchedClass::Fair {
+                        return self.pick_next_task_fair_from(ctx, cpu, prev);
+                    }
+                    self.put_prev_task(ctx, cpu, prev);
+                    return self.pick_next_task_fair_fresh(ctx, cpu);
+                }
+                match self.sched_balance_newidle(ctx, cpu) {
+                    NewIdle::Pulled => {}
+                    NewIdle::Retry => break,
+                    NewIdle::Nothing => {
+                        self.put_prev_task(ctx, cpu, prev);
+                        return self.pick_idle(cpu);
+                    }
+                }
+            }
+        }
+        self.balance_classes(ctx, cpu, prev, prev_class);
+        self.put_prev_task(ctx, cpu, prev);
+        self.pick_by_class(ctx, cpu)
+    }
+
+    /// Lets the classes look for work, from the running task's class downwards, until one has some.
+    fn balance_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, prev_class: SchedClass) {
+        let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu.index()].stop.index()].is_queued();
+        if has_stop(self) {
+            return;
+        }
+        if prev_class >= SchedClass::RealTime && self.balance_rt(ctx, cpu, prev) {
+            return;
+        }
+        if prev_class >= SchedClass::Fair && self.rqs[cpu.index()].nr_running == 0 {
+            self.sched_balance_newidle(ctx, cpu);
+        }
+    }
+
+    fn pick_by_class(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
+        let stop = self.rqs[cpu.index()].stop;
+        if self.tasks[stop.index()].is_queued() {
+            let se = self.tasks[stop.index()].se;
+            self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+            return stop;
+        }
+        if let Some(task) = self.pick_next_task_rt(ctx, cpu) {
+            return task;
+        }
+        if self.cfs_rqs[cpu.index()].nr_running > 0 {
+            return self.pick_next_task_fair_fresh(ctx, cpu);
+        }
+        self.pick_idle(cpu)
+    }
+
+    /// The CPU goes idle. Models `set_next_task_idle()`.
+    fn pick_idle(&mut self, cpu: CpuId) -> TaskId {
+        self.update_idle_core(cpu);
+        self.rqs[cpu.index()].stats.sched_goidle += 1;
+        self.update_idle_rq_clock_pelt(cpu);
+        self.rqs[cpu.index()].idle
+    }
+
+    /// Accounts waiting and running time at a switch, but for the idle task: `sched_info_switch()`.
+    fn sched_info_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let rq = &mut self.rqs[cpu.index()];
+        let now = rq.clock;
+        if prev != rq.idle {
+            let p = &mut self.tasks[prev.index()];
+            rq.stats.rq_cpu_time += now.wrapping_sub(p.info.last_arrival);
+            if p.state == TaskState::Running && p.info.last_queued == 0 {
+                p.info.last_queued = now;
+            }
+        }
+        if next != rq.idle {
+            let info = &mut self.tasks[next.index()].info;
+            if info.last_queued != 0 {
+                let delay = now.wrapping_sub(info.last_queued);
+                info.last_queued = 0;
+                info.run_delay += delay;
+                info.last_arrival = now;
+                info.pcount += 1;
+                rq.stats.run_delay += delay;
+                rq.stats.pcount += 1;
+            }
+        }
+    }
+}

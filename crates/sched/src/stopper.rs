@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Stoppers: the tasks of the highest class, which move running tasks away from their CPU.
+//!
+//! Stands for `stop_machine.c` as far as the scheduler uses it (6.1).
+
+use crate::ctx::Ctx;
+use crate::ids::{CpuId, TaskId};
+use crate::sched::Sched;
+use crate::task::TaskState;
+
+/// Work for the stopper of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopWork {
+    /// Push a running task to the CPU that asked for it: `active_load_balance_cpu_stop()`.
+    ActiveBalance,
+    /// Move a task to a CPU that it may use: `migration_cpu_stop()`.
+    Migrate {
+        /// The task.
+        task: TaskId,
+        /// Where to.
+        to: CpuId,
+    },
+}
+
+impl Sched {
+    /// Gives the stopper of a CPU something to do and wakes it: `stop_one_cpu_nowait()`.
+    pub(crate) fn stop_one_cpu_nowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, work: StopWork) {
+        self.rqs[cpu.index()].stop_works.push_back(work);
+        let stopper = self.rqs[cpu.index()].stop;
+        self.wake_up_process(ctx, stopper);
+    }
+
+    /// Whether the stopper runs on a CPU.
+    pub fn is_stopper_running(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].curr == self.rqs[cpu.index()].stop
+    }
+
+    /// The stopper, which runs on the CPU that executes this, does all its work and blocks.
+    pub fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
+        while let Some(work) = self.rqs[cpu.index()].stop_works.pop_front() {
+            match work {
+                StopWork::ActiveBalance => self.active_load_balance_cpu_stop(ctx, cpu),
+                StopWork::Migrate { task, to } => self.migration_cpu_stop(ctx, task, to),
+            }
+        }
+        let stopper = self.rqs[cpu.index()].stop;
+        self.tasks[stopper.index()].state = TaskState::Interruptible;
+        self.schedule(ctx);
+    }
+}

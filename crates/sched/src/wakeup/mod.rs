@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Waking tasks.
+//!
+//! Models `try_to_wake_up()`, `ttwu_queue()`, `ttwu_do_activate()`, `sched_ttwu_pending()` and `ttwu_stat()` (6.1). Where a
+//! task is to run is decided by its class; for the fair class in the modules below.
+
+use crate::ctx::Ctx;
+use crate::features::Feature;
+use crate::ids::{CpuId, TaskId};
+use crate::ipi::CallFunction;
+use crate::probe::Event;
+use crate::rq::enqueue::EnqueueFlags;
+use crate::sched::Sched;
+use crate::task::{OnRq, SchedClass, TaskState};
+use crate::work::Op;
+
+/// Why a CPU is selected for a task: WF_*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WakeFlags {
+    /// It was woken: WF_TTWU.
+    pub ttwu: bool,
+    /// It was forked: WF_FORK.
+    pub fork: bool,
+    /// It calls exec: WF_EXEC.
+    pub exec: bool,
+    /// The waker is about to sleep: WF_SYNC.
+    pub sync: bool,
+}
+
+/// A wake-up between the choice of a CPU and the enqueueing there.
+#[must_use = "a task that is being woken has to be enqueued"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingWakeup {
+    task: TaskId,
+    cpu: CpuId,
+    sync: bool,
+    migrated: bool,
+}
+
+impl Sched {
+    /// Wakes a task from the CPU that executes this; `sync` says that the waker is about to sleep. Returns whether the
+    /// task slept.
+    pub fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
+        match self.begin_wakeup(ctx, task, sync) {
+            Some(pending) => {
+                self.finish_wakeup(ctx, pending);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// An interrupt that wakes a task: a sleep is over, or something has arrived.
+    pub fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+        ctx.charge(Op::IpiReceive);
+        let slept = self.handle_wakeup(ctx, task, false);
+        self.run_softirqs(ctx);
+        slept
+    }
+
+    pub(crate) fn wake_up_process(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+        self.handle_wakeup(ctx, task, false)
+    }
+
+    /// The first phase of a wake-up: a CPU is selected. `None` if the task does not sleep.
+    ///
+    /// Until [`Sched::finish_wakeup`] other CPUs do not see where the task will be.
+    pub fn begin_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> Option<PendingWakeup> {
+        ctx.charge(Op::Wakeup);
+        let p = &self.tasks[task.index()];
+        if p.state != TaskState::Interruptible {
+            return None;
+        }
+        debug_assert!(p.on_rq == OnRq::No, "a sleeping task is on no runqueue: {p:?}");
+        let prev_cpu = p.wake_cpu;
+        self.tasks[task.index()].state = TaskState::Waking;
+        let flags = WakeFlags { ttwu: true, sync, ..WakeFlags::default() };
+        let cpu = self.select_task_rq(ctx, task, prev_cpu, flags);
+        let migrated = self.tasks[task.index()].cpu != cpu;
+        if migrated {
+            self.set_task_cpu(ctx, task, cpu);
+        }
+        Some(PendingWakeup { task, cpu, sync, migrated })
+    }
+
+    /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
+    pub fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, pending: PendingWakeup) {
+        let PendingWakeup { task, cpu, migrated, .. } = pending;
+        if self.features.has(Feature::TtwuQueue) && self.is_wakeup_queued(ctx, task, cpu) {
+            self.tasks[task.index()].remote_wakeup = migrated;
+            self.rqs[cpu.index()].ttwu_pending = true;
+            self.queue_call(ctx, cpu, CallFunction::Wake(task));
+        } else {
+            self.update_rq_clock(ctx, cpu);
+            self.ttwu_do_activate(ctx, cpu, task, migrated);
+        }
+        self.ttwu_stat(ctx, cpu);
+    }
+
+    /// Whether a wake-up is left to the task's CPU: `ttwu_queue_cond()`.
+    ///
+    /// Rules: always to a CPU that shares no cache with this one; within the cache only to one without work, and never to
+    /// this one.
+    fn is_wakeup_queued(&self, ctx: &Ctx<'_>, task: TaskId, cpu: CpuId) -> bool {
+        if !self.tasks[task.index()].cpus_allowed.contains(cpu) {
+            return false;
+        }
+        if !self.domains.cpus_share_cache(ctx.cpu, cpu) {
+            return true;
+        }
+        cpu != ctx.cpu && self.rqs[cpu.index()].nr_running == 0
+    }
+
+    /// Activates the tasks whose wake-ups other CPUs have queued here: `sched_ttwu_pending()`.
+    pub(crate) fn activate_queued_wakeups(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
+        if self.rqs[cpu.index()].call_queue.is_empty() {
+            return;
+        }
+        self.rqs[cpu.index()].ttwu_pending = false;
+        self.update_rq_clock(ctx, cpu);
+        while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
+            let migrated = self.tasks[task.index()].remote_wakeup;
+            self.ttwu_do_activate(ctx, cpu, task, migrated);
+        }
+    }
+
+    fn ttwu_do_activate(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, migrated: bool) {
+        let flags = EnqueueFlags { wakeup: true, migrated, ..EnqueueFlags::default() };
+        self.activate_task(ctx, cpu, task, flags);
+        self.check_preempt_curr(ctx, cpu, task, false);
+        self.tasks[task.index()].state = TaskState::Running;
+        ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
+        self.task_woken(ctx, cpu, task);
+        self.end_idle_period(cpu);
+    }
+
+    /// An idle CPU has been given work: its idle time goes into the averages.
+    fn end_idle_period(&mut self, cpu: CpuId) {
+        let jiffies = self.jiffies;
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.idle_stamp == 0 {
+            return;
+        }
+        let idle_ns = rq.clock.wrapping_sub(rq.idle_stamp);
+        // A moving average with a weight of one in eight for the newest.
+        let diff = idle_ns.wrapping_sub(rq.avg_idle) as i64;
+        rq.avg_idle = rq.avg_idle.wrapping_add((diff / 8) as u64).min(2 * rq.max_idle_balance_cost);
+        rq.wake_stamp = jiffies;
+        rq.wake_avg_idle = rq.avg_idle / 2;
+        rq.idle_stamp = 0;
+    }
+
+    /// Counts a wake-up for schedstat.
+    fn ttwu_stat(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let this_cpu = ctx.cpu;
+        let stats = &mut self.rqs[this_cpu.index()].stats;
+        stats.ttwu_count += 1;
+        if cpu == this_cpu {
+            stats.ttwu_local += 1;
+            return;
+        }
+        let common = self.domains.chain(this_cpu).find(|&sd| self.domains.domains[sd].span.contains(cpu));
+        if let Some(sd) = common {
+            self.domains.domains[sd].stats.ttwu_wake_remote += 1;
+        }
+    }
+
+    /// Chooses a CPU for a task, by its class. A task that may use only one has no choice.
+    pub(crate) fn select_task_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
+        let p = &self.tasks[task.index()];
+        let cpu = if p.nr_cpus_allowed > 1 {
+            match p.class {
+                SchedClass::Fair => self.select_task_rq_fair(ctx, task, prev, flags),
+                SchedClass::RealTime => self.select_task_rq_rt(ctx, task, prev, flags),
+                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => p.cpu,
+            }
+        } else {
+            p.cpus_allowed.first().expect("every task may use some CPU")
+        };
+        if self.tasks[task.index()].cpus_allowed.contains(cpu) { cpu } else { self.select_fallback_rq(task) }
+    }
+
+    /// The first allowed CPU of the task's node, or else the first of all: `select_fallback_rq()`.
+    fn select_fallback_rq(&self, task: TaskId) -> CpuId {
+        let p = &self.tasks[task.index()];
+        let node = self.node_of(p.cpu);
+        let in_node = p.cpus_allowed.iter().find(|&cpu| self.node_of(cpu) == node);
+        in_node.or_else(|| p.cpus_allowed.first()).expect("every task may use some CPU")
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Work of kernel paths, counted by operation. The counts are exact; what an operation costs is the machine's affair.
+
+/// Declares the operations once: variant, name in price lists and results, meaning.
+macro_rules! ops {
+    ($($variant:ident $doc:literal)*) => {
+        /// An operation of a kernel path.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Op {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Op {
+            /// All operations.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name, as in price lists.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)* }
+            }
+
+            /// What it is.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $doc,)* }
+            }
+        }
+    };
+}
+
+ops! {
+    ContextSwitch "Switch from one task to another, without picking it."
+    Wakeup "Wake a task: what a wake-up costs without selection and enqueueing."
+    Enqueue "Enqueue a task, without what each level of its groups adds."
+    Dequeue "Dequeue a task, without what each level of its groups adds."
+    GroupLevel "Walk one level of task groups in enqueue, dequeue, pick or tick."
+    PeltUpdate "Bring one average of load tracking up to date (entity, cfs_rq, rt, dl, irq, thermal)."
+    PeltScale "Scale one contribution by frequency and capacity (before 5.1), or one clock (since)."
+    PickNext "Pick the next task."
+    Tick "The scheduler's tick, without what each level of groups adds."
+    ScanCpu "Look at one CPU in a search for an idle one."
+    ScanCore "Look at one core in a search for an idle one."
+    BlockedCfsRq "Visit one cfs_rq while blocked load is brought up to date."
+    GroupStatCpu "Gather the statistics of one CPU for load balancing."
+    BalancePass "One pass of load_balance(), without statistics and moves."
+    RqLock "Take a runqueue lock that is free."
+    DetachScan "Look at one task that might be moved."
+    DetachTask "Take one task from a runqueue to move it."
+    AttachTask "Put one moved task into a runqueue."
+    NewidlePass "One pass of load_balance() of a CPU that runs out of work, as it measures itself."
+    SoftirqRaise "Raise and enter the balancing softirq."
+    IpiSend "Send an inter-processor interrupt."
+    IpiReceive "Enter and leave an interrupt."
+    HrtimerProgram "Program the high-resolution timer."
+    HrtimerFire "Serve one expired high-resolution timer."
+    CpufreqUpdate "Ask the frequency governor."
+    IdleEnter "Enter the idle loop."
+    IdleExit "Leave the idle loop."
+    Fork "Create a task."
+    Exit "End a task."
+}
+
+/// Number of kinds of operations.
+pub const NR_OPS: usize = Op::ALL.len();
+
+/// Counts of operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkMeter {
+    counts: [u64; NR_OPS],
+}
+
+impl Default for WorkMeter {
+    fn default() -> Self {
+        Self { counts: [0; NR_OPS] }
+    }
+}
+
+impl WorkMeter {
+    /// Adds operations.
+    #[inline]
+    pub fn count(&mut self, op: Op, times: u64) {
+        self.counts[op as usize] += times;
+    }
+
+    /// How often an operation was counted.
+    pub fn of(&self, op: Op) -> u64 {
+        self.counts[op as usize]
+    }
+
+    /// All counts, by operation.
+    pub fn counts(&self) -> &[u64; NR_OPS] {
+        &self.counts
+    }
+
+    /// Moves all counts into another meter.
+    pub fn drain_into(&mut self, total: &mut Self) {
+        for (count, sum) in self.counts.iter_mut().zip(&mut total.counts) {
+            *sum += *count;
+            *count = 0;
+        }
+    }
+}
