@@ -161,6 +161,11 @@ impl CpuMask {
         lowest(core::iter::once(word).chain(rest.iter().copied()), start)
     }
 
+    /// The lowest CPU of the set that is `cpu` or higher, or else the lowest of all.
+    pub fn next_wrap(&self, cpu: CpuId) -> Option<CpuId> {
+        self.next_from(cpu).or_else(|| self.first())
+    }
+
     /// The lowest CPU of the set that is not `cpu`: the kernel's `cpumask_any_but()`.
     pub fn any_but(&self, cpu: CpuId) -> Option<CpuId> {
         self.first().and_then(|first| if first == cpu { self.next_from(CpuId(cpu.0 + 1)) } else { Some(first) })

@@ -16,7 +16,7 @@ use crate::pelt::SchedAvg;
 use crate::rq::cfs_rq::CfsRq;
 use crate::rq::{Rq, Rqs};
 use crate::task::{OnRq, Policy, SchedClass, Task, TaskState};
-use crate::topology::{MachineTopology, SchedDomains, TopologyError};
+use crate::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
 use crate::tunables::Tunables;
 use crate::units::{Capacity, Nanos};
 use alloc::vec::Vec;
@@ -65,10 +65,13 @@ impl Sched {
     ///
     /// # Errors
     /// If no sched domains can be built on the machine.
-    pub fn new(config: SchedConfig) -> Result<Self, TopologyError> {
+    pub fn new(config: SchedConfig) -> Result<Self, BuildError> {
         let SchedConfig { topology, tick_ns, jiffies } = config;
         let nr_cpus = topology.cpus.len();
-        let domains = SchedDomains::build(&topology, jiffies)?;
+        let domains = build_sched_domains(
+            &topology,
+            &BuildParams { jiffies, hz: (1_000_000_000 / tick_ns) as u32, ..BuildParams::default() },
+        )?;
         let tunables = Tunables::for_cpus(nr_cpus);
         let mut sched = Self {
             features: FeatureSet::default(),
@@ -232,4 +235,3 @@ impl Sched {
         self.nodes[cpu.index()]
     }
 }
-

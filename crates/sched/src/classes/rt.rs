@@ -47,7 +47,11 @@ impl RtRq {
             self.queues.resize_with(NR_PRIORITIES, VecDeque::new);
         }
         let queue = &mut self.queues[usize::from(priority)];
-        if at_head { queue.push_front(task) } else { queue.push_back(task) }
+        if at_head {
+            queue.push_front(task)
+        } else {
+            queue.push_back(task)
+        }
         self.active |= 1 << priority;
     }
 

@@ -56,6 +56,7 @@ fn wrapping_starts_at_any_cpu_and_visits_each_member_once() {
         for start in (0..nr_cpus as u32).step_by(step) {
             let expected: Vec<_> = set.range(start..).chain(set.range(..start)).copied().collect();
             assert_eq!(list(mask.iter_wrap_from(CpuId(start))), expected);
+            assert_eq!(mask.next_wrap(CpuId(start)).map(|cpu| cpu.0), expected.first().copied());
             let both: Vec<_> = expected.into_iter().filter(|cpu| others.contains(cpu)).collect();
             assert_eq!(list(mask.iter_and_wrap_from(&other, CpuId(start))), both);
         }

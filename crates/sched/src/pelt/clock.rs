@@ -55,8 +55,7 @@ impl Sched {
     #[inline]
     pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
         let cfs_rq = &self.cfs_rqs[id.index()];
-        let now =
-            if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { self.rq_clock_pelt(cfs_rq.cpu) };
+        let now = if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { self.rq_clock_pelt(cfs_rq.cpu) };
         now.wrapping_sub(cfs_rq.throttled_clock_pelt_time)
     }
 

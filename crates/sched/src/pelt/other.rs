@@ -32,7 +32,13 @@ pub(crate) fn update_thermal(avg: &mut SchedAvg, now: u64, pressure: Capacity) -
 ///
 /// Interrupt time is no part of the task clock, so it is scaled by frequency and capacity here: by the time, or in the
 /// state before 5.1 by the contribution.
-pub(crate) fn update_irq(avg: &mut SchedAvg, clock: u64, running_ns: u64, scale: ContributionScale, by_time: bool) -> bool {
+pub(crate) fn update_irq(
+    avg: &mut SchedAvg,
+    clock: u64,
+    running_ns: u64,
+    scale: ContributionScale,
+    by_time: bool,
+) -> bool {
     let (running_ns, contribution) = if by_time {
         (cap_scale(cap_scale(running_ns, scale.frequency), scale.capacity), None)
     } else {

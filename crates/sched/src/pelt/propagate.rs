@@ -153,4 +153,3 @@ fn add_positive(value: u64, change: i64) -> u64 {
     let sum = value.wrapping_add(change as u64);
     if change < 0 && sum > value { 0 } else { sum }
 }
-

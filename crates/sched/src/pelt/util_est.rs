@@ -3,8 +3,8 @@
 //!
 //! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1).
 
-use crate::ids::{CpuId, TaskId};
 use crate::features::Feature;
+use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
 use crate::units::Capacity;
 

@@ -17,10 +17,10 @@ pub mod timeline;
 
 use crate::classes::rt::RtRq;
 use crate::ids::{CpuId, TaskId};
+use crate::ipi::CallFunction;
 use crate::pelt::SchedAvg;
 use crate::rq::leaf::LeafList;
 use crate::rq::task_list::TaskList;
-use crate::ipi::CallFunction;
 use crate::stopper::StopWork;
 use crate::timer::TimerQueue;
 use crate::units::{CAPACITY_FULL, Capacity};

@@ -38,11 +38,8 @@ impl Sched {
             }
             Placement::Initial => {}
             Placement::Wakeup => {
-                let credit = if self.se_is_idle(se) {
-                    self.tunables.min_granularity_ns
-                } else {
-                    self.tunables.latency_ns
-                };
+                let credit =
+                    if self.se_is_idle(se) { self.tunables.min_granularity_ns } else { self.tunables.latency_ns };
                 let is_gentle = self.features.has(Feature::GentleFairSleepers);
                 vruntime = vruntime.wrapping_sub(if is_gentle { credit / 2 } else { credit });
             }

@@ -5,6 +5,7 @@ use super::arena::{Arena, CapacityId, DomainId, SchedGroupId, SharedId};
 use super::domain::{SchedDomain, SchedDomainShared};
 use super::flags::SdFlags;
 use super::group::{SchedGroup, SchedGroupCapacity};
+use super::units::CpuUnits;
 use crate::cpumask::CpuMask;
 use crate::ids::CpuId;
 use crate::units::Capacity;
@@ -29,6 +30,12 @@ pub struct SchedDomains {
     pub root: RootDomain,
     /// Whether any domain was built of CPUs with different capacities: the static key `sched_asym_cpucapacity`.
     pub asym_cpucapacity: bool,
+    /// Whether any core has more than one CPU: the static key `sched_smt_present`.
+    pub smt_present: bool,
+    /// Cores: their masks are the kernel's `cpu_smt_mask()`.
+    pub cores: CpuUnits,
+    /// NUMA nodes that have CPUs: their masks are the kernel's `cpumask_of_node()`.
+    pub nodes: CpuUnits,
     /// How the NUMA nodes are connected.
     pub numa_topology: NumaTopologyType,
 }

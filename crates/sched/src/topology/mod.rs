@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The shape of a machine as the scheduler sees it.
 //!
-//! [`MachineTopology`] says what the hardware is; `build` turns it into sched domains and groups.
+//! [`MachineTopology`] says what the hardware is; [`build_sched_domains`] turns it into [`SchedDomains`], which hold what
+//! `kernel/sched/topology.c` (6.1) builds: each CPU's chain of domains, their groups, the groups' capacities, and what each CPU
+//! keeps at hand. Everything stands in arenas and refers to each other by index.
 
 mod arena;
+mod build;
 mod domain;
 mod domains;
+mod error;
 mod flags;
 mod group;
+mod level;
+mod print;
 mod stats;
+mod units;
 
 pub use arena::{Arena, ArenaId, CapacityId, DomainId, SchedGroupId, SharedId};
+pub use build::{BuildParams, build_sched_domains};
 pub use domain::{SchedDomain, SchedDomainShared};
 pub use domains::{CpuDomains, NumaTopologyType, RootDomain, SchedDomains};
+pub use error::BuildError;
 pub use flags::SdFlags;
 pub use group::{SchedGroup, SchedGroupCapacity};
+pub use print::PrintCpu;
 pub use stats::{CpuIdleType, DomainStats, LbStats, LbStatsByIdle};
+pub use units::CpuUnits;
 
 use crate::units::Capacity;
 use alloc::vec::Vec;

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Groups of domains that do not overlap, and the store of all rings of groups.
+//!
+//! Models `build_sched_groups()` and `get_group()` (6.1). All CPUs of a span share one ring; each enters it at its own group.
+
+use super::BuildParams;
+use super::draft::{Draft, Drafts};
+use super::spans::{SpanId, Spans};
+use crate::cpumask::CpuMask;
+use crate::ids::CpuId;
+use crate::topology::SdFlags;
+use crate::topology::level::Level;
+use crate::units::{CAPACITY_FULL, Capacity};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A ring of groups in [`Rings`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RingId(u32);
+
+impl RingId {
+    /// The ring of a draft that has none yet.
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The CPUs of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum GroupCpus {
+    /// One CPU, at the lowest level.
+    One(CpuId),
+    /// Those of a child domain.
+    Span(SpanId),
+}
+
+/// A group in the making.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RingGroup {
+    pub(super) cpus: GroupCpus,
+    pub(super) flags: SdFlags,
+    /// The level whose capacity it has: lower than the domain's where overlapping groups had to be narrowed.
+    pub(super) level: usize,
+    /// The first CPU that may balance for it; the capacity is that CPU's.
+    pub(super) balance_cpu: CpuId,
+    /// The place of its balance mask in [`Rings::balance_masks`]; `None`: all its CPUs.
+    pub(super) balance_mask: Option<u32>,
+}
+
+/// The capacity of a group in the making.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DraftCapacity {
+    pub(super) capacity: Capacity,
+    pub(super) min_capacity: Capacity,
+    pub(super) max_capacity: Capacity,
+    pub(super) next_update: u64,
+}
+
+/// All rings of groups, with what groups refer to.
+pub(super) struct Rings<'a> {
+    pub(super) spans: &'a Spans,
+    /// For `ASYM_PACKING`.
+    priority: Option<&'a [i32]>,
+    rings: Vec<Vec<RingGroup>>,
+    /// Rings that several domains may have found independently.
+    by_content: BTreeMap<Vec<RingGroup>, RingId>,
+    pub(super) balance_masks: Vec<CpuMask>,
+    /// By level and CPU, as [`place`](Self::place) counts.
+    capacities: Vec<DraftCapacity>,
+    nr_cpus: usize,
+}
+
+impl<'a> Rings<'a> {
+    pub(super) fn new(spans: &'a Spans, params: &'a BuildParams, nr_cpus: usize) -> Self {
+        Self {
+            spans,
+            priority: params.asym_priority.as_deref(),
+            rings: Vec::new(),
+            by_content: BTreeMap::new(),
+            balance_masks: Vec::new(),
+            capacities: vec![DraftCapacity::default(); spans.nr_levels() * nr_cpus],
+            nr_cpus,
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.rings.len()
+    }
+
+    pub(super) fn ring(&self, ring: RingId) -> &[RingGroup] {
+        &self.rings[ring.index()]
+    }
+
+    /// The group of a domain that its CPU is in.
+    pub(super) fn own_group(&self, draft: &Draft) -> &RingGroup {
+        &self.ring(draft.ring)[draft.own_group]
+    }
+
+    pub(super) fn own_group_mut(&mut self, draft: &Draft) -> &mut RingGroup {
+        &mut self.rings[draft.ring.index()][draft.own_group]
+    }
+
+    pub(super) fn weight(&self, group: &RingGroup) -> u32 {
+        match group.cpus {
+            GroupCpus::One(_) => 1,
+            GroupCpus::Span(span) => self.spans.weight(span),
+        }
+    }
+
+    pub(super) fn capacity(&self, group: &RingGroup) -> &DraftCapacity {
+        &self.capacities[self.place(group)]
+    }
+
+    pub(super) fn set_capacity(&mut self, group: &RingGroup, capacity: DraftCapacity) {
+        let place = self.place(group);
+        self.capacities[place] = capacity;
+    }
+
+    /// The place of a group's capacity: groups with equal places share it.
+    pub(super) const fn place(&self, group: &RingGroup) -> usize {
+        group.level * self.nr_cpus + group.balance_cpu.index()
+    }
+
+    /// The CPU with the highest priority, the lowest of several: as `sched_asym_prefer()` compares.
+    pub(super) fn preferred(&self, cpus: &CpuMask) -> CpuId {
+        let priority = |cpu: &CpuId| self.priority.map_or(0, |priority| priority[cpu.index()]);
+        cpus.iter().reduce(|best, cpu| if priority(&cpu) > priority(&best) { cpu } else { best }).unwrap_or(CpuId(0))
+    }
+
+    pub(super) const fn nr_cpus(&self) -> usize {
+        self.nr_cpus
+    }
+
+    pub(super) const fn nr_places(&self) -> usize {
+        self.capacities.len()
+    }
+
+    /// What a group can do until it has been computed.
+    pub(super) fn set_nominal_capacity(&mut self, group: &RingGroup) {
+        let nominal = DraftCapacity {
+            capacity: CAPACITY_FULL * Capacity::from(self.weight(group)),
+            min_capacity: CAPACITY_FULL,
+            max_capacity: CAPACITY_FULL,
+            next_update: 0,
+        };
+        self.set_capacity(group, nominal);
+    }
+
+    fn add(&mut self, ring: Vec<RingGroup>) -> RingId {
+        self.rings.push(ring);
+        RingId(self.rings.len() as u32 - 1)
+    }
+
+    /// The ring of these groups wherever it begins, and the place of the first of them in it.
+    pub(super) fn intern(&mut self, mut ring: Vec<RingGroup>) -> (RingId, usize) {
+        let lowest = (0..ring.len()).min_by_key(|&place| ring[place]).expect("a ring has a group");
+        let own_group = (ring.len() - lowest) % ring.len();
+        ring.rotate_left(lowest);
+        if let Some(&id) = self.by_content.get(&ring) {
+            return (id, own_group);
+        }
+        let id = self.add(ring.clone());
+        self.by_content.insert(ring, id);
+        (id, own_group)
+    }
+}
+
+/// Builds the groups of all domains that do not overlap.
+///
+/// The order of a ring is that in which the span's highest CPU meets the groups: it is the last to link them.
+pub(super) fn build_sched_groups(drafts: &mut Drafts, rings: &mut Rings<'_>, levels: &[Level]) {
+    let spans = rings.spans;
+    for number in (0..spans.nr_levels()).filter(|&number| !levels[number].overlap) {
+        // By the lowest CPU of a group.
+        let mut place_of = vec![None; drafts.nr_cpus()];
+        for last in drafts.cpus() {
+            let Some(span) = spans.at(number, last).filter(|&span| spans.last(span) == last) else { continue };
+            let mut ring = Vec::new();
+            for cpu in spans.cpus(span).iter_wrap_from(last) {
+                let group = get_group(drafts, spans, number, cpu);
+                let place = &mut place_of[group.balance_cpu.index()];
+                if place.is_none() {
+                    *place = Some(ring.len());
+                    rings.set_nominal_capacity(&group);
+                    ring.push(group);
+                }
+            }
+            let ring = rings.add(ring);
+            for cpu in spans.cpus(span).iter() {
+                let first = get_group(drafts, spans, number, cpu).balance_cpu;
+                let draft = &mut drafts.of_mut(cpu)[number];
+                draft.ring = ring;
+                draft.own_group = place_of[first.index()].expect("the ring has the groups of all cpus of the span");
+            }
+        }
+    }
+}
+
+/// The group of a CPU at a level: the CPUs of the domain below, or the CPU itself at the lowest level.
+fn get_group(drafts: &Drafts, spans: &Spans, level: usize, cpu: CpuId) -> RingGroup {
+    let child = level.checked_sub(1).and_then(|below| drafts.get(below, cpu));
+    let (cpus, flags, balance_cpu) = match child {
+        Some(child) => (GroupCpus::Span(child.span), child.flags, spans.first(child.span)),
+        None => (GroupCpus::One(cpu), SdFlags::EMPTY, cpu),
+    };
+    RingGroup { cpus, flags, level, balance_cpu, balance_mask: None }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Domains as the unmodified scheduler of Linux 6.1.192 builds and prints them when it runs as a program.
+
+use crate::machine::{data, names, parse, read_zst};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::{BuildParams, MachineTopology, build_sched_domains};
+use std::fmt::Write;
+
+/// All domains of a machine, in the recorded form: a line `cpuN` before those of each CPU.
+fn dump(machine: &MachineTopology) -> String {
+    let sds = build_sched_domains(machine, &BuildParams::default()).expect("the machine is well described");
+    let mut text = String::new();
+    for cpu in (0..machine.cpus.len()).map(CpuId::from_index) {
+        write!(text, "cpu{}\n{}", cpu.0, sds.print_cpu(cpu)).unwrap();
+    }
+    text
+}
+
+/// Compares with a recording. Its line about energy-aware scheduling is no matter of domains.
+fn compare(name: &str, machine: &MachineTopology, recorded: &str) {
+    let recorded = recorded.lines().filter(|line| !line.starts_with("eas="));
+    let ours = dump(machine);
+    for (number, (ours, theirs)) in ours.lines().zip(recorded.clone()).enumerate() {
+        assert_eq!(ours, theirs, "{name}: line {number}");
+    }
+    assert_eq!(ours.lines().count(), recorded.count(), "{name}: number of lines");
+}
+
+#[test]
+fn domains_of_the_reference_machines_equal_those_of_the_kernel() {
+    let machines = names("kernel", ".txt.zst");
+    assert_eq!(machines.len(), 7);
+    for name in machines {
+        let scenario = std::fs::read_to_string(data("kernel").join(format!("{name}.scn"))).unwrap();
+        compare(&name, &parse(&scenario), &read_zst(&data("kernel").join(format!("{name}.txt.zst"))));
+    }
+}
+
+/// Each recording is the statements of a machine, a line `domains`, what the kernel printed, and a line `end`.
+#[test]
+fn domains_of_machines_of_random_shape_equal_those_of_the_kernel() {
+    let all = read_zst(&data("shapes.txt.zst"));
+    let recordings: Vec<_> = all.split_terminator("\nend\n").collect();
+    assert!(recordings.len() >= 40, "{} recordings", recordings.len());
+    for (number, recording) in recordings.iter().enumerate() {
+        let (scenario, domains) = recording.split_once("\ndomains\n").expect("a line says domains");
+        compare(&format!("shape {number}: {scenario}"), &parse(scenario), domains);
+    }
+}
