@@ -1,2 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Placeholder.
+//! Simulated machines: the hardware under the scheduler, and the only owner of time.
+
+pub mod description;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Any text gives a machine or an error that names a line; what a machine is written as gives that machine again.
+#![no_main]
+
+use fairlab_machine::description::{describe, parse};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    match parse("fuzz.toml", text) {
+        Ok(machine) => {
+            assert!(!describe(&machine).is_empty());
+            assert_eq!(parse("again.toml", &machine.to_toml()), Ok(machine));
+        }
+        Err(error) => assert!(error.line() >= 1 && !error.message().is_empty() && !error.help().is_empty()),
+    }
+});

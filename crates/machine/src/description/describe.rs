@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The page that shows a machine to people.
+
+use super::draw::draw;
+use super::write::{governor, level_name};
+use super::{FrequencyDomain, MachineDescription};
+use fairlab_sched::units::cap_scale;
+
+/// The page's width.
+const WIDTH: usize = 100;
+
+/// A page about the machine: its CPUs as a drawing, distances, frequencies, idle states, interrupts, and prices with
+/// their sources. Plain text, lines of about 100 letters, ends with a newline.
+pub fn describe(machine: &MachineDescription) -> String {
+    let mut page = summary(machine);
+    let levels: Vec<&str> = machine.shape.levels.iter().map(|&level| level_name(level)).collect();
+    section(&mut page, &format!("Topology (levels of domains: {})", levels.join(", ")), draw(machine, WIDTH - 2));
+    if machine.shape.distances.len() > 1 {
+        section(&mut page, "Distances between nodes", distances(machine));
+    }
+    for domain in machine.frequency_domains() {
+        let (title, lines) = frequencies(machine, domain);
+        section(&mut page, &title, lines);
+    }
+    if machine.frequency_domains().is_empty() {
+        section(&mut page, "Frequencies", vec!["none: CPUs always run at full speed".to_owned()]);
+    }
+    section(&mut page, "Idle states", idle_states(machine));
+    if !machine.interrupt_loads().is_empty() {
+        section(&mut page, "Interrupt load", interrupt_loads(machine));
+    }
+    section(&mut page, "Prices of kernel operations, at capacity 1024", prices(machine));
+    let lines: Vec<&str> = page.iter().map(|line| line.trim_end()).collect();
+    lines.join("\n") + "\n"
+}
+
+fn section(page: &mut Vec<String>, title: &str, lines: Vec<String>) {
+    page.push(String::new());
+    page.push(title.to_owned());
+    page.extend(lines.into_iter().map(|line| format!("  {line}")));
+}
+
+fn summary(machine: &MachineDescription) -> Vec<String> {
+    let count = |number: u32, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let shape = &machine.shape;
+    let units = [
+        count(shape.nr_cpus(), "CPU"),
+        count(shape.nr_units(|place| place.core), "core"),
+        count(shape.nr_units(|place| place.llc), "last-level cache"),
+        count(shape.nr_units(|place| place.package), "package"),
+        count(shape.nr_units(|place| place.node), "node"),
+    ];
+    let mut page = wrap(&format!("{}: {}", machine.name(), machine.description()), WIDTH);
+    if !machine.source().is_empty() {
+        page.extend(wrap(&format!("Source: {}", machine.source()), WIDTH));
+    }
+    page.push(String::new());
+    page.push(units.join(", "));
+    page.push(format!("kernel {}, HZ {} (a tick every {})", machine.kernel(), machine.hz().get(), machine.hz().tick()));
+    page.push(format!("tick skew {} per CPU, IPI latency {}", machine.tick_skew(), machine.ipi_latency()));
+    let work =
+        if machine.scale_work() { "takes longer on smaller or slower CPUs" } else { "takes the same time on all CPUs" };
+    page.push(format!("work {work}"));
+    page
+}
+
+/// Breaks a text into lines between words.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        if lines[last].is_empty() {
+            lines[last].push_str(word);
+        } else if lines[last].len() + 1 + word.len() <= width {
+            lines[last].push(' ');
+            lines[last].push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// Rows under each other; columns are as wide as their widest cell, those that hold numbers flush right.
+fn columns(rows: Vec<Vec<String>>, is_right: &[bool]) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..is_right.len()).map(width).collect();
+    let cell = |(column, text): (usize, &String)| {
+        let width = widths[column];
+        if is_right[column] { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    };
+    rows.iter().map(|row| row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")).collect()
+}
+
+fn words(row: &[&str]) -> Vec<String> {
+    row.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn distances(machine: &MachineDescription) -> Vec<String> {
+    let rows = &machine.shape.distances;
+    let mut table =
+        vec![std::iter::once("node".to_owned()).chain((0..rows.len()).map(|node| node.to_string())).collect()];
+    for (node, row) in rows.iter().enumerate() {
+        table.push(std::iter::once(node.to_string()).chain(row.iter().map(u32::to_string)).collect());
+    }
+    columns(table, &vec![true; rows.len() + 1])
+}
+
+fn frequencies(machine: &MachineDescription, domain: &FrequencyDomain) -> (String, Vec<String>) {
+    let how = match governor(domain.governor()) {
+        (name, Some(khz)) => format!("{name} at {khz} kHz"),
+        (name, None) => name.to_owned(),
+    };
+    let switch = if domain.fast_switch() { "by the scheduler" } else { "by a kernel thread" };
+    let title = format!(
+        "Frequencies of CPUs {}: {how}, rate limit {} us, transition {} {switch}",
+        domain.cpus(),
+        domain.rate_limit_us(),
+        domain.transition_latency(),
+    );
+    let capacity = machine.capacity(domain.cpus().first());
+    let mut table = vec![words(&["kHz", "capacity", "power uW"])];
+    for (index, &khz) in domain.khz().iter().enumerate() {
+        let power = domain.power_uw().map_or_else(|| "-".to_owned(), |powers| powers[index].to_string());
+        table.push(vec![khz.to_string(), cap_scale(capacity, domain.freq_scale(khz)).to_string(), power]);
+    }
+    (title, columns(table, &[true; 3]))
+}
+
+fn idle_states(machine: &MachineDescription) -> Vec<String> {
+    if machine.idle_states().is_empty() {
+        return vec!["none: an idle CPU goes on at once".to_owned()];
+    }
+    let mut table = vec![words(&["name", "CPUs", "exit latency", "target residency", "power uW"])];
+    for state in machine.idle_states() {
+        table.push(vec![
+            state.name().to_owned(),
+            state.cpus().to_string(),
+            state.exit_latency().to_string(),
+            state.target_residency().to_string(),
+            state.power_uw().map_or_else(|| "-".to_owned(), |power| power.to_string()),
+        ]);
+    }
+    columns(table, &[false, false, true, true, true])
+}
+
+fn interrupt_loads(machine: &MachineDescription) -> Vec<String> {
+    let mut table = vec![words(&["name", "CPUs", "every", "for"])];
+    for load in machine.interrupt_loads() {
+        let (period, duration) = (load.period().to_string(), load.duration().to_string());
+        table.push(vec![load.name().to_owned(), load.cpus().to_string(), period, duration]);
+    }
+    columns(table, &[false, false, true, true])
+}
+
+fn prices(machine: &MachineDescription) -> Vec<String> {
+    if machine.prices().iter().len() == 0 {
+        return vec!["none: kernel code takes no time".to_owned()];
+    }
+    let mut table = vec![words(&["operation", "ns", "source"])];
+    for price in machine.prices().iter() {
+        let rest = price.ps() % 1_000;
+        let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}").trim_end_matches('0').to_owned() };
+        let ns = format!("{}{fraction}", price.ps() / 1_000);
+        table.push(vec![price.operation().to_owned(), ns, price.source().to_owned()]);
+    }
+    let mut lines = columns(table, &[false, true, false]);
+    lines.push("operations that are not listed are free".to_owned());
+    lines
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `[[idle_state]]`: what an idle CPU can sink into. Without states, an idle CPU goes on at once.
+
+use super::cpu_list::CpuList;
+use super::cpu_types::cpu_list;
+use super::error::Fault;
+use super::frequency::MAX_POWER_UW;
+use super::raw::RawIdleState;
+use super::read::{MAX_SPAN_NS, name, number};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use toml::Spanned;
+
+/// A state of an idle CPU. States of one CPU are listed from the shallowest to the deepest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleState {
+    pub(super) name: String,
+    pub(super) cpus: CpuList,
+    pub(super) exit_latency: Nanos,
+    pub(super) target_residency: Nanos,
+    pub(super) power_uw: Option<u64>,
+}
+
+impl IdleState {
+    /// The name, such as `C6`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The CPUs that have the state.
+    pub const fn cpus(&self) -> &CpuList {
+        &self.cpus
+    }
+
+    /// From the interrupt that ends the state until the CPU executes.
+    pub const fn exit_latency(&self) -> Nanos {
+        self.exit_latency
+    }
+
+    /// How long the CPU must stay for the state to pay off.
+    pub const fn target_residency(&self) -> Nanos {
+        self.target_residency
+    }
+
+    /// What a CPU draws in it, in microwatts.
+    pub const fn power_uw(&self) -> Option<u64> {
+        self.power_uw
+    }
+}
+
+pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Vec<IdleState>, Fault> {
+    let mut states: Vec<IdleState> = Vec::with_capacity(raw.len());
+    let mut deepest: Vec<Option<usize>> = vec![None; count as usize];
+    for (index, raw) in raw.iter().map(Spanned::get_ref).enumerate() {
+        let state = IdleState {
+            name: name(&raw.name)?,
+            cpus: raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| cpu_list(cpus, count))?,
+            exit_latency: Nanos(number(&raw.exit_latency_ns, 0..=MAX_SPAN_NS, "ns")?),
+            target_residency: Nanos(number(&raw.target_residency_ns, 0..=MAX_SPAN_NS, "ns")?),
+            power_uw: raw.power_uw.as_ref().map(|power| number(power, 0..=MAX_POWER_UW, "uW")).transpose()?,
+        };
+        for cpu in state.cpus.iter() {
+            if let Some(above) = deepest[cpu.index()].replace(index) {
+                lies_below(&state, &states[above], cpu, raw)?;
+            }
+            if states.iter().any(|other| other.name == state.name && other.cpus.contains(cpu)) {
+                let message = format!("cpu {} already has a state `{}`", cpu.0, state.name);
+                return Err(Fault::of(&raw.name, message, "give the states of a CPU different names"));
+            }
+        }
+        states.push(state);
+    }
+    Ok(states)
+}
+
+fn lies_below(state: &IdleState, above: &IdleState, cpu: CpuId, raw: &RawIdleState) -> Result<(), Fault> {
+    let pairs = [
+        (&raw.exit_latency_ns, state.exit_latency, above.exit_latency, "exits faster"),
+        (&raw.target_residency_ns, state.target_residency, above.target_residency, "pays off sooner"),
+    ];
+    for (at, own, before, what) in pairs {
+        if own < before {
+            let message = format!("`{}` {what} than `{}` before it on cpu {}", state.name, above.name, cpu.0);
+            return Err(Fault::of(at, message, "list the states of a CPU from the shallowest to the deepest"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Machine descriptions: what a simulated machine consists of, read from TOML.
+//!
+//! A [`MachineDescription`] cannot be wrong: the only ways to get one are [`parse`], [`load`] and [`preset`], and they
+//! check everything that the rest of the program relies on. What the keys mean, their units, ranges and defaults is in
+//! the book's chapter on machine files. Not described: memory, caches' sizes and cost, states that CPUs enter together,
+//! and what threads of a core take from each other.
+
+mod cpu_list;
+mod cpu_types;
+mod cpus;
+mod describe;
+mod draw;
+mod error;
+mod frequency;
+mod idle;
+mod interrupts;
+mod presets;
+mod prices;
+mod raw;
+mod read;
+mod suggest;
+mod write;
+
+pub use cpu_list::CpuList;
+pub use cpu_types::CpuType;
+pub use cpus::MAX_CPUS;
+pub use describe::describe;
+pub use error::{DescriptionError, LoadError};
+pub use frequency::{FrequencyDomain, Governor};
+pub use idle::IdleState;
+pub use interrupts::InterruptLoad;
+pub use presets::{load, preset, preset_text, presets};
+pub use prices::{OPERATIONS, Price, PriceList};
+
+use cpus::Shape;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::MachineTopology;
+use fairlab_sched::units::{Capacity, Nanos};
+
+/// Named kernels (sets of features and tunables) that a machine may ask for, oldest first; the last is the default.
+pub const KERNEL_PROFILES: [&str; 7] = ["4.19", "5.0", "5.4", "5.11", "5.18", "5.19", "6.1"];
+
+/// Reads the text of a machine file; `file` is its name in messages.
+///
+/// # Errors
+/// The first thing that is wrong, with its line and the way out.
+pub fn parse(file: &str, text: &str) -> Result<MachineDescription, DescriptionError> {
+    read::read(file, text)
+}
+
+/// Ticks per second (`CONFIG_HZ`): 100, 250, 300 or 1000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hz(u64);
+
+impl Hz {
+    /// What a kernel has unless configured otherwise.
+    pub const DEFAULT: Self = Self(250);
+
+    /// One of the rates that a kernel can be configured for.
+    pub const fn new(hz: u64) -> Option<Self> {
+        match hz {
+            100 | 250 | 300 | 1000 => Some(Self(hz)),
+            _ => None,
+        }
+    }
+
+    /// Ticks per second.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// From tick to tick, rounded to the nearest nanosecond: the kernel's `TICK_NSEC`.
+    pub const fn tick(self) -> Nanos {
+        Nanos((1_000_000_000 + self.0 / 2) / self.0)
+    }
+}
+
+/// Who the machine is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Identity {
+    name: String,
+    description: String,
+    source: String,
+    kernel: String,
+}
+
+/// Clocks and latencies of the whole machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Timing {
+    hz: Hz,
+    tick_skew: Nanos,
+    ipi_latency: Nanos,
+    scale_work: bool,
+}
+
+/// A machine: everything that its file says, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineDescription {
+    identity: Identity,
+    timing: Timing,
+    shape: Shape,
+    cpu_types: Vec<CpuType>,
+    frequency_domains: Vec<FrequencyDomain>,
+    idle_states: Vec<IdleState>,
+    interrupt_loads: Vec<InterruptLoad>,
+    prices: PriceList,
+}
+
+impl MachineDescription {
+    /// The name: letters, digits and `-_.+`.
+    pub fn name(&self) -> &str {
+        &self.identity.name
+    }
+
+    /// What the machine is, in words; may be empty.
+    pub fn description(&self) -> &str {
+        &self.identity.description
+    }
+
+    /// Where the figures come from; may be empty.
+    pub fn source(&self) -> &str {
+        &self.identity.source
+    }
+
+    /// The kernel that the machine runs unless told otherwise: one of [`KERNEL_PROFILES`].
+    pub fn kernel(&self) -> &str {
+        &self.identity.kernel
+    }
+
+    /// Ticks per second.
+    pub const fn hz(&self) -> Hz {
+        self.timing.hz
+    }
+
+    /// CPU i ticks i times this later than CPU 0; all tick within one period.
+    pub const fn tick_skew(&self) -> Nanos {
+        self.timing.tick_skew
+    }
+
+    /// From the sending of an inter-processor interrupt until the other CPU handles it.
+    pub const fn ipi_latency(&self) -> Nanos {
+        self.timing.ipi_latency
+    }
+
+    /// Do run times of workloads mean work on a CPU of full capacity at its highest frequency, so that they take longer
+    /// on others? If not, they are time on any CPU.
+    pub const fn scale_work(&self) -> bool {
+        self.timing.scale_work
+    }
+
+    /// How many CPUs there are: 1 to [`MAX_CPUS`].
+    pub fn nr_cpus(&self) -> usize {
+        self.shape.places.len()
+    }
+
+    /// The machine as the scheduler sees it.
+    pub fn topology(&self) -> MachineTopology {
+        MachineTopology {
+            cpus: self.shape.places.clone(),
+            capacity: (0..self.shape.nr_cpus()).map(|cpu| self.capacity(CpuId(cpu))).collect(),
+            levels: self.shape.levels.clone(),
+            distances: self.shape.distances.clone(),
+        }
+    }
+
+    /// The kinds of CPUs, as the file lists them. Each CPU is of one type; the biggest has capacity 1024.
+    pub fn cpu_types(&self) -> &[CpuType] {
+        &self.cpu_types
+    }
+
+    /// The type of a CPU.
+    ///
+    /// # Panics
+    /// If the machine does not have the CPU.
+    pub fn cpu_type(&self, cpu: CpuId) -> &CpuType {
+        let of_cpu = self.cpu_types.iter().find(|one| one.cpus().contains(cpu));
+        of_cpu.unwrap_or_else(|| panic!("machine {}: cpu {} of {}", self.name(), cpu.0, self.nr_cpus()))
+    }
+
+    /// What a CPU can do at its highest frequency: 1 to 1024.
+    ///
+    /// # Panics
+    /// If the machine does not have the CPU.
+    pub fn capacity(&self, cpu: CpuId) -> Capacity {
+        self.cpu_type(cpu).capacity()
+    }
+
+    /// The frequency domains, as the file lists them; they do not overlap.
+    pub fn frequency_domains(&self) -> &[FrequencyDomain] {
+        &self.frequency_domains
+    }
+
+    /// The frequency domain of a CPU; a CPU without one always runs at full speed.
+    pub fn frequency_domain(&self, cpu: CpuId) -> Option<&FrequencyDomain> {
+        self.frequency_domains.iter().find(|domain| domain.cpus.contains(cpu))
+    }
+
+    /// All idle states, as the file lists them.
+    pub fn idle_states(&self) -> &[IdleState] {
+        &self.idle_states
+    }
+
+    /// The idle states of a CPU, from the shallowest to the deepest.
+    pub fn idle_states_of(&self, cpu: CpuId) -> impl Iterator<Item = &IdleState> {
+        self.idle_states.iter().filter(move |state| state.cpus.contains(cpu))
+    }
+
+    /// Interrupts that take time from CPUs at a steady rate.
+    pub fn interrupt_loads(&self) -> &[InterruptLoad] {
+        &self.interrupt_loads
+    }
+
+    /// What the kernel's operations cost.
+    pub const fn prices(&self) -> &PriceList {
+        &self.prices
+    }
+
+    /// A machine file that gives this description again. It is written anew: comments of the file that was read are
+    /// not in it ([`preset_text`] has those of the presets).
+    pub fn to_toml(&self) -> String {
+        write::write(self)
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `[prices]`: what the kernel's operations cost on this machine, and how one knows.
+//!
+//! A price is time on a CPU of capacity 1024 at its highest frequency. An operation without a price is free.
+
+use super::error::Fault;
+use super::raw::RawPrice;
+use super::read::number;
+use super::suggest;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// The names of the operations that can have a price, in the order in which pages list them.
+pub const OPERATIONS: [&str; 30] = [
+    "ContextSwitch",
+    "Wakeup",
+    "Enqueue",
+    "Dequeue",
+    "PeltUpdate",
+    "PeltScale",
+    "GroupLevel",
+    "PickNext",
+    "Tick",
+    "ScanCpu",
+    "ScanCore",
+    "BlockedCfsRq",
+    "GroupStatCpu",
+    "RqLock",
+    "DetachScan",
+    "DetachTask",
+    "AttachTask",
+    "BalancePass",
+    "SoftirqRaise",
+    "IpiSend",
+    "IpiReceive",
+    "HrtimerProgram",
+    "HrtimerFire",
+    "CpufreqUpdate",
+    "IdleEnter",
+    "IdleExit",
+    "Fork",
+    "Exit",
+    "Syscall",
+    "PipeTransfer",
+];
+
+/// The highest price: one second, in picoseconds.
+const MAX_PS: u64 = 1_000_000_000_000;
+
+/// What one operation costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    operation: &'static str,
+    ps: u64,
+    source: String,
+}
+
+impl Price {
+    /// The operation: one of [`OPERATIONS`].
+    pub const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// The price in picoseconds (so that 17.5 ns is a whole number), at most one second.
+    pub const fn ps(&self) -> u64 {
+        self.ps
+    }
+
+    /// Where the figure comes from; never empty.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// The prices of a machine, in the order of [`OPERATIONS`], at most one for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriceList(Vec<Price>);
+
+impl PriceList {
+    /// The prices that are known.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Price> {
+        self.0.iter()
+    }
+
+    /// The price of an operation, if it is known.
+    pub fn get(&self, operation: &str) -> Option<&Price> {
+        self.0.iter().find(|price| price.operation == operation)
+    }
+
+    /// The price of an operation in picoseconds; 0 if it is not known.
+    pub fn ps(&self, operation: &str) -> u64 {
+        self.get(operation).map_or(0, Price::ps)
+    }
+
+    /// Are all operations free?
+    pub fn is_free(&self) -> bool {
+        self.0.iter().all(|price| price.ps == 0)
+    }
+}
+
+pub(super) fn understand(raw: &BTreeMap<Spanned<String>, Spanned<RawPrice>>) -> Result<PriceList, Fault> {
+    let mut prices = Vec::with_capacity(raw.len());
+    for (name, raw) in raw {
+        let place = OPERATIONS.iter().position(|known| known == name.get_ref()).ok_or_else(|| {
+            let message = format!("there is no operation `{}`", name.get_ref());
+            Fault::of(name, message, suggest::did_you_mean(name.get_ref(), OPERATIONS))
+        })?;
+        prices.push((place, price(OPERATIONS[place], raw)?));
+    }
+    prices.sort_by_key(|(place, _)| *place);
+    Ok(PriceList(prices.into_iter().map(|(_, price)| price).collect()))
+}
+
+fn price(operation: &'static str, raw: &Spanned<RawPrice>) -> Result<Price, Fault> {
+    let table = raw.get_ref();
+    let ps = match (&table.ns, &table.ps) {
+        (Some(ns), None) => number(ns, 0..=MAX_PS / 1_000, "ns")? * 1_000,
+        (None, Some(ps)) => number(ps, 0..=MAX_PS, "ps")?,
+        (None, None) => return Err(Fault::of(raw, "a price without a figure", "add `ns = ...` or `ps = ...`")),
+        (Some(_), Some(ps)) => return Err(Fault::of(ps, "the price is given twice", "keep either `ns` or `ps`")),
+    };
+    if table.source.get_ref().trim().is_empty() {
+        let help = "say where the figure comes from: measured how, published where, or calibrated against what";
+        return Err(Fault::of(&table.source, "a price without a source", help));
+    }
+    Ok(Price { operation, ps, source: table.source.get_ref().clone() })
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The machine file as it stands: names and types of keys are checked, nothing else.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// A value and where it stands, if the key is there.
+pub(super) type Maybe<T> = Option<Spanned<T>>;
+/// An array whose entries have places too.
+pub(super) type List<T> = Spanned<Vec<Spanned<T>>>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawMachine {
+    pub(super) name: Spanned<String>,
+    pub(super) description: Maybe<String>,
+    pub(super) source: Maybe<String>,
+    pub(super) kernel: Maybe<String>,
+    pub(super) hz: Maybe<u64>,
+    pub(super) tick_skew_ns: Maybe<u64>,
+    pub(super) ipi_ns: Maybe<u64>,
+    pub(super) scale_work: Option<bool>,
+    pub(super) cpus: Spanned<RawCpus>,
+    #[serde(default)]
+    pub(super) cpu_type: Vec<Spanned<RawCpuType>>,
+    #[serde(default)]
+    pub(super) frequency_domain: Vec<Spanned<RawFrequencyDomain>>,
+    #[serde(default)]
+    pub(super) idle_state: Vec<Spanned<RawIdleState>>,
+    #[serde(default)]
+    pub(super) interrupt_load: Vec<Spanned<RawInterruptLoad>>,
+    #[serde(default)]
+    pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawPrice>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCpus {
+    pub(super) count: Spanned<u64>,
+    pub(super) threads_per_core: Maybe<u64>,
+    pub(super) numbering: Maybe<RawNumbering>,
+    pub(super) cores_per_cluster: Maybe<u64>,
+    pub(super) cores_per_llc: Maybe<u64>,
+    pub(super) cores_per_package: Maybe<u64>,
+    pub(super) cores_per_node: Maybe<u64>,
+    pub(super) core: Option<List<u64>>,
+    pub(super) cluster: Option<List<u64>>,
+    pub(super) llc: Option<List<u64>>,
+    pub(super) package: Option<List<u64>>,
+    pub(super) node: Option<List<u64>>,
+    pub(super) levels: Option<List<RawLevel>>,
+    pub(super) distances: Option<Spanned<Vec<List<u64>>>>,
+}
+
+/// How the kernel numbered the threads of cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawNumbering {
+    CoreMajor,
+    ThreadsLast,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawLevel {
+    Smt,
+    Cluster,
+    Mc,
+    Package,
+    All,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCpuType {
+    pub(super) name: Spanned<String>,
+    pub(super) cpus: Spanned<String>,
+    pub(super) capacity: Spanned<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFrequencyDomain {
+    pub(super) cpus: Spanned<String>,
+    pub(super) khz: List<u64>,
+    pub(super) power_uw: Option<List<u64>>,
+    pub(super) governor: Maybe<RawGovernor>,
+    pub(super) fixed_khz: Maybe<u64>,
+    pub(super) rate_limit_us: Maybe<u64>,
+    pub(super) transition_latency_ns: Maybe<u64>,
+    pub(super) fast_switch: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawGovernor {
+    Performance,
+    Powersave,
+    Schedutil,
+    Fixed,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawIdleState {
+    pub(super) name: Spanned<String>,
+    pub(super) cpus: Maybe<String>,
+    pub(super) exit_latency_ns: Spanned<u64>,
+    pub(super) target_residency_ns: Spanned<u64>,
+    pub(super) power_uw: Maybe<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawInterruptLoad {
+    pub(super) name: Spanned<String>,
+    pub(super) cpus: Maybe<String>,
+    pub(super) period_ns: Spanned<u64>,
+    pub(super) duration_ns: Spanned<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPrice {
+    pub(super) ns: Maybe<u64>,
+    pub(super) ps: Maybe<u64>,
+    pub(super) source: Spanned<String>,
+}

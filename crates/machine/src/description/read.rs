@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From text to a description: TOML, then keys and types, then what they say.
+
+use super::error::{DescriptionError, Fault, Source};
+use super::raw::{Maybe, RawMachine};
+use super::suggest;
+use super::{
+    Hz, Identity, KERNEL_PROFILES, MachineDescription, Timing, cpu_types, cpus, frequency, idle, interrupts, prices,
+};
+use fairlab_sched::units::Nanos;
+use serde::Deserialize;
+use std::ops::RangeInclusive;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
+
+/// Latencies and periods go up to ten seconds: more is a slip of units.
+pub(super) const MAX_SPAN_NS: u64 = 10_000_000_000;
+
+/// Reads a machine file's text; `file` is its name for messages.
+///
+/// # Errors
+/// The first thing that is wrong, with its line.
+pub(super) fn read(file: &str, text: &str) -> Result<MachineDescription, DescriptionError> {
+    let source = Source { file, text };
+    let table = DeTable::parse(text).map_err(|error| source.error(not_toml(&error), None))?;
+    let content = table.get_ref().clone();
+    RawMachine::deserialize(Deserializer::from(table))
+        .map_err(|error| wrong_key(&error))
+        .and_then(|raw| understand(&raw))
+        .map_err(|fault| source.error(fault, Some(&content)))
+}
+
+fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
+    let shape = cpus::understand(&raw.cpus)?;
+    let count = shape.nr_cpus();
+    let cpu_types = cpu_types::understand(&raw.cpu_type, &shape)?;
+    Ok(MachineDescription {
+        identity: identity(raw)?,
+        timing: timing(raw, count)?,
+        frequency_domains: frequency::understand(&raw.frequency_domain, count, &cpu_types)?,
+        idle_states: idle::understand(&raw.idle_state, count)?,
+        interrupt_loads: interrupts::understand(&raw.interrupt_load, count)?,
+        prices: prices::understand(&raw.prices)?,
+        shape,
+        cpu_types,
+    })
+}
+
+fn identity(raw: &RawMachine) -> Result<Identity, Fault> {
+    let kernel = match &raw.kernel {
+        None => KERNEL_PROFILES[KERNEL_PROFILES.len() - 1],
+        Some(name) => *KERNEL_PROFILES.iter().find(|&known| known == name.get_ref()).ok_or_else(|| {
+            let message = format!("there is no kernel profile `{}`", name.get_ref());
+            Fault::of(name, message, suggest::did_you_mean(name.get_ref(), KERNEL_PROFILES))
+        })?,
+    };
+    let text = |value: &Maybe<String>| value.as_ref().map_or_else(String::new, |value| value.get_ref().clone());
+    Ok(Identity {
+        name: name(&raw.name)?,
+        description: text(&raw.description),
+        source: text(&raw.source),
+        kernel: kernel.to_owned(),
+    })
+}
+
+fn timing(raw: &RawMachine, count: u32) -> Result<Timing, Fault> {
+    let hz = match &raw.hz {
+        None => Hz::DEFAULT,
+        Some(hz) => Hz::new(*hz.get_ref()).ok_or_else(|| {
+            let message = format!("a kernel cannot have {} ticks a second", hz.get_ref());
+            Fault::of(hz, message, "write one of 100, 250, 300 and 1000 (CONFIG_HZ)")
+        })?,
+    };
+    let tick_skew = optional(&raw.tick_skew_ns, 0..=MAX_SPAN_NS, "ns", 0)?;
+    if let Some(skew) = &raw.tick_skew_ns
+        && tick_skew * u64::from(count - 1) >= hz.tick().0
+    {
+        let message = format!("the last CPU would tick a whole period ({}) late", hz.tick());
+        let help = format!(
+            "write {} at most, so that all CPUs tick within one period",
+            (hz.tick().0 - 1) / u64::from(count - 1)
+        );
+        return Err(Fault::of(skew, message, help));
+    }
+    Ok(Timing {
+        hz,
+        tick_skew: Nanos(tick_skew),
+        ipi_latency: Nanos(optional(&raw.ipi_ns, 0..=MAX_SPAN_NS, "ns", 0)?),
+        scale_work: raw.scale_work.unwrap_or(true),
+    })
+}
+
+/// A name: one to 64 letters, digits, and `-_.+`, so that it can stand in a path and on a command line.
+pub(super) fn name(value: &Spanned<String>) -> Result<String, Fault> {
+    let text = value.get_ref();
+    let fits = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
+    if text.is_empty() || text.len() > 64 || !fits || text.starts_with(['-', '.']) {
+        let help = "write 1 to 64 letters, digits and `-_.+`, not starting with `-` or `.`";
+        return Err(Fault::of(value, format!("{text:?} cannot be a name"), help));
+    }
+    Ok(text.clone())
+}
+
+/// A number within its range.
+pub(super) fn number(value: &Spanned<u64>, range: RangeInclusive<u64>, unit: &str) -> Result<u64, Fault> {
+    let given = *value.get_ref();
+    if range.contains(&given) {
+        return Ok(given);
+    }
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let message = format!("{given}{unit} is out of range");
+    Err(Fault::of(value, message, format!("write {} to {}", range.start(), range.end())))
+}
+
+/// A number within its range, or what holds if there is none.
+pub(super) fn optional(value: &Maybe<u64>, range: RangeInclusive<u64>, unit: &str, default: u64) -> Result<u64, Fault> {
+    value.as_ref().map_or(Ok(default), |value| number(value, range, unit))
+}
+
+fn not_toml(error: &toml::de::Error) -> Fault {
+    let message = error.message().lines().next().unwrap_or("unreadable");
+    let help = "a machine file is TOML 1.0: `key = value` lines, `[table]`, `[[one of several tables]]`";
+    Fault::new(error.span().unwrap_or(0..0), format!("not TOML: {message}"), help)
+}
+
+/// A key or type that does not belong there, as serde reports it.
+fn wrong_key(error: &toml::de::Error) -> Fault {
+    let message = error.message().lines().next().unwrap_or("unreadable").to_owned();
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let help = if message.starts_with("unknown ") {
+        let wrong = quoted.next().unwrap_or_default();
+        suggest::did_you_mean(wrong, quoted)
+    } else if message.contains("floating point") {
+        "write a whole number of the unit in which the key ends (1.5 us is 1500 ns)".to_owned()
+    } else if message.starts_with("missing field") {
+        format!("add `{} = ...` to this table", quoted.next().unwrap_or_default())
+    } else {
+        "the chapter on machine files lists each key with its type, unit and range".to_owned()
+    };
+    let what = if message.starts_with("unknown ") { message.split(", expected").next() } else { None };
+    let message =
+        what.unwrap_or(&message).replace("missing field", "there is no").replace("unknown field", "unknown key");
+    Fault::new(error.span().unwrap_or(0..0), message, help)
+}

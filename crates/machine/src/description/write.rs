@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A description as a machine file again, in the shortest form that gives the same machine.
+
+use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, cores_by_rule};
+use super::raw::RawNumbering;
+use super::{Governor, MachineDescription};
+use fairlab_sched::topology::{CpuPlace, TopologyLevel};
+use std::fmt::{Display, Write as _};
+
+/// Writing to a `String` cannot fail.
+const TO_STRING: &str = "a string takes all that is written to it";
+
+pub(super) fn write(machine: &MachineDescription) -> String {
+    let mut out = Lines(String::new());
+    head(&mut out, machine);
+    cpus(&mut out, machine);
+    cpu_types(&mut out, machine);
+    frequency_domains(&mut out, machine);
+    idle_states(&mut out, machine);
+    interrupt_loads(&mut out, machine);
+    prices(&mut out, machine);
+    out.0
+}
+
+/// The name of a level in files and on pages.
+pub(super) const fn level_name(level: TopologyLevel) -> &'static str {
+    match level {
+        TopologyLevel::Smt => "smt",
+        TopologyLevel::Cluster => "cluster",
+        TopologyLevel::Mc => "mc",
+        TopologyLevel::Package => "package",
+        TopologyLevel::All => "all",
+    }
+}
+
+struct Lines(String);
+
+impl Lines {
+    fn line(&mut self, text: impl Display) {
+        writeln!(self.0, "{text}").expect(TO_STRING);
+    }
+
+    fn pair(&mut self, key: &str, value: impl Display) {
+        self.line(format_args!("{key} = {value}"));
+    }
+
+    fn text(&mut self, key: &str, value: &str) {
+        self.pair(key, toml::Value::String(value.to_owned()));
+    }
+
+    fn array<T: Display>(&mut self, key: &str, values: impl IntoIterator<Item = T>) {
+        self.pair(key, list(values));
+    }
+}
+
+fn list<T: Display>(values: impl IntoIterator<Item = T>) -> String {
+    let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    format!("[{}]", values.join(", "))
+}
+
+fn head(out: &mut Lines, machine: &MachineDescription) {
+    out.line("# A machine for fairlab. The book's chapter on machine files explains each key.");
+    out.text("name", machine.name());
+    out.text("description", machine.description());
+    out.text("source", machine.source());
+    out.text("kernel", machine.kernel());
+    out.pair("hz", machine.hz().get());
+    out.pair("tick_skew_ns", machine.tick_skew().0);
+    out.pair("ipi_ns", machine.ipi_latency().0);
+    out.pair("scale_work", machine.scale_work());
+}
+
+fn cpus(out: &mut Lines, machine: &MachineDescription) {
+    let shape = &machine.shape;
+    let count = shape.nr_cpus();
+    out.line("\n[cpus]");
+    out.pair("count", count);
+    let core: Vec<u32> = shape.places.iter().map(|place| place.core).collect();
+    let nr_cores = shape.nr_units(|place| place.core);
+    let threads = count / nr_cores;
+    let by_rule = |numbering| count.is_multiple_of(nr_cores) && cores_by_rule(count, threads, numbering) == core;
+    if by_rule(RawNumbering::CoreMajor) {
+        out.pair("threads_per_core", threads);
+    } else if by_rule(RawNumbering::ThreadsLast) {
+        out.pair("threads_per_core", threads);
+        out.text("numbering", "threads-last");
+    } else {
+        out.array("core", &core);
+    }
+    units(out, "cluster", &shape.places, |place| place.cluster);
+    units(out, "llc", &shape.places, |place| place.llc);
+    units(out, "package", &shape.places, |place| place.package);
+    units(out, "node", &shape.places, |place| place.node);
+    out.array("levels", shape.levels.iter().map(|&level| format!("\"{}\"", level_name(level))));
+    let is_default =
+        |(i, j): (usize, usize)| shape.distances[i][j] == if i == j { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
+    let nr_nodes = shape.distances.len();
+    if !(0..nr_nodes).flat_map(|i| (0..nr_nodes).map(move |j| (i, j))).all(is_default) {
+        let rows: Vec<String> = shape.distances.iter().map(|row| format!("    {},\n", list(row))).collect();
+        out.pair("distances", format_args!("[\n{}]", rows.concat()));
+    }
+}
+
+/// A kind of unit by its rule if one gives the same, else CPU by CPU.
+fn units(out: &mut Lines, kind: &str, places: &[CpuPlace], unit: fn(&CpuPlace) -> u32) {
+    let nr = |unit: fn(&CpuPlace) -> u32| places.iter().map(unit).max().map_or(1, |highest| highest + 1);
+    let (nr_cores, nr_units) = (nr(|place| place.core), nr(unit));
+    let cores = nr_cores / nr_units;
+    if nr_cores.is_multiple_of(nr_units) && places.iter().all(|place| unit(place) == place.core / cores) {
+        out.pair(&format!("cores_per_{kind}"), cores);
+    } else {
+        out.array(kind, places.iter().map(unit));
+    }
+}
+
+fn cpu_types(out: &mut Lines, machine: &MachineDescription) {
+    for one in machine.cpu_types() {
+        out.line("\n[[cpu_type]]");
+        out.text("name", one.name());
+        out.text("cpus", &one.cpus().to_string());
+        out.pair("capacity", one.capacity());
+    }
+}
+
+fn frequency_domains(out: &mut Lines, machine: &MachineDescription) {
+    for domain in machine.frequency_domains() {
+        out.line("\n[[frequency_domain]]");
+        out.text("cpus", &domain.cpus().to_string());
+        out.array("khz", domain.khz());
+        if let Some(powers) = domain.power_uw() {
+            out.array("power_uw", powers);
+        }
+        let (name, khz) = governor(domain.governor());
+        out.text("governor", name);
+        if let Some(khz) = khz {
+            out.pair("fixed_khz", khz);
+        }
+        if let Some(limit) = domain.rate_limit_us {
+            out.pair("rate_limit_us", limit);
+        }
+        out.pair("transition_latency_ns", domain.transition_latency().0);
+        out.pair("fast_switch", domain.fast_switch());
+    }
+}
+
+/// A governor's name in files and on pages, and its frequency if it has one.
+pub(super) const fn governor(governor: Governor) -> (&'static str, Option<u64>) {
+    match governor {
+        Governor::Performance => ("performance", None),
+        Governor::Powersave => ("powersave", None),
+        Governor::Schedutil => ("schedutil", None),
+        Governor::Fixed { khz } => ("fixed", Some(khz)),
+    }
+}
+
+fn idle_states(out: &mut Lines, machine: &MachineDescription) {
+    for state in machine.idle_states() {
+        out.line("\n[[idle_state]]");
+        out.text("name", state.name());
+        out.text("cpus", &state.cpus().to_string());
+        out.pair("exit_latency_ns", state.exit_latency().0);
+        out.pair("target_residency_ns", state.target_residency().0);
+        if let Some(power) = state.power_uw() {
+            out.pair("power_uw", power);
+        }
+    }
+}
+
+fn interrupt_loads(out: &mut Lines, machine: &MachineDescription) {
+    for load in machine.interrupt_loads() {
+        out.line("\n[[interrupt_load]]");
+        out.text("name", load.name());
+        out.text("cpus", &load.cpus().to_string());
+        out.pair("period_ns", load.period().0);
+        out.pair("duration_ns", load.duration().0);
+    }
+}
+
+fn prices(out: &mut Lines, machine: &MachineDescription) {
+    if machine.prices().iter().len() == 0 {
+        return;
+    }
+    out.line("\n[prices]");
+    for price in machine.prices().iter() {
+        let (unit, figure) =
+            if price.ps().is_multiple_of(1_000) { ("ns", price.ps() / 1_000) } else { ("ps", price.ps()) };
+        let source = toml::Value::String(price.source().to_owned());
+        out.pair(price.operation(), format_args!("{{ {unit} = {figure}, source = {source} }}"));
+    }
+}
