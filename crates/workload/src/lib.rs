@@ -2,7 +2,11 @@
 //! What tasks do, as data.
 //!
 //! A [`workload::Workload`] is a set of task groups, tasks and timed changes. What a task does is a
-//! [`step::Behaviour`], which answers one question: what next?
+//! [`step::Behaviour`], which answers one question: what next? Importers read workloads from files: [`scn`] the scenarios of
+//! the oracle, [`rtapp`] the JSON of rt-app; [`load::load`] looks which of them a file is.
 
+pub mod error;
+pub mod scn;
 pub mod step;
+mod suggest;
 pub mod workload;

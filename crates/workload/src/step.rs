@@ -9,6 +9,16 @@ pub type ObjectId = usize;
 /// A task of a workload, by its place in [`crate::workload::Workload::tasks`].
 pub type TaskIndex = usize;
 
+/// Which timer a step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerRef {
+    /// A timer that tasks may share, by its place in [`crate::workload::Objects::timers`].
+    Shared(ObjectId),
+    /// A timer that each instance of the task has for itself, by its place in
+    /// [`crate::workload::TaskSpec::own_timers`].
+    Own(ObjectId),
+}
+
 /// How a timer goes on after it was missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerMode {
@@ -28,10 +38,12 @@ pub enum Step {
     RunWall(Nanos),
     /// Block for this long.
     Sleep(Nanos),
-    /// Block until a timer's next expiry. The first use starts the timer at the task's first step.
+    /// Block until a timer's next expiry, which is its last one plus the period; go on at once if that has passed.
+    /// Before its first use a timer counts as having expired at [`crate::workload::TaskSpec::timer_origin`] of the task
+    /// that uses it first.
     Timer {
-        /// Which timer; tasks may share one.
-        timer: ObjectId,
+        /// Which timer.
+        timer: TimerRef,
         /// Time between two expiries.
         period: Nanos,
         /// What happens after a missed expiry.
@@ -76,15 +88,15 @@ pub enum Step {
     SemPost(ObjectId),
     /// Take one from a semaphore, or block until there is one.
     SemWait(ObjectId),
-    /// Block until another task resumes this one; a resume that comes earlier is lost.
-    Suspend,
+    /// Block under a name until another task resumes it; a resume that comes earlier is lost.
+    Suspend(ObjectId),
     /// Wake all tasks that are suspended under this name.
     Resume(ObjectId),
     /// Start an instance of a task that is a template.
     Fork(TaskIndex),
     /// Apply a set of attributes to this task, by its place in [`crate::workload::TaskSpec::attributes`].
     SetAttributes(usize),
-    /// A point worth noting in measurements: a phase or a loop of it begins.
+    /// A point worth noting in measurements: a loop of the phase with this number begins.
     Mark(u32),
     /// End.
     Exit,

@@ -3,6 +3,7 @@
 
 use crate::step::{Behaviour, TaskIndex};
 use fairlab_sched::units::Nanos;
+use std::fmt;
 
 /// Scheduling policy with its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +49,10 @@ pub struct Attributes {
     pub nice: Option<i8>,
     /// Allowed CPUs.
     pub affinity: Option<Affinity>,
-    /// Utilisation clamps: lowest and highest, 0 to 1024.
-    pub uclamp: Option<(u32, u32)>,
+    /// Lowest utilisation clamp, 0 to 1024.
+    pub uclamp_min: Option<u32>,
+    /// Highest utilisation clamp, 0 to 1024.
+    pub uclamp_max: Option<u32>,
     /// Task group: its place in [`Workload::groups`]; `Some(None)` is the root group.
     pub group: Option<Option<usize>>,
 }
@@ -94,8 +97,28 @@ pub struct TaskSpec {
     pub start_cpu: u32,
     /// When it is forked, from the start of the run; never, if it is a template.
     pub start_at: Option<Nanos>,
+    /// Names of the timers that each instance has for itself.
+    pub own_timers: Vec<String>,
+    /// From where a timer counts that this task is the first to use: a time from the start of the run. It lies before the
+    /// fork of an instance that is forked from a template.
+    pub timer_origin: Nanos,
     /// Makes the task's behaviour; each fork of a template gets its own. The number is that of the instance, from 0.
     pub behaviour: Box<dyn Fn(u32) -> Box<dyn Behaviour> + Send + Sync>,
+}
+
+impl fmt::Debug for TaskSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskSpec")
+            .field("name", &self.name)
+            .field("family", &self.family)
+            .field("start", &self.start)
+            .field("attributes", &self.attributes)
+            .field("start_cpu", &self.start_cpu)
+            .field("start_at", &self.start_at)
+            .field("own_timers", &self.own_timers)
+            .field("timer_origin", &self.timer_origin)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What changes at a given time.
@@ -105,7 +128,7 @@ pub enum Change {
     Task {
         /// Whose.
         task: TaskIndex,
-        /// What it becomes. Exactly one attribute is set.
+        /// What it becomes. One attribute is set, or both clamps.
         attributes: Attributes,
     },
     /// Shares of a group.
@@ -133,7 +156,7 @@ pub struct Objects {
     pub mutexes: Vec<String>,
     /// Names of condition variables.
     pub conds: Vec<String>,
-    /// Names of barriers, each with its number of participants.
+    /// Names of barriers, each with its number of participants; one with none never opens.
     pub barriers: Vec<(String, u32)>,
     /// Names of semaphores (all start at 0).
     pub semaphores: Vec<String>,
@@ -146,7 +169,7 @@ pub struct Objects {
 }
 
 /// A workload.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Workload {
     /// Task groups, parents before children.
     pub groups: Vec<GroupSpec>,
@@ -156,6 +179,8 @@ pub struct Workload {
     pub objects: Objects,
     /// Changes at given times, in the order of the file.
     pub changes: Vec<(Nanos, Change)>,
+    /// How often one template may be forked; one fork more is an error that ends the run.
+    pub fork_limit: Option<u32>,
     /// How long the workload wants to run, if it says so.
     pub duration: Option<Nanos>,
     /// What could not be honoured, in words for a person.

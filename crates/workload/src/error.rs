@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is wrong with a file, and where.
+//!
+//! Every importer reports its first error as a [`ParseError`], which shows itself on one screen: the place, the line with a
+//! caret under the word, and the way out. [`Source`] turns byte offsets, which is all that the parsers carry, into places.
+
+use std::error::Error;
+use std::fmt;
+
+/// The longest part of a source line that an error shows, in characters.
+const SHOWN_WIDTH: usize = 110;
+
+/// The first thing that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The file's name, as it was given to the parser.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, in characters.
+    pub column: u32,
+    /// What is wrong.
+    pub message: String,
+    /// The way out, if there is one to name.
+    pub help: Option<String>,
+    /// The line as it stands in the file.
+    pub source_line: String,
+}
+
+impl ParseError {
+    /// The same error with a way out.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The part of the line that is shown, and how many characters stand before the caret in it.
+    fn excerpt(&self) -> (String, usize) {
+        let caret = self.column.saturating_sub(1) as usize;
+        let skipped = if caret + 10 > SHOWN_WIDTH { caret - SHOWN_WIDTH / 2 } else { 0 };
+        let shown = self.source_line.chars().skip(skipped).take(SHOWN_WIDTH);
+        // A caret can only stand under what is one column wide, and a terminal must not be steered by a file.
+        let clean = shown.map(|c| match c {
+            '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        });
+        (clean.collect(), caret - skipped)
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        let (line, caret) = self.excerpt();
+        if !line.trim().is_empty() {
+            write!(f, "\n{:>5} | {}\n      | {:caret$}^", self.line, line.trim_end(), "")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\nhelp: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for ParseError {}
+
+/// A text and the name of the file that it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) const fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text }
+    }
+
+    /// An error at a byte offset; an offset behind the end means the end.
+    pub(crate) fn error(&self, offset: usize, message: impl Into<String>) -> ParseError {
+        let (line, column, source_line) = self.locate(offset);
+        ParseError {
+            file: self.file.to_owned(),
+            line,
+            column,
+            message: message.into(),
+            help: None,
+            source_line: source_line.to_owned(),
+        }
+    }
+
+    /// `file:line:column` of a byte offset, for warnings.
+    pub(crate) fn place(&self, offset: usize) -> String {
+        let (line, column, _) = self.locate(offset);
+        format!("{}:{line}:{column}", self.file)
+    }
+
+    fn locate(&self, offset: usize) -> (u32, u32, &'a str) {
+        let offset = self.text.floor_char_boundary(offset);
+        let before = &self.text[..offset];
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = self.text[start..offset].chars().count() + 1;
+        let whole = self.text[start..].split('\n').next().unwrap_or_default();
+        (saturate(line), saturate(column), whole.trim_end_matches('\r'))
+    }
+}
+
+fn saturate(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Reads bytes as text, or says where they stop being UTF-8.
+///
+/// # Errors
+/// If the bytes are not UTF-8.
+pub fn text_of<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ParseError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let valid = &bytes[..error.valid_up_to()];
+        let readable = String::from_utf8_lossy(valid);
+        let source = Source::new(file, &readable);
+        source
+            .error(readable.len(), "the file is not text: this byte is not UTF-8")
+            .with_help("scenario files and rt-app files are plain text; is this a compressed or binary file?")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_place_line_caret_and_way_out() {
+        let source = Source::new("a.scn", "cpus 4\ntask\tx rum 1ms\n");
+        let error = source.error(14, "unknown word `rum`").with_help("did you mean `run`?");
+        let expected = "a.scn:2:8: unknown word `rum`\n    2 | task x rum 1ms\n      |        ^\nhelp: did you mean `run`?";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn an_error_at_the_end_of_an_empty_file_shows_no_line() {
+        assert_eq!(Source::new("a", "").error(7, "nothing here").to_string(), "a:1:1: nothing here");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_caret() {
+        let text = "x".repeat(5000);
+        let shown = Source::new("a", &text).error(3000, "here").to_string();
+        assert!(shown.lines().all(|line| line.len() < 130));
+        assert_eq!(shown.lines().nth(2).map(str::len), Some(8 + SHOWN_WIDTH / 2 + 1));
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_refused_with_their_place() {
+        let error = text_of("a", b"cpus 4\nta\xff").expect_err("not UTF-8");
+        assert_eq!((error.line, error.column), (2, 3));
+    }
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The statements of a scenario, line by line.
+
+use super::Scenario;
+use super::machine::{MachineDraft, check_room};
+use super::names::{ARMS, FEATURES, STATEMENTS, TUNABLES};
+use super::policy::policy_of;
+use super::tasks::{ChangeDraft, MAX_NAME, TaskDrafts, nice_of};
+use super::words::{Word, Words};
+use crate::error::{ParseError, Source};
+use crate::suggest;
+use crate::workload::{Affinity, Attributes, Change, GroupSpec, Quota, Workload};
+use fairlab_sched::units::Nanos;
+
+/// Limits of the grammar.
+const MAX_GROUPS: usize = 256;
+const MAX_GROUP_NAME: usize = 31;
+const MAX_FEATURES: usize = 40;
+const MAX_TUNABLES: usize = 20;
+const MAX_CHANGES: usize = 1000;
+
+/// What the kernel accepts as quota and period, in microseconds.
+const MIN_QUOTA_US: u64 = 1_000;
+const MAX_PERIOD_US: u64 = 1_000_000;
+const DEFAULT_PERIOD_US: u64 = 100_000;
+
+/// Reads a scenario.
+///
+/// # Errors
+/// At the first thing that the grammar does not allow.
+pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
+    let source = Source::new(file, text);
+    let mut parser: Option<Parser<'_>> = None;
+    let mut offset = 0;
+    for line in text.split('\n') {
+        let mut words = Words::of_line(source, offset, line);
+        offset += line.len() + 1;
+        let Some(keyword) = words.optional() else { continue };
+        match &mut parser {
+            None if keyword.text == "cpus" => parser = Some(Parser::new(MachineDraft::new(&mut words)?)),
+            None => return Err(before_cpus(&words, keyword)),
+            Some(parser) => parser.statement(keyword, &mut words)?,
+        }
+        if let Some(word) = words.optional() {
+            let message = format!("more words than `{}` takes", keyword.text);
+            return Err(words.error(word, message).with_help("one statement per line; # starts a comment"));
+        }
+    }
+    let no_cpus = || source.error(0, "no `cpus`: the file has no statement").with_help("begin with `cpus N`");
+    parser.ok_or_else(no_cpus)?.finish(source)
+}
+
+fn before_cpus(words: &Words<'_>, keyword: Word<'_>) -> ParseError {
+    let error = words.error(keyword, "the first statement must be `cpus`");
+    if STATEMENTS.contains(&keyword.text) {
+        return error.with_help("begin with `cpus N`, the number of CPUs");
+    }
+    error.with_help(format!("`{}` is not a statement; a scenario begins with `cpus N`", keyword.text))
+}
+
+struct Parser<'a> {
+    machine: MachineDraft,
+    tasks: TaskDrafts<'a>,
+    changes: Vec<ChangeDraft<'a>>,
+    /// All but the machine and the tasks, which follow at the end of the file.
+    end: Nanos,
+    trace: u8,
+    trace_pelt: bool,
+    stats: Option<Nanos>,
+    features: Vec<(String, bool)>,
+    tunables: Vec<(String, u64)>,
+    arms: Vec<(String, i64)>,
+    groups: Vec<GroupSpec>,
+}
+
+impl<'a> Parser<'a> {
+    fn new(machine: MachineDraft) -> Self {
+        Self {
+            machine,
+            tasks: TaskDrafts::default(),
+            changes: Vec::new(),
+            end: Nanos::from_secs(1),
+            trace: 1,
+            trace_pelt: false,
+            stats: None,
+            features: Vec::new(),
+            tunables: Vec::new(),
+            arms: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    fn statement(&mut self, keyword: Word<'a>, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let at = keyword.offset;
+        match keyword.text {
+            "cpus" => return Err(words.error(keyword, "`cpus` only once")),
+            "end" => self.end = words.duration("when the scenario ends")?,
+            "trace" => {
+                let level = words.next_small("the level, 0 to 3", 0..=3)?;
+                self.trace = u8::try_from(level).expect("a level up to 3");
+            }
+            "tracepelt" => self.trace_pelt = words.flag("0 or 1")?,
+            "stats" => self.stats = Some(words.duration("the time between two snapshots")?).filter(|t| t.0 > 0),
+            "feature" => {
+                check_room(words, at, self.features.len(), MAX_FEATURES)?;
+                let name = known_name(words, "feature", "features of 6.1", FEATURES)?;
+                self.features.push((name, words.flag("0 or 1")?));
+            }
+            "tune" => {
+                check_room(words, at, self.tunables.len(), MAX_TUNABLES)?;
+                let name = known_name(words, "tunable", "tunables of 6.1", TUNABLES)?;
+                let value = words.next_small("a value", 0..=4_000_000_000)?;
+                self.tunables.push((name, u64::from(value)));
+            }
+            "arm" => {
+                let name = known_name(words, "arm", "arms", ARMS)?;
+                self.arms.push((name, words.number("a value", -1..=1_000_000)?));
+            }
+            "group" => self.group(words)?,
+            "task" => {
+                let (groups, nr_cpus) = (&self.groups, self.machine.machine.nr_cpus);
+                self.tasks.task(words, nr_cpus, |words, name| find_group(groups, words, name))?;
+            }
+            "affinity" | "nice" | "policy" | "clamp" | "move" | "shares" | "quota" => {
+                check_room(words, at, self.changes.len(), MAX_CHANGES)?;
+                let change = self.change(keyword.text, words)?;
+                self.changes.push(change);
+            }
+            _ if self.machine.statement(keyword.text, at, words)? => {}
+            _ => {
+                let help = suggest::help(keyword.text, "statements", STATEMENTS);
+                return Err(words.error(keyword, format!("unknown statement `{}`", keyword.text)).with_help(help));
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let name = words.name("the group's name", MAX_GROUP_NAME)?;
+        check_room(words, name.offset, self.groups.len(), MAX_GROUPS)?;
+        if name.text == "/" {
+            return Err(words.error(name, "`/` is the root group"));
+        }
+        if self.groups.iter().any(|group| group.name == name.text) {
+            return Err(words.error(name, format!("a second group `{}`", name.text)));
+        }
+        let mut group =
+            GroupSpec { name: name.text.to_owned(), parent: None, shares: 1024, quota: None, idle: false };
+        let mut bandwidth = Bandwidth::default();
+        while let Some(word) = words.optional() {
+            if let Some(value) = word.value_of("parent") {
+                group.parent = Some(find_group(&self.groups, words, value)?);
+            } else if let Some(value) = word.value_of("shares") {
+                group.shares = u64::from(words.small(value, 2..=262_144)?);
+            } else if word.text == "idle" {
+                group.idle = true;
+            } else if !bandwidth.option(words, word)? {
+                let known = ["parent=", "shares=", "quota=", "period=", "burst=", "idle"];
+                let help = suggest::help(word.text, "options of a group", &known);
+                return Err(words.error(word, format!("unknown option `{}`", word.text)).with_help(help));
+            }
+        }
+        group.quota = bandwidth.finish(words, name)?;
+        self.groups.push(group);
+        Ok(())
+    }
+
+    /// Reads the rest of a line that changes a task or a group.
+    fn change(&self, kind: &str, words: &mut Words<'a>) -> Result<ChangeDraft<'a>, ParseError> {
+        let at = words.duration("when")?;
+        if kind == "shares" || kind == "quota" {
+            let group = words.word("the group's name")?;
+            let group = find_group(&self.groups, words, group)?;
+            let change = if kind == "shares" {
+                Change::Shares { group, shares: u64::from(words.next_small("the shares", 2..=262_144)?) }
+            } else {
+                quota_change(group, words)?
+            };
+            return Ok(ChangeDraft { at, task: None, change });
+        }
+        let task = words.name("the task's name", MAX_NAME)?;
+        let attributes = self.new_attributes(kind, words)?;
+        // The task's place is filled in once all tasks are known.
+        Ok(ChangeDraft { at, task: Some(task), change: Change::Task { task: 0, attributes } })
+    }
+
+    /// What a task becomes.
+    fn new_attributes(&self, kind: &str, words: &mut Words<'a>) -> Result<Attributes, ParseError> {
+        let mut attributes = Attributes::default();
+        match kind {
+            "affinity" => {
+                let cpus = words.cpus(self.machine.machine.nr_cpus)?;
+                attributes.affinity = Some(Affinity::Cpus(cpus.collect()));
+            }
+            "nice" => {
+                let word = words.word("the nice value")?;
+                attributes.nice = Some(nice_of(words, word)?);
+            }
+            "policy" => {
+                let word = words.word("the policy")?;
+                attributes.policy = policy_of(words, word)?;
+                if attributes.policy.is_none() {
+                    let help = "policies: fair, batch, idlepol, fifo=P, rr=P, dl=RUNTIME/DEADLINE/PERIOD";
+                    return Err(words.error(word, format!("unknown policy `{}`", word.text)).with_help(help));
+                }
+            }
+            "clamp" => {
+                let min = words.next_small("the lowest clamp", 0..=1024)?;
+                attributes.uclamp_min = Some(min);
+                attributes.uclamp_max = Some(words.next_small("the highest clamp", min..=1024)?);
+            }
+            _ => {
+                let word = words.word("the group's name, or /")?;
+                let group = if word.text == "/" { None } else { Some(find_group(&self.groups, words, word)?) };
+                attributes.group = Some(group);
+            }
+        }
+        Ok(attributes)
+    }
+
+    fn finish(self, source: Source<'a>) -> Result<Scenario, ParseError> {
+        let mut workload = Workload { groups: self.groups, duration: Some(self.end), ..Workload::default() };
+        self.tasks.finish(source, self.changes, &mut workload)?;
+        Ok(Scenario {
+            machine: self.machine.finish(source)?,
+            end: self.end,
+            trace: self.trace,
+            trace_pelt: self.trace_pelt,
+            stats: self.stats,
+            features: self.features,
+            tunables: self.tunables,
+            arms: self.arms,
+            workload,
+        })
+    }
+}
+
+/// Options of a group about its bandwidth.
+#[derive(Default)]
+struct Bandwidth {
+    quota_us: u64,
+    period_us: Option<u64>,
+    burst_us: Option<u64>,
+}
+
+impl Bandwidth {
+    fn option(&mut self, words: &Words<'_>, word: Word<'_>) -> Result<bool, ParseError> {
+        let micros = |value| words.duration_of(value).map(|duration| duration.0 / 1000);
+        if let Some(value) = word.value_of("quota") {
+            self.quota_us = micros(value)?;
+        } else if let Some(value) = word.value_of("period") {
+            self.period_us = Some(micros(value)?);
+        } else if let Some(value) = word.value_of("burst") {
+            self.burst_us = Some(micros(value)?);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// The quota, if it is one that the kernel's `tg_set_cfs_bandwidth()` accepts.
+    fn finish(self, words: &Words<'_>, group: Word<'_>) -> Result<Option<Quota>, ParseError> {
+        let (quota_us, burst_us) = (self.quota_us, self.burst_us.unwrap_or(0));
+        let period_us = self.period_us.unwrap_or(DEFAULT_PERIOD_US);
+        let refuse = |message: &str| Err(words.error(group, message));
+        if quota_us == 0 {
+            if self.period_us.is_some() || self.burst_us.is_some() {
+                return refuse("a period or burst needs a quota");
+            }
+            return Ok(None);
+        }
+        if quota_us < MIN_QUOTA_US || period_us < MIN_QUOTA_US {
+            return refuse("quota and period must be at least 1 ms");
+        }
+        if period_us > MAX_PERIOD_US {
+            return refuse("the period must be at most 1 s");
+        }
+        if burst_us > quota_us {
+            return refuse("the burst must not be longer than the quota");
+        }
+        Ok(Some(Quota { quota_us, period_us, burst_us }))
+    }
+}
+
+/// What follows the group of a `quota` statement. What the kernel refuses of it has no effect when the time comes.
+fn quota_change(group: usize, words: &mut Words<'_>) -> Result<Change, ParseError> {
+    let quota = words.word("the quota, or none")?;
+    let quota_us = if quota.text == "none" { None } else { Some(words.duration_of(quota)?.0 / 1000) };
+    let period_us = words.duration("the period")?.0 / 1000;
+    Ok(Change::Quota { group, quota_us, period_us })
+}
+
+fn find_group(groups: &[GroupSpec], words: &Words<'_>, name: Word<'_>) -> Result<usize, ParseError> {
+    groups.iter().position(|group| group.name == name.text).ok_or_else(|| {
+        let error = words.error(name, format!("no group `{}` above this line", name.text));
+        let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        match suggest::nearest(name.text, &names) {
+            Some(name) => error.with_help(format!("did you mean `{name}`?")),
+            None => error.with_help("`group NAME` makes one; it must stand above its first use"),
+        }
+    })
+}
+
+fn known_name(words: &mut Words<'_>, kind: &str, what: &str, known: &[&str]) -> Result<String, ParseError> {
+    let word = words.word("a name and a value")?;
+    if known.contains(&word.text) {
+        return Ok(word.text.to_owned());
+    }
+    let help = suggest::help(word.text, what, known);
+    Err(words.error(word, format!("unknown {kind} `{}`", word.text)).with_help(help))
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A scheduling policy as one word: `fair`, `batch`, `idlepol`, `fifo=P`, `rr=P`, `dl=RUNTIME/DEADLINE/PERIOD`.
+
+use super::words::{Word, Words};
+use crate::error::ParseError;
+use crate::workload::Policy;
+
+/// The kernel's shortest runtime of a deadline task, in ns (`DL_SCALE`).
+const MIN_DL_RUNTIME_NS: u64 = 1024;
+
+/// The longest value of `dl=`, in bytes.
+const MAX_DL_LEN: usize = 127;
+
+/// The policy that a word names, or nothing if it is another word.
+pub(super) fn policy_of(words: &Words<'_>, word: Word<'_>) -> Result<Option<Policy>, ParseError> {
+    let priority = |value| words.small(value, 1..=99).map(|p| u8::try_from(p).expect("a priority below 100"));
+    Ok(Some(match word.text {
+        "fair" => Policy::Normal,
+        "batch" => Policy::Batch,
+        "idlepol" => Policy::Idle,
+        _ => {
+            if let Some(value) = word.value_of("fifo") {
+                Policy::Fifo(priority(value)?)
+            } else if let Some(value) = word.value_of("rr") {
+                Policy::RoundRobin(priority(value)?)
+            } else if let Some(value) = word.value_of("dl") {
+                deadline_of(words, word, value)?
+            } else {
+                return Ok(None);
+            }
+        }
+    }))
+}
+
+fn deadline_of(words: &Words<'_>, word: Word<'_>, value: Word<'_>) -> Result<Policy, ParseError> {
+    let malformed = || words.error(word, format!("`{}` is not dl=RUNTIME/DEADLINE/PERIOD", word.text));
+    if value.text.len() > MAX_DL_LEN {
+        return Err(malformed());
+    }
+    let (runtime, rest) = value.split_once('/').ok_or_else(malformed)?;
+    let (deadline, period) = rest.split_once('/').ok_or_else(malformed)?;
+    let (runtime, deadline) = (words.duration_of(runtime)?, words.duration_of(deadline)?);
+    let period = words.duration_of(period)?;
+    if runtime.0 < MIN_DL_RUNTIME_NS || runtime > deadline || deadline > period {
+        let rule = format!("`{}` breaks {MIN_DL_RUNTIME_NS} ns <= runtime <= deadline <= period", word.text);
+        return Err(words.error(value, rule));
+    }
+    Ok(Policy::Deadline { runtime, deadline, period })
+}

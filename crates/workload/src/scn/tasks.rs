@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Statements about task groups, tasks, and what changes while they run.
+//!
+//! Names are resolved at the end of the file: a task may wake one that stands below it, and one line makes several tasks.
+
+use super::machine::check_room;
+use super::names::{OPERATIONS, TASK_OPTIONS};
+use super::policy::policy_of;
+use super::program::{Cursor, Op, Program};
+use super::words::{Word, Words};
+use crate::error::{ParseError, Source};
+use crate::step::{Behaviour, TaskIndex};
+use crate::suggest;
+use crate::workload::{Affinity, Attributes, Change, TaskSpec, Workload};
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Limits of the grammar.
+pub(super) const MAX_NAME: usize = 15;
+const MAX_TASKS: usize = 20_000;
+const MAX_OPS: usize = 64;
+
+/// An operation whose target, if it has one, is still a name.
+#[derive(Clone, Debug)]
+enum OpDraft<'a> {
+    Known(Op),
+    Wake { target: Word<'a>, sync: bool },
+}
+
+/// What a `task` line says, and which of the tasks of it this is.
+#[derive(Debug)]
+struct TaskLine<'a> {
+    base: Word<'a>,
+    count: u32,
+    start: Attributes,
+    start_cpu: u32,
+    start_at: Nanos,
+    ops: Vec<OpDraft<'a>>,
+    loop_start: Option<usize>,
+}
+
+/// A change whose task is still a name.
+#[derive(Debug)]
+pub(super) struct ChangeDraft<'a> {
+    pub(super) at: Nanos,
+    pub(super) task: Option<Word<'a>>,
+    /// With a placeholder for the index, if it is a task's.
+    pub(super) change: Change,
+}
+
+/// The tasks as far as the file has described them.
+#[derive(Debug, Default)]
+pub(super) struct TaskDrafts<'a> {
+    lines: Vec<TaskLine<'a>>,
+    /// Name, line and place in it of each task.
+    tasks: Vec<(String, usize)>,
+}
+
+impl<'a> TaskDrafts<'a> {
+    /// Reads what follows `task`. `find_group` says which group above this line has a name.
+    pub(super) fn task(
+        &mut self,
+        words: &mut Words<'a>,
+        nr_cpus: u32,
+        find_group: impl Fn(&Words<'a>, Word<'a>) -> Result<usize, ParseError>,
+    ) -> Result<(), ParseError> {
+        let base = words.name("the task's name", MAX_NAME)?;
+        let mut line = TaskLine {
+            base,
+            count: 1,
+            start: Attributes::default(),
+            start_cpu: 0,
+            start_at: Nanos::ZERO,
+            ops: Vec::new(),
+            loop_start: None,
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        while let Some(word) = words.optional() {
+            if word.text == "loop" {
+                if line.loop_start.is_some() {
+                    return Err(words.error(word, "a second `loop`"));
+                }
+                line.loop_start = Some(line.ops.len());
+            } else if let Some(option) = line.option(words, word, nr_cpus, &find_group)? {
+                if seen.contains(&option) {
+                    let help = if option == "policy" { "a task has one policy" } else { "each option only once" };
+                    return Err(words.error(word, format!("`{}` is given twice", word.text)).with_help(help));
+                }
+                seen.push(option);
+            } else {
+                line.operation(words, word)?;
+            }
+        }
+        self.add(words, line)
+    }
+
+    fn add(&mut self, words: &Words<'a>, line: TaskLine<'a>) -> Result<(), ParseError> {
+        if line.loop_start.unwrap_or(0) >= line.ops.len() {
+            let message = format!("the program of task `{}` is empty", line.base.text);
+            let help = if line.ops.is_empty() {
+                "add operations such as `run 1ms sleep 10ms`"
+            } else {
+                "operations must follow `loop`"
+            };
+            return Err(words.error(line.base, message).with_help(help));
+        }
+        if let (Some(min), Some(max)) = (line.start.uclamp_min, line.start.uclamp_max)
+            && min > max
+        {
+            return Err(words.error(line.base, format!("umin={min} is above umax={max}")));
+        }
+        for i in 0..line.count {
+            check_room(words, line.base.offset, self.tasks.len(), MAX_TASKS)?;
+            let name = if line.count > 1 { format!("{}{i}", line.base.text) } else { line.base.text.to_owned() };
+            if name.len() > MAX_NAME {
+                let message = format!("the name `{name}` is too long: at most {MAX_NAME} characters");
+                return Err(words.error(line.base, message).with_help("the number of the task counts"));
+            }
+            self.tasks.push((name, self.lines.len()));
+        }
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// Resolves the names of tasks and adds tasks and changes to the workload.
+    pub(super) fn finish(
+        self,
+        source: Source<'a>,
+        changes: Vec<ChangeDraft<'a>>,
+        workload: &mut Workload,
+    ) -> Result<(), ParseError> {
+        let mut by_name: BTreeMap<&str, TaskIndex> = BTreeMap::new();
+        let mut twice = None;
+        for (index, (name, line)) in self.tasks.iter().enumerate() {
+            if by_name.insert(name, index).is_some() {
+                twice.get_or_insert((name, line));
+            }
+        }
+        if let Some((name, line)) = twice {
+            let base = self.lines[*line].base;
+            return Err(source.error(base.offset, format!("two tasks have the name `{name}`")));
+        }
+        for (index, (name, line)) in self.tasks.iter().enumerate() {
+            workload.tasks.push(self.lines[*line].spec(source, name, index, &by_name)?);
+        }
+        for ChangeDraft { at, task, mut change } in changes {
+            if let (Some(word), Change::Task { task, .. }) = (task, &mut change) {
+                *task = *by_name.get(word.text).ok_or_else(|| no_task(source, word, "to change", &by_name))?;
+            }
+            workload.changes.push((at, change));
+        }
+        Ok(())
+    }
+}
+
+impl<'a> TaskLine<'a> {
+    /// Reads an option; the answer names it, so that none is given twice.
+    fn option(
+        &mut self,
+        words: &Words<'a>,
+        word: Word<'a>,
+        nr_cpus: u32,
+        find_group: &impl Fn(&Words<'a>, Word<'a>) -> Result<usize, ParseError>,
+    ) -> Result<Option<&'static str>, ParseError> {
+        let clamp = |value| words.small(value, 0..=1024);
+        let name = if let Some(value) = word.value_of("n") {
+            self.count = words.small(value, 1..=20_000)?;
+            "n"
+        } else if let Some(value) = word.value_of("nice") {
+            self.start.nice = Some(nice_of(words, value)?);
+            "nice"
+        } else if let Some(value) = word.value_of("cpu") {
+            self.start_cpu = words.cpu_of(value, nr_cpus)?;
+            "cpu"
+        } else if let Some(value) = word.value_of("start") {
+            self.start_at = words.duration_of(value)?;
+            "start"
+        } else if let Some(value) = word.value_of("mask") {
+            self.start.affinity = Some(Affinity::Cpus(words.cpus_of(value, nr_cpus)?.collect()));
+            "mask"
+        } else if let Some(value) = word.value_of("group") {
+            self.start.group = Some(Some(find_group(words, value)?));
+            "group"
+        } else if let Some(policy) = policy_of(words, word)? {
+            self.start.policy = Some(policy);
+            "policy"
+        } else if let Some(value) = word.value_of("umin") {
+            self.start.uclamp_min = Some(clamp(value)?);
+            // Both are set if either is given.
+            self.start.uclamp_max.get_or_insert(1024);
+            "umin"
+        } else if let Some(value) = word.value_of("umax") {
+            self.start.uclamp_max = Some(clamp(value)?);
+            self.start.uclamp_min.get_or_insert(0);
+            "umax"
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(name))
+    }
+
+    fn operation(&mut self, words: &mut Words<'a>, word: Word<'a>) -> Result<(), ParseError> {
+        if !OPERATIONS.contains(&word.text) {
+            return Err(unknown_word(words, word));
+        }
+        check_room(words, word.offset, self.ops.len(), MAX_OPS)?;
+        let op = match word.text {
+            "run" => Op::Run(words.duration("how long")?),
+            "runr" => Op::RunRandom(random_range(words)?),
+            "sleep" => Op::Sleep(words.duration("how long")?),
+            "sleepr" => Op::SleepRandom(random_range(words)?),
+            "wait" => Op::Wait,
+            "yield" => Op::Yield,
+            "exit" => Op::Exit,
+            _ => {
+                let target = words.name("whom to wake", MAX_NAME)?;
+                self.ops.push(OpDraft::Wake { target, sync: word.text == "wakesync" });
+                return Ok(());
+            }
+        };
+        self.ops.push(OpDraft::Known(op));
+        Ok(())
+    }
+
+    /// One of the tasks of the line.
+    fn spec(
+        &self,
+        source: Source<'_>,
+        name: &str,
+        index: TaskIndex,
+        by_name: &BTreeMap<&str, TaskIndex>,
+    ) -> Result<TaskSpec, ParseError> {
+        let resolve = |op: &OpDraft<'_>| match op {
+            OpDraft::Known(op) => Ok(op.clone()),
+            OpDraft::Wake { target, sync } => {
+                Ok(Op::Wake { target: wake_target(source, name, *target, by_name)?, sync: *sync })
+            }
+        };
+        let ops = self.ops.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        let program = Arc::new(Program { ops, loop_start: self.loop_start.unwrap_or(0) });
+        Ok(TaskSpec {
+            name: name.to_owned(),
+            family: self.base.text.to_owned(),
+            start: self.start.clone(),
+            attributes: Vec::new(),
+            start_cpu: self.start_cpu,
+            start_at: Some(self.start_at),
+            own_timers: Vec::new(),
+            timer_origin: Nanos::ZERO,
+            behaviour: Box::new(move |_| -> Box<dyn Behaviour> { Box::new(Cursor::new(Arc::clone(&program), index)) }),
+        })
+    }
+}
+
+/// A nice value.
+pub(super) fn nice_of(words: &Words<'_>, word: Word<'_>) -> Result<i8, ParseError> {
+    words.number_in(word, -20..=19).map(|nice| i8::try_from(nice).expect("a nice value"))
+}
+
+fn random_range(words: &mut Words<'_>) -> Result<RangeInclusive<u64>, ParseError> {
+    let shortest = words.duration("the shortest duration")?;
+    let word = words.word("the longest duration")?;
+    let longest = words.duration_of(word)?;
+    if longest < shortest {
+        return Err(words.error(word, "the longest duration is shorter than the shortest"));
+    }
+    Ok(shortest.0..=longest.0)
+}
+
+/// Whom a task wakes: the task of that name, or else the one whose number is the waker's own, which is what stands in the
+/// waker's name from its first digit on.
+fn wake_target(
+    source: Source<'_>,
+    waker: &str,
+    target: Word<'_>,
+    by_name: &BTreeMap<&str, TaskIndex>,
+) -> Result<TaskIndex, ParseError> {
+    if let Some(index) = by_name.get(target.text) {
+        return Ok(*index);
+    }
+    let digits = waker.find(|c: char| c.is_ascii_digit()).map_or("", |first| &waker[first..]);
+    let numbered = format!("{}{digits}", target.text);
+    by_name.get(numbered.as_str()).copied().ok_or_else(|| no_task(source, target, "to wake", by_name))
+}
+
+fn no_task(source: Source<'_>, word: Word<'_>, what: &str, by_name: &BTreeMap<&str, TaskIndex>) -> ParseError {
+    let error = source.error(word.offset, format!("no task `{}` {what}", word.text));
+    let names: Vec<&str> = by_name.keys().copied().collect();
+    match suggest::nearest(word.text, &names) {
+        Some(name) => error.with_help(format!("did you mean `{name}`?")),
+        None => error,
+    }
+}
+
+fn unknown_word(words: &Words<'_>, word: Word<'_>) -> ParseError {
+    let error = words.error(word, format!("unknown word `{}`", word.text));
+    let key = word.text.split_inclusive('=').next().unwrap_or_default();
+    let known = [OPERATIONS, TASK_OPTIONS].concat();
+    match suggest::nearest(key, &known) {
+        Some(name) => error.with_help(format!("did you mean `{name}`?")),
+        None => {
+            let (ops, options) = (OPERATIONS.join(", "), TASK_OPTIONS.join(", "));
+            error.with_help(format!("operations: {ops}; options: {options}"))
+        }
+    }
+}

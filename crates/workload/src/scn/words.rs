@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Words of a statement, and what they mean: numbers, CPUs, durations, names.
+
+use crate::error::{ParseError, Source};
+use fairlab_sched::units::Nanos;
+use std::ops::RangeInclusive;
+
+/// The longest duration: 10^18 ns.
+const MAX_DURATION: u64 = 1_000_000_000_000_000_000;
+
+/// Units of durations.
+const UNITS: [(&str, u64); 5] = [("", 1), ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+/// A word and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) offset: usize,
+}
+
+impl<'a> Word<'a> {
+    /// The part of the word from a byte on.
+    fn from(self, start: usize) -> Self {
+        Self { text: &self.text[start..], offset: self.offset + start }
+    }
+
+    /// The part of the word before a byte.
+    fn until(self, end: usize) -> Self {
+        Self { text: &self.text[..end], offset: self.offset }
+    }
+
+    /// The parts before and after the first such character, without it.
+    pub(super) fn split_once(self, separator: char) -> Option<(Self, Self)> {
+        let at = self.text.find(separator)?;
+        Some((self.until(at), self.from(at + separator.len_utf8())))
+    }
+
+    /// The value of a word `key=value`, unless it has another key.
+    pub(super) fn value_of(self, key: &str) -> Option<Self> {
+        let (name, value) = self.split_once('=')?;
+        (name.text == key).then_some(value)
+    }
+}
+
+/// The words of one statement, read from left to right.
+#[derive(Debug)]
+pub(super) struct Words<'a> {
+    pub(super) source: Source<'a>,
+    rest: Word<'a>,
+}
+
+impl<'a> Words<'a> {
+    /// The words of a line that begins at a byte offset. What follows `#` is no part of it.
+    pub(super) fn of_line(source: Source<'a>, offset: usize, line: &'a str) -> Self {
+        let code = line.split('#').next().unwrap_or_default();
+        Self { source, rest: Word { text: code, offset } }
+    }
+
+    /// An error at a word.
+    pub(super) fn error(&self, word: Word<'_>, message: impl Into<String>) -> ParseError {
+        self.source.error(word.offset, message)
+    }
+
+    /// The next word, if there is one.
+    pub(super) fn optional(&mut self) -> Option<Word<'a>> {
+        let is_blank = |c: char| c == ' ' || c == '\t';
+        let start = self.rest.text.find(|c| !is_blank(c))?;
+        let word = self.rest.from(start);
+        let end = word.text.find(is_blank).unwrap_or(word.text.len());
+        self.rest = word.from(end);
+        Some(word.until(end))
+    }
+
+    /// The next word; `what` says what is missing if there is none.
+    pub(super) fn word(&mut self, what: &str) -> Result<Word<'a>, ParseError> {
+        let end = self.rest.offset + self.rest.text.trim_end().len();
+        self.optional()
+            .ok_or_else(|| self.source.error(end, format!("something is missing at the end of the line: {what}")))
+    }
+
+    /// The next word as a number.
+    pub(super) fn number(&mut self, what: &str, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+        let word = self.word(what)?;
+        self.number_in(word, range)
+    }
+
+    /// A word as a number of a range that fits into `u32`.
+    pub(super) fn small(&self, word: Word<'_>, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+        let number = self.number_in(word, i64::from(*range.start())..=i64::from(*range.end()))?;
+        Ok(u32::try_from(number).expect("a number of a range of u32"))
+    }
+
+    /// The next word as a number of a range that fits into `u32`.
+    pub(super) fn next_small(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+        let word = self.word(what)?;
+        self.small(word, range)
+    }
+
+    /// The next word as 0 or 1.
+    pub(super) fn flag(&mut self, what: &str) -> Result<bool, ParseError> {
+        Ok(self.next_small(what, 0..=1)? == 1)
+    }
+
+    /// A word as a number. What does not fit into 64 bits counts as the nearest number that does, as with `strtol()`.
+    pub(super) fn number_in(&self, word: Word<'_>, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+        let digits = word.text.strip_prefix(['+', '-']).unwrap_or(word.text);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(self.hint(word, self.error(word, format!("`{}` is not a number", word.text))));
+        }
+        let overflow = if word.text.starts_with('-') { i64::MIN } else { i64::MAX };
+        let value = word.text.parse().unwrap_or(overflow);
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        Err(self.error(word, format!("{} is not in {}..{}", word.text, range.start(), range.end())))
+    }
+
+    /// A word as a duration: a decimal number and a unit, exactly; what is smaller than 1 ns is cut off.
+    pub(super) fn duration_of(&self, word: Word<'_>) -> Result<Nanos, ParseError> {
+        let malformed = || {
+            let error = self.error(word, format!("`{}` is not a duration", word.text));
+            self.hint(word, error.with_help("a duration is a number with ns, us, ms or s, such as 250us or 1.5ms"))
+        };
+        let too_long = || self.error(word, format!("`{}` is too long: at most 10^18 ns", word.text));
+        let digits_end = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+
+        let (whole, rest) = word.text.split_at(digits_end(word.text));
+        if whole.is_empty() {
+            return Err(malformed());
+        }
+        let (fraction, unit) = match rest.strip_prefix('.') {
+            Some(after) => after.split_at(digits_end(after)),
+            None => ("", rest),
+        };
+        if rest.starts_with('.') && fraction.is_empty() {
+            return Err(malformed());
+        }
+        let (_, unit_ns) = *UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(malformed)?;
+        let whole: u64 = whole.parse().map_err(|_| too_long())?;
+        let mut ns = whole.checked_mul(unit_ns).filter(|ns| *ns <= MAX_DURATION).ok_or_else(too_long)?;
+        let mut digit_ns = unit_ns / 10;
+        for digit in fraction.bytes() {
+            ns += u64::from(digit - b'0') * digit_ns;
+            digit_ns /= 10;
+        }
+        Ok(Nanos(ns))
+    }
+
+    /// The next word as a duration.
+    pub(super) fn duration(&mut self, what: &str) -> Result<Nanos, ParseError> {
+        let word = self.word(what)?;
+        self.duration_of(word)
+    }
+
+    /// A word as a CPU of a machine.
+    pub(super) fn cpu_of(&self, word: Word<'_>, nr_cpus: u32) -> Result<u32, ParseError> {
+        self.small(word, 0..=nr_cpus - 1)
+            .map_err(|error| error.with_help(format!("the machine has {nr_cpus} CPUs, numbered from 0")))
+    }
+
+    /// A word `LO-HI`, or one CPU.
+    pub(super) fn cpus_of(&self, word: Word<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+        let (low, high) = word.split_once('-').map_or((word, None), |(low, high)| (low, Some(high)));
+        let low = self.cpu_of(low, nr_cpus).map_err(|mut error| {
+            if word.text.starts_with('-') {
+                error.message = format!("`{}` is not a CPU or a range of CPUs", word.text);
+            }
+            error
+        })?;
+        match high {
+            Some(high) => Ok(low..=self.small(high, low..=nr_cpus - 1)?),
+            None => Ok(low..=low),
+        }
+    }
+
+    /// The next word as a range of CPUs.
+    pub(super) fn cpus(&mut self, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+        let word = self.word("CPUs, LO-HI or one")?;
+        self.cpus_of(word, nr_cpus)
+    }
+
+    /// The next word as a name of limited length.
+    pub(super) fn name(&mut self, what: &str, longest: usize) -> Result<Word<'a>, ParseError> {
+        let word = self.word(what)?;
+        if word.text.len() <= longest {
+            return Ok(word);
+        }
+        Err(self.error(word, format!("the name `{}` is too long: at most {longest} characters", word.text)))
+    }
+
+    /// Adds the reason that a user cannot see: a carriage return at the end of the line.
+    fn hint(&self, word: Word<'_>, error: ParseError) -> ParseError {
+        if word.text.ends_with('\r') {
+            return error.with_help("the line ends with CR LF; scenario files need LF alone (dos2unix)");
+        }
+        error
+    }
+}

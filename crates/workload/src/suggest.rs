@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! "Did you mean": the known name that is nearest to a misspelt one.
+
+/// The nearest of the known names, if it is near enough to be what was meant.
+///
+/// Near enough are as many edits as a third of the word's letters, at least one. Case does not count. Of equally near
+/// names the first wins.
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let limit = (word.chars().count() / 3).max(1);
+    known
+        .iter()
+        .map(|name| (edits(&word, &name.to_lowercase()), *name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Help for an unknown name: the nearest known one, and what is known.
+pub(crate) fn help(word: &str, what: &str, known: &[&str]) -> String {
+    let list = format!("{what}: {}", known.join(", "));
+    match nearest(word, known) {
+        Some(name) => format!("did you mean `{name}`? {list}"),
+        None => list,
+    }
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours that lead from one word to the other.
+fn edits(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for i in 1..=from.len() {
+        let mut row = vec![i; to.len() + 1];
+        for j in 1..=to.len() {
+            let substitution = last[j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            row[j] = substitution.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_name_finds_the_nearest_known_one() {
+        let known = ["SIS_UTIL", "SIS_PROP", "WA_IDLE"];
+        assert_eq!(nearest("SIS_UTL", &known), Some("SIS_UTIL"));
+        assert_eq!(nearest("sis_porp", &known), Some("SIS_PROP"));
+        assert_eq!(nearest("FOO", &known), None);
+        assert_eq!(nearest("", &known), None);
+    }
+}
