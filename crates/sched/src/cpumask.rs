@@ -9,6 +9,7 @@ use crate::ids::CpuId;
 use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt;
+use iter::{Both, Cpus, One};
 
 const BITS: usize = u64::BITS as usize;
 /// Machines of up to 256 CPUs keep their masks in place, without a pointer to follow.
@@ -74,6 +75,7 @@ impl CpuMask {
         self.nr_cpus as usize
     }
 
+    #[inline]
     fn words(&self) -> &[u64] {
         match &self.words {
             Words::Inline(words) => &words[..(self.nr_cpus as usize).div_ceil(BITS)],
@@ -81,6 +83,7 @@ impl CpuMask {
         }
     }
 
+    #[inline]
     fn words_mut(&mut self) -> &mut [u64] {
         match &mut self.words {
             Words::Inline(words) => &mut words[..(self.nr_cpus as usize).div_ceil(BITS)],
@@ -92,6 +95,7 @@ impl CpuMask {
     ///
     /// # Panics
     /// If the machine has no such CPU.
+    #[inline]
     pub fn set(&mut self, cpu: CpuId) {
         assert!(cpu.0 < self.nr_cpus, "cpu {} of a machine of {}", cpu.0, self.nr_cpus);
         self.words_mut()[cpu.index() / BITS] |= bit(cpu);
@@ -101,6 +105,7 @@ impl CpuMask {
     ///
     /// # Panics
     /// If the machine has no such CPU.
+    #[inline]
     pub fn clear(&mut self, cpu: CpuId) {
         assert!(cpu.0 < self.nr_cpus, "cpu {} of a machine of {}", cpu.0, self.nr_cpus);
         self.words_mut()[cpu.index() / BITS] &= !bit(cpu);
@@ -124,6 +129,7 @@ impl CpuMask {
     }
 
     /// Whether the CPU is in the set. A CPU that the machine does not have is not.
+    #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.words().get(cpu.index() / BITS).is_some_and(|word| word & bit(cpu) != 0)
     }
@@ -144,16 +150,19 @@ impl CpuMask {
     }
 
     /// The lowest CPU of the set.
+    #[inline]
     pub fn first(&self) -> Option<CpuId> {
         lowest(self.words().iter().copied(), 0)
     }
 
     /// The lowest CPU that is in both sets: the kernel's `cpumask_first_and()`.
+    #[inline]
     pub fn first_and(&self, other: &Self) -> Option<CpuId> {
         lowest(self.pairs(other).map(|(a, b)| a & b), 0)
     }
 
     /// The lowest CPU of the set that is `cpu` or higher: the kernel's `cpumask_next(cpu - 1)`.
+    #[inline]
     pub fn next_from(&self, cpu: CpuId) -> Option<CpuId> {
         let start = cpu.index() / BITS;
         let word = *self.words().get(start)? & from_bit(cpu);
@@ -162,6 +171,7 @@ impl CpuMask {
     }
 
     /// The lowest CPU of the set that is `cpu` or higher, or else the lowest of all.
+    #[inline]
     pub fn next_wrap(&self, cpu: CpuId) -> Option<CpuId> {
         self.next_from(cpu).or_else(|| self.first())
     }
@@ -213,6 +223,7 @@ impl CpuMask {
     }
 
     /// The CPUs of the set in ascending order: the kernel's `for_each_cpu()`.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + Clone {
         Cpus::new(One(self.words()), CpuId(0))
     }
@@ -221,11 +232,13 @@ impl CpuMask {
     ///
     /// # Panics
     /// If the machine has no CPU `start`.
+    #[inline]
     pub fn iter_wrap_from(&self, start: CpuId) -> impl Iterator<Item = CpuId> + Clone {
         Cpus::new(One(self.words()), start)
     }
 
     /// The CPUs that are in both sets, in ascending order: the kernel's `for_each_cpu_and()`.
+    #[inline]
     pub fn iter_and<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = CpuId> + Clone + 'a {
         self.iter_and_wrap_from(other, CpuId(0))
     }
@@ -234,11 +247,13 @@ impl CpuMask {
     ///
     /// # Panics
     /// If the machine has no CPU `start`, or the masks belong to machines of different sizes.
+    #[inline]
     pub fn iter_and_wrap_from<'a>(&'a self, other: &'a Self, start: CpuId) -> impl Iterator<Item = CpuId> + Clone + 'a {
         self.check_same_machine(other);
         Cpus::new(Both(self.words(), other.words()), start)
     }
 
+    #[inline]
     fn check_same_machine(&self, other: &Self) {
         assert!(self.nr_cpus == other.nr_cpus, "masks of machines of {} and {} cpus meet", self.nr_cpus, other.nr_cpus);
     }
@@ -300,85 +315,6 @@ const fn cpu_at(index: usize, word: u64) -> CpuId {
     CpuId((index * BITS) as u32 + word.trailing_zeros())
 }
 
-/// Where an iteration gets its words from.
-trait WordSource: Clone {
-    fn nr_words(&self) -> usize;
-    fn word(&self, index: usize) -> u64;
-}
-
-#[derive(Clone)]
-struct One<'a>(&'a [u64]);
-
-impl WordSource for One<'_> {
-    fn nr_words(&self) -> usize {
-        self.0.len()
-    }
-    fn word(&self, index: usize) -> u64 {
-        self.0[index]
-    }
-}
-
-#[derive(Clone)]
-struct Both<'a>(&'a [u64], &'a [u64]);
-
-impl WordSource for Both<'_> {
-    fn nr_words(&self) -> usize {
-        self.0.len()
-    }
-    fn word(&self, index: usize) -> u64 {
-        self.0[index] & self.1[index]
-    }
-}
-
-/// Walks the words once around: the upper part of the first word, the others, the lower part of the first word.
-#[derive(Clone)]
-struct Cpus<S> {
-    source: S,
-    /// What is left of the word at `index`.
-    current: u64,
-    index: usize,
-    /// Words still to load; the last of them is the first word again.
-    words_left: usize,
-    /// The bits of the first word that come last.
-    last_bits: u64,
-}
-
-impl<S: WordSource> Cpus<S> {
-    fn new(source: S, start: CpuId) -> Self {
-        let index = start.index() / BITS;
-        Self {
-            current: source.word(index) & from_bit(start),
-            index,
-            words_left: source.nr_words() - usize::from(start.index().is_multiple_of(BITS)),
-            last_bits: !from_bit(start),
-            source,
-        }
-    }
-}
-
-impl<S: WordSource> Iterator for Cpus<S> {
-    type Item = CpuId;
-
-    fn next(&mut self) -> Option<CpuId> {
-        while self.current == 0 {
-            if self.words_left == 0 {
-                return None;
-            }
-            self.words_left -= 1;
-            self.index += 1;
-            if self.index == self.source.nr_words() {
-                self.index = 0;
-            }
-            self.current = self.source.word(self.index);
-            if self.words_left == 0 && self.last_bits != 0 {
-                self.current &= self.last_bits;
-            }
-        }
-        let cpu = cpu_at(self.index, self.current);
-        self.current &= self.current - 1;
-        Some(cpu)
-    }
-}
-
+mod iter;
 #[cfg(test)]
 mod tests;

@@ -36,14 +36,40 @@ fn domains_of_the_reference_machines_equal_those_of_the_kernel() {
     }
 }
 
-/// Each recording is the statements of a machine, a line `domains`, what the kernel printed, and a line `end`.
+/// What a run of the kernel's code shows of domains beyond their dump: a line `llc FIRST SIZE` for each last-level cache of more than
+/// one CPU, then for each CPU the level, `imb_numa_nr` and interval of its domains.
+fn state(machine: &MachineTopology) -> String {
+    let sds = build_sched_domains(machine, &BuildParams::default()).expect("the machine is well described");
+    let mut text = String::new();
+    let cpus = || (0..machine.cpus.len()).map(CpuId::from_index);
+    for cpu in cpus() {
+        let cached = sds.cpus[cpu.index()];
+        if cached.sd_llc_shared.is_some() && cached.sd_llc_id == cpu {
+            writeln!(text, "llc {} {}", cpu.0, cached.sd_llc_size).unwrap();
+        }
+    }
+    for cpu in cpus() {
+        write!(text, "cpu{}", cpu.0).unwrap();
+        for sd in sds.chain(cpu).map(|sd| &sds.domains[sd]) {
+            write!(text, " {}:{}:{}", sd.level, sd.imb_numa_nr, sd.balance_interval).unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Each recording is the statements of a machine, a line `domains`, what the kernel printed, a line `state`, what a run showed, and a line
+/// `end`.
 #[test]
 fn domains_of_machines_of_random_shape_equal_those_of_the_kernel() {
     let all = read_zst(&data("shapes.txt.zst"));
     let recordings: Vec<_> = all.split_terminator("\nend\n").collect();
-    assert!(recordings.len() >= 40, "{} recordings", recordings.len());
+    assert!(recordings.len() >= 100, "{} recordings", recordings.len());
     for (number, recording) in recordings.iter().enumerate() {
-        let (scenario, domains) = recording.split_once("\ndomains\n").expect("a line says domains");
-        compare(&format!("shape {number}: {scenario}"), &parse(scenario), domains);
+        let (scenario, rest) = recording.split_once("\ndomains\n").expect("a line says domains");
+        let (domains, recorded_state) = rest.split_once("\nstate\n").expect("a line says state");
+        let name = format!("shape {number}: {scenario}");
+        compare(&name, &parse(scenario), domains);
+        assert_eq!(state(&parse(scenario)).trim_end(), recorded_state, "{name}");
     }
 }

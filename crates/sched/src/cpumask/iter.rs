@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Walking over the CPUs of one mask, or of what two have in common, from any CPU around.
+
+use super::{BITS, cpu_at, from_bit};
+use crate::ids::CpuId;
+
+/// Where an iteration gets its words from.
+pub(super) trait WordSource: Clone {
+    fn nr_words(&self) -> usize;
+    fn word(&self, index: usize) -> u64;
+}
+
+#[derive(Clone)]
+pub(super) struct One<'a>(pub(super) &'a [u64]);
+
+impl WordSource for One<'_> {
+    fn nr_words(&self) -> usize {
+        self.0.len()
+    }
+    fn word(&self, index: usize) -> u64 {
+        self.0[index]
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Both<'a>(pub(super) &'a [u64], pub(super) &'a [u64]);
+
+impl WordSource for Both<'_> {
+    fn nr_words(&self) -> usize {
+        self.0.len()
+    }
+    fn word(&self, index: usize) -> u64 {
+        self.0[index] & self.1[index]
+    }
+}
+
+/// Walks the words once around: the upper part of the first word, the others, the lower part of the first word.
+#[derive(Clone)]
+pub(super) struct Cpus<S> {
+    source: S,
+    /// What is left of the word at `index`.
+    current: u64,
+    index: usize,
+    /// Words still to load; the last of them is the first word again.
+    words_left: usize,
+    /// The bits of the first word that come last.
+    last_bits: u64,
+}
+
+impl<S: WordSource> Cpus<S> {
+    pub(super) fn new(source: S, start: CpuId) -> Self {
+        let index = start.index() / BITS;
+        Self {
+            current: source.word(index) & from_bit(start),
+            index,
+            words_left: source.nr_words() - usize::from(start.index().is_multiple_of(BITS)),
+            last_bits: !from_bit(start),
+            source,
+        }
+    }
+}
+
+impl<S: WordSource> Iterator for Cpus<S> {
+    type Item = CpuId;
+
+    #[inline]
+    fn next(&mut self) -> Option<CpuId> {
+        while self.current == 0 {
+            if self.words_left == 0 {
+                return None;
+            }
+            self.words_left -= 1;
+            self.index += 1;
+            if self.index == self.source.nr_words() {
+                self.index = 0;
+            }
+            self.current = self.source.word(self.index);
+            if self.words_left == 0 && self.last_bits != 0 {
+                self.current &= self.last_bits;
+            }
+        }
+        let cpu = cpu_at(self.index, self.current);
+        self.current &= self.current - 1;
+        Some(cpu)
+    }
+}
