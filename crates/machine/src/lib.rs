@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Simulated machines: the hardware under the scheduler, and the only owner of time.
+//! Simulated machines: the only owner of time.
+//!
+//! [`description`] reads machine files; [`engine`] runs a workload on a machine with the scheduler of `fairlab-sched`.
 
 pub mod description;
+pub mod digest;
+pub mod engine;
+pub mod event;
+pub mod hardware;
+pub mod observer;
+pub mod prices;

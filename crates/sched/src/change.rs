@@ -111,11 +111,12 @@ impl Sched {
         }
     }
 
-    /// Sets the CPUs that a task may use. Returns whether the caller has to wait until a stopper has moved the task.
+    /// Sets the CPUs that a task may use. Returns whether the caller has to wait until a stopper has moved the task; the
+    /// stopper then wakes `waiter`.
     ///
     /// # Panics
     /// If the mask is empty.
-    pub fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask) -> bool {
+    pub fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask, waiter: Option<TaskId>) -> bool {
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].cpus_allowed == *mask {
@@ -132,7 +133,7 @@ impl Sched {
             return false;
         }
         if p.on_cpu || p.state == TaskState::Waking {
-            self.stop_one_cpu_nowait(ctx, cpu, StopWork::Migrate { task, to });
+            self.stop_one_cpu_nowait(ctx, cpu, StopWork::Migrate { task, to, waiter });
             return true;
         }
         if p.is_queued() {

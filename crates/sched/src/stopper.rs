@@ -19,6 +19,8 @@ pub enum StopWork {
         task: TaskId,
         /// Where to.
         to: CpuId,
+        /// Who waits until that is done.
+        waiter: Option<TaskId>,
     },
 }
 
@@ -41,7 +43,12 @@ impl Sched {
         while let Some(work) = self.rqs[cpu.index()].stop_works.pop_front() {
             match work {
                 StopWork::ActiveBalance => self.active_load_balance_cpu_stop(ctx, cpu),
-                StopWork::Migrate { task, to } => self.migration_cpu_stop(ctx, task, to),
+                StopWork::Migrate { task, to, waiter } => {
+                    self.migration_cpu_stop(ctx, task, to);
+                    if let Some(waiter) = waiter {
+                        self.wake_up_process(ctx, waiter);
+                    }
+                }
             }
         }
         let stopper = self.rqs[cpu.index()].stop;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tunables: the numbers of debugfs `sched/` and of `kernel.sched_*`, and the switches of the published changes.
 
+use alloc::string::String;
+use core::fmt;
+
 /// How load tracking accounts for a slower CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PeltScaling {
@@ -110,5 +113,239 @@ impl Tunables {
             thermal_decay_shift: 0,
             changes: PublishedChanges::default(),
         }
+    }
+}
+
+/// A tunable by name.
+#[derive(Clone, Debug)]
+pub struct TunableInfo {
+    /// Its name: as in debugfs or `/proc/sys/kernel`, without `sched_`; published changes have names of their own.
+    pub name: &'static str,
+    /// The unit of its value.
+    pub unit: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// The values that it may have.
+    pub range: core::ops::RangeInclusive<i64>,
+    get: fn(&Tunables) -> i64,
+    set: fn(&mut Tunables, i64),
+}
+
+impl TunableInfo {
+    /// Its value.
+    pub fn get(&self, tunables: &Tunables) -> i64 {
+        (self.get)(tunables)
+    }
+}
+
+/// Why a tunable could not be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TunableError {
+    /// There is none of that name.
+    Unknown(String),
+    /// The value is out of range.
+    OutOfRange(String, i64, core::ops::RangeInclusive<i64>),
+}
+
+impl fmt::Display for TunableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                write!(f, "unknown tunable `{name}`; there are ")?;
+                for (index, info) in TUNABLES.iter().enumerate() {
+                    write!(f, "{}{}", if index > 0 { ", " } else { "" }, info.name)?;
+                }
+                Ok(())
+            }
+            Self::OutOfRange(name, value, range) => {
+                write!(f, "tunable {name}: {value} is not in {}..{}", range.start(), range.end())
+            }
+        }
+    }
+}
+
+impl core::error::Error for TunableError {}
+
+const NS: core::ops::RangeInclusive<i64> = 0..=4_000_000_000;
+const SWITCH: core::ops::RangeInclusive<i64> = 0..=1;
+const ARM: core::ops::RangeInclusive<i64> = 0..=1_000_000;
+
+/// All tunables.
+pub const TUNABLES: &[TunableInfo] = &[
+    TunableInfo {
+        name: "latency_ns",
+        unit: "ns",
+        meaning: "Period in which every runnable task of a CPU should run once.",
+        range: NS,
+        get: |t| t.latency_ns as i64,
+        set: |t, v| t.latency_ns = v as u64,
+    },
+    TunableInfo {
+        name: "min_granularity_ns",
+        unit: "ns",
+        meaning: "Lowest slice.",
+        range: NS,
+        get: |t| t.min_granularity_ns as i64,
+        set: |t, v| t.min_granularity_ns = v as u64,
+    },
+    TunableInfo {
+        name: "idle_min_granularity_ns",
+        unit: "ns",
+        meaning: "Lowest slice of an idle entity beside normal ones.",
+        range: NS,
+        get: |t| t.idle_min_granularity_ns as i64,
+        set: |t, v| t.idle_min_granularity_ns = v as u64,
+    },
+    TunableInfo {
+        name: "wakeup_granularity_ns",
+        unit: "ns",
+        meaning: "How far behind the running task a woken one must be to preempt it.",
+        range: NS,
+        get: |t| t.wakeup_granularity_ns as i64,
+        set: |t, v| t.wakeup_granularity_ns = v as u64,
+    },
+    TunableInfo {
+        name: "child_runs_first",
+        unit: "0 or 1",
+        meaning: "Whether a child runs before its parent after fork.",
+        range: NS,
+        get: |t| t.child_runs_first as i64,
+        set: |t, v| t.child_runs_first = v != 0,
+    },
+    TunableInfo {
+        name: "migration_cost_ns",
+        unit: "ns",
+        meaning: "How long a task counts as cache-hot after it ran (-1: always, 0: never).",
+        range: -1..=4_000_000_000,
+        get: |t| t.migration_cost_ns,
+        set: |t, v| t.migration_cost_ns = v,
+    },
+    TunableInfo {
+        name: "nr_migrate",
+        unit: "tasks",
+        meaning: "How many tasks one balancing pass may look at with interrupts off.",
+        range: 0..=u32::MAX as i64,
+        get: |t| t.nr_migrate as i64,
+        set: |t, v| t.nr_migrate = v as u32,
+    },
+    TunableInfo {
+        name: "cfs_bandwidth_slice_us",
+        unit: "us",
+        meaning: "Slice of quota that a CPU takes from its group's pool.",
+        range: NS,
+        get: |t| t.cfs_bandwidth_slice_us as i64,
+        set: |t, v| t.cfs_bandwidth_slice_us = v as u64,
+    },
+    TunableInfo {
+        name: "rr_timeslice_ms",
+        unit: "ms",
+        meaning: "Time slice of SCHED_RR.",
+        range: 1..=100_000,
+        get: |t| t.rr_timeslice_ms as i64,
+        set: |t, v| t.rr_timeslice_ms = v as u64,
+    },
+    TunableInfo {
+        name: "rt_period_us",
+        unit: "us",
+        meaning: "Period over which real-time runtime is limited.",
+        range: 1..=4_000_000_000,
+        get: |t| t.rt_period_us as i64,
+        set: |t, v| t.rt_period_us = v as u64,
+    },
+    TunableInfo {
+        name: "rt_runtime_us",
+        unit: "us",
+        meaning: "Real-time runtime in each period (-1: no limit).",
+        range: -1..=4_000_000_000,
+        get: |t| t.rt_runtime_us,
+        set: |t, v| t.rt_runtime_us = v,
+    },
+    TunableInfo {
+        name: "thermal_decay_shift",
+        unit: "power of two",
+        meaning: "Slows the decay of thermal pressure.",
+        range: 0..=10,
+        get: |t| t.thermal_decay_shift as i64,
+        set: |t, v| t.thermal_decay_shift = v as u32,
+    },
+    TunableInfo {
+        name: "pelt_contribution",
+        unit: "0 or 1",
+        meaning: "As before 5.1: contributions to load tracking are scaled (1) instead of its clock (0).",
+        range: SWITCH,
+        get: |t| (t.pelt_scaling == PeltScaling::Contribution) as i64,
+        set: |t, v| t.pelt_scaling = if v != 0 { PeltScaling::Contribution } else { PeltScaling::Time },
+    },
+    TunableInfo {
+        name: "misfit_kick",
+        unit: "0 or 1",
+        meaning: "A runqueue with a misfit task asks for idle balancing whether or not a better CPU exists.",
+        range: SWITCH,
+        get: |t| t.changes.misfit_kick as i64,
+        set: |t, v| t.changes.misfit_kick = v != 0,
+    },
+    TunableInfo {
+        name: "llc_kick",
+        unit: "0 or 1",
+        meaning: "More than one busy CPU in the cache domain asks for idle balancing also where capacities differ.",
+        range: SWITCH,
+        get: |t| t.changes.llc_kick as i64,
+        set: |t, v| t.changes.llc_kick = v != 0,
+    },
+    TunableInfo {
+        name: "kick_next",
+        unit: "0 or 1",
+        meaning: "As before 5.12: a kick moves the next idle balancing on by one jiffy from where it is.",
+        range: SWITCH,
+        get: |t| t.changes.kick_next as i64,
+        set: |t, v| t.changes.kick_next = v != 0,
+    },
+    TunableInfo {
+        name: "redo_max",
+        unit: "times",
+        meaning: "How often a balancing pass may start over when all tasks of the busiest CPU are pinned (-1: no limit).",
+        range: -1..=1_000_000,
+        get: |t| t.changes.redo_max.map_or(-1, i64::from),
+        set: |t, v| t.changes.redo_max = u32::try_from(v).ok(),
+    },
+    TunableInfo {
+        name: "blocked_limit",
+        unit: "ticks",
+        meaning: "Ticks beyond one before the blocked load of a tickless CPU is updated again.",
+        range: ARM,
+        get: |t| t.changes.blocked_limit as i64,
+        set: |t, v| t.changes.blocked_limit = v as u64,
+    },
+    TunableInfo {
+        name: "newidle_blocked",
+        unit: "0 or 1",
+        meaning: "As before 5.12: a CPU that runs out of work brings tickless CPUs' blocked load up to date itself.",
+        range: SWITCH,
+        get: |t| t.changes.newidle_blocked as i64,
+        set: |t, v| t.changes.newidle_blocked = v != 0,
+    },
+    TunableInfo {
+        name: "scan_cost",
+        unit: "ns",
+        meaning: "What SIS_PROP measures for each CPU that the idle-CPU scan looked at.",
+        range: ARM,
+        get: |t| t.changes.scan_cost_ns as i64,
+        set: |t, v| t.changes.scan_cost_ns = v as u64,
+    },
+];
+
+impl Tunables {
+    /// Sets a tunable by name.
+    ///
+    /// # Errors
+    /// If there is none of that name, or the value is out of its range.
+    pub fn set(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        let info = TUNABLES.iter().find(|info| info.name == name);
+        let info = info.ok_or_else(|| TunableError::Unknown(name.into()))?;
+        if !info.range.contains(&value) {
+            return Err(TunableError::OutOfRange(name.into(), value, info.range.clone()));
+        }
+        (info.set)(self, value);
+        Ok(())
     }
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What others change while tasks run: attributes of tasks and of groups, at given times.
+//!
+//! The change of a task is made on the CPU after its own, that of a group on CPU 0. Then all CPUs settle.
+
+use super::tasks::to_policy;
+use super::{Machine, RunError};
+use crate::observer::{MachineEvent, Observer};
+use fairlab_sched::ids::{CpuId, GroupId};
+use fairlab_sched::task::Uclamp;
+use fairlab_workload::workload::{Attributes, Change};
+
+/// The kernel's EINVAL.
+const EINVAL: i32 = -22;
+
+impl Machine {
+    pub(super) fn make_change(&mut self, observer: &mut dyn Observer, index: usize) -> Result<(), RunError> {
+        let change = self.workload.changes[index].1.clone();
+        let made = match change {
+            Change::Task { task, attributes } => {
+                if self.tasks[task].dead || self.tasks[task].id.is_none() {
+                    return Ok(());
+                }
+                self.change_task(observer, task, &attributes)
+            }
+            Change::Shares { group, shares } => {
+                let id = self.groups[group];
+                let result = self.enter(observer, CpuId(0), |sched, ctx| sched.set_group_shares(ctx, id, shares));
+                let result = if result.is_ok() { 0 } else { EINVAL };
+                MachineEvent::Changed { what: "shares", task: None, group: Some(group), result }
+            }
+            Change::Quota { group, .. } => {
+                MachineEvent::Changed { what: "quota", task: None, group: Some(group), result: EINVAL }
+            }
+        };
+        observer.machine_event(self.now, &made);
+        for cpu in self.sched.cpu_ids() {
+            self.settle(observer, cpu)?;
+        }
+        Ok(())
+    }
+
+    fn change_task(&mut self, observer: &mut dyn Observer, task: usize, attributes: &Attributes) -> MachineEvent {
+        let id = self.tasks[task].id.expect("checked by the caller");
+        let home = self.sched.task(id).cpu;
+        let cpu = CpuId((home.0 + 1) % self.hardware.nr_cpus() as u32);
+        let made = |what| MachineEvent::Changed { what, task: Some(task), group: None, result: 0 };
+        if let Some(affinity) = &attributes.affinity {
+            let mask = self.to_mask(affinity);
+            self.enter(observer, cpu, |sched, ctx| sched.set_affinity(ctx, id, &mask, None));
+            return made("affinity");
+        }
+        if let Some(nice) = attributes.nice {
+            self.enter(observer, cpu, |sched, ctx| sched.set_nice(ctx, id, nice));
+            return made("nice");
+        }
+        if let Some(policy) = attributes.policy {
+            self.enter(observer, cpu, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
+            return made("policy");
+        }
+        if let Some(group) = attributes.group {
+            let target = group.map_or(GroupId::ROOT, |group| self.groups[group]);
+            self.enter(observer, cpu, |sched, ctx| sched.move_to_group(ctx, id, target));
+            return MachineEvent::Changed { what: "group", task: Some(task), group, result: 0 };
+        }
+        let clamps = Uclamp { min: attributes.uclamp_min.unwrap_or(0), max: attributes.uclamp_max.unwrap_or(1024) };
+        self.enter(observer, cpu, |sched, ctx| sched.set_uclamp(ctx, id, clamps));
+        made("uclamp")
+    }
+}

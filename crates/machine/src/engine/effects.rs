@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the scheduler wants the machine to do, and what is counted on the way.
+
+use super::Machine;
+use crate::digest::Digest;
+use crate::event::EventKind;
+use crate::observer::Observer;
+use fairlab_sched::ctx::{Effect, IpiKind};
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::{Capacity, Nanos};
+
+/// Counts of a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuCounters {
+    /// Ticks that were served.
+    pub ticks: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Reschedule interrupts that were sent to it.
+    pub resched_ipis: u64,
+    /// Call-function interrupts that were sent to it.
+    pub call_ipis: u64,
+    /// Time in which its idle task ran.
+    pub idle: Nanos,
+    /// Time at each frequency (part of 1024), in ascending order of the frequency.
+    pub at_frequency: Vec<(Capacity, Nanos)>,
+    /// Time that kernel paths took, in picoseconds at full capacity.
+    pub kernel_ps: u64,
+    /// Since when the idle task runs.
+    pub(super) idle_since: Option<Nanos>,
+    /// Since when it has its present frequency.
+    pub(super) frequency_since: Nanos,
+}
+
+/// What is counted during a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MachineCounters {
+    /// Events of the machine.
+    pub events: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Wake-ups, new tasks among them.
+    pub wakeups: u64,
+    /// Migrations.
+    pub migrations: u64,
+    /// Counts of each CPU.
+    pub per_cpu: Vec<CpuCounters>,
+}
+
+/// Stands between the scheduler and the observers: hashes and counts what passes.
+pub(super) struct Tap<'a> {
+    pub(super) digest: &'a mut Digest,
+    pub(super) counters: &'a mut MachineCounters,
+    pub(super) observer: &'a mut dyn Observer,
+}
+
+impl Probe for Tap<'_> {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        self.digest.mix_event(now, event);
+        match event {
+            Event::Switch { cpu, .. } => {
+                self.counters.switches += 1;
+                self.counters.per_cpu[cpu.index()].switches += 1;
+            }
+            Event::Wakeup { .. } => self.counters.wakeups += 1,
+            Event::Migrate { .. } => self.counters.migrations += 1,
+            Event::Ipi { cpu, kind, .. } => {
+                let counters = &mut self.counters.per_cpu[cpu.index()];
+                match kind {
+                    IpiKind::Reschedule => counters.resched_ipis += 1,
+                    IpiKind::CallFunction => counters.call_ipis += 1,
+                }
+            }
+            _ => {}
+        }
+        self.observer.event(now, event);
+    }
+
+    fn wants_pelt(&self) -> bool {
+        self.observer.wants_pelt()
+    }
+}
+
+impl Machine {
+    /// Does what the scheduler wants, in its order.
+    #[inline]
+    pub(super) fn apply(&mut self, effects: &[Effect]) {
+        for &effect in effects {
+            match effect {
+                Effect::SendIpi { cpu, kind } => {
+                    self.events.push(self.now + self.hardware.ipi_latency, EventKind::Ipi(cpu, kind));
+                }
+                Effect::Switch { cpu, prev, next, .. } => self.switch(cpu, prev, next),
+                Effect::ArmTimer { cpu, at } => self.arm_timer(cpu, at),
+                Effect::SetFrequency { cpu, capacity } => self.change_speed(cpu, capacity),
+            }
+        }
+    }
+
+    /// A CPU has another task now: the old one is accounted, the new one planned.
+    fn switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        if let Some(task) = self.host_of.get(prev.index()).copied().flatten() {
+            let task = task as usize;
+            self.account(task);
+            let host = &mut self.tasks[task];
+            host.running = false;
+            host.completion = host.completion.wrapping_add(1);
+        } else if prev == self.sched.rq(cpu).idle {
+            self.account_idle(cpu);
+            self.counters.per_cpu[cpu.index()].idle_since = None;
+            self.leave_idle_state(cpu);
+        }
+        if let Some(task) = self.host_of.get(next.index()).copied().flatten() {
+            let task = task as usize;
+            let debt = core::mem::take(&mut self.cpus[cpu.index()].debt);
+            let host = &mut self.tasks[task];
+            host.running = true;
+            host.cpu = cpu;
+            host.accounted_until = self.now;
+            host.work_left += debt;
+            self.plan(task);
+        } else if next == self.sched.rq(cpu).idle {
+            self.counters.per_cpu[cpu.index()].idle_since = Some(self.now);
+        }
+        self.cpus[cpu.index()].in_idle = false;
+    }
+
+    fn arm_timer(&mut self, cpu: CpuId, at: Nanos) {
+        let host = &mut self.cpus[cpu.index()];
+        if at == host.timer_at {
+            return;
+        }
+        host.timer_at = at;
+        host.timer_version = host.timer_version.wrapping_add(1);
+        if at < Nanos::NEVER {
+            self.events.push(at.max(self.now), EventKind::Timer(cpu, host.timer_version));
+        }
+    }
+
+    /// Adds the idle time of a CPU up to now to its count.
+    pub(super) fn account_idle(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let counters = &mut self.counters.per_cpu[cpu.index()];
+        if let Some(since) = counters.idle_since.replace(now) {
+            counters.idle += now - since;
+        } else {
+            counters.idle_since = None;
+        }
+        self.note_frequency(cpu);
+    }
+
+    /// Adds the time at the present frequency of a CPU to its count.
+    pub(super) fn note_frequency(&mut self, cpu: CpuId) {
+        let (now, freq) = (self.now, self.cpus[cpu.index()].freq);
+        let counters = &mut self.counters.per_cpu[cpu.index()];
+        let time = now - core::mem::replace(&mut counters.frequency_since, now);
+        if time == Nanos::ZERO {
+            return;
+        }
+        match counters.at_frequency.binary_search_by_key(&freq, |&(freq, _)| freq) {
+            Ok(place) => counters.at_frequency[place].1 += time,
+            Err(place) => counters.at_frequency.insert(place, (freq, time)),
+        }
+    }
+}

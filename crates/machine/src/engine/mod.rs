@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The simulated machine: it owns time, and lets the scheduler and the tasks of a workload act on it.
+//!
+//! The rules are those of the oracle's host: an event is handled on its CPU, then the CPU *settles* (it reschedules, idles
+//! or lets its task go on, until only the passing of time is left to do). [`settle`](Machine::settle) is the heart;
+//! [`tasks`] has work and time, [`steps`] what tasks do, [`sync`] what they share, [`effects`] what the scheduler wants,
+//! [`changes`] what others change while they run, [`idle`] the idle states.
+
+mod changes;
+mod effects;
+mod idle;
+mod setup;
+mod steps;
+mod sync;
+mod tasks;
+
+pub use effects::MachineCounters;
+pub use idle::IdleResidency;
+pub use setup::{Setup, SetupError};
+pub use tasks::HostTask;
+
+use crate::digest::Digest;
+use crate::event::{Event, EventKind, EventQueue};
+use crate::hardware::Hardware;
+use crate::observer::{MachineEvent, Observer};
+use effects::Tap;
+use fairlab_sched::ctx::{Ctx, Effect};
+use fairlab_sched::ids::{CpuId, GroupId};
+use fairlab_sched::sched::Sched;
+use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::work::WorkMeter;
+use fairlab_workload::workload::Workload;
+use std::fmt;
+use sync::SyncObjects;
+
+/// When a run starts, on every clock.
+pub const START: Nanos = Nanos(1_000_000_000);
+/// When the boot begins.
+const BOOT_START: Nanos = Nanos(START.0 - 1_000_000);
+/// A program that takes so many steps at one instant will never end.
+const MAX_ROUNDS: u32 = 100_000;
+/// So many events at one instant mean that there is no progress.
+const MAX_EVENTS_AT_ONCE: u64 = 1_000_000;
+
+/// What the machine knows of a CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct HostCpu {
+    /// The idle loop was entered since the last context switch.
+    in_idle: bool,
+    /// Frequency, of 1024.
+    freq: Capacity,
+    /// Version of the programmed timer.
+    timer_version: u32,
+    /// What the timer is programmed for.
+    timer_at: Nanos,
+    /// Kernel work that the CPU's next task has to wait for, in units of work.
+    debt: u128,
+    idle: idle::IdleState,
+}
+
+/// Why a run cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// A program neither runs nor blocks.
+    NoProgress {
+        /// Where.
+        cpu: CpuId,
+        /// When, from the start of the run.
+        at: Nanos,
+        /// Which task.
+        task: String,
+    },
+    /// A template was forked too often.
+    ForkLimit {
+        /// The template.
+        task: String,
+        /// How often it may be.
+        limit: u32,
+    },
+    /// A task did something that the programs it stands for cannot do.
+    Misuse {
+        /// The task.
+        task: String,
+        /// What it did.
+        what: String,
+    },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProgress { cpu, at, task } => write!(
+                f,
+                "no progress after {at} on CPU {}: the program of task {task} neither runs nor blocks; give it a run or sleep step",
+                cpu.0
+            ),
+            Self::ForkLimit { task, limit } => {
+                write!(f, "task {task} is forked more than {limit} times, which is as often as rt-app allows")
+            }
+            Self::Misuse { task, what } => write!(f, "task {task} {what}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// A machine with a workload on it.
+pub struct Machine {
+    pub(crate) sched: Sched,
+    pub(crate) hardware: Hardware,
+    pub(crate) workload: Workload,
+    pub(crate) now: Nanos,
+    /// How far the scheduler's clocks have run ahead during this event.
+    ahead: Nanos,
+    events: EventQueue,
+    pub(crate) cpus: Vec<HostCpu>,
+    pub(crate) tasks: Vec<HostTask>,
+    /// Place of each of the scheduler's tasks among the machine's.
+    host_of: Vec<Option<u32>>,
+    groups: Vec<GroupId>,
+    sync: SyncObjects,
+    effects: Vec<Effect>,
+    meter: WorkMeter,
+    pub(crate) total_work: WorkMeter,
+    pub(crate) digest: Digest,
+    pub(crate) counters: MachineCounters,
+    end: Nanos,
+    snapshot_every: Option<Nanos>,
+    prices_are_free: bool,
+}
+
+impl Machine {
+    /// Runs to the end. Afterwards the clock stands there.
+    ///
+    /// # Errors
+    /// If a task's program makes no progress or does what it cannot do.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.start(observer)?;
+        while self.advance(observer, Nanos(u64::MAX))? {}
+        self.finish(observer);
+        Ok(())
+    }
+
+    /// Before the first event: task groups are made, first events pushed, and all CPUs go idle.
+    ///
+    /// # Errors
+    /// As for [`Machine::run`].
+    pub fn start(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.create_groups(observer);
+        self.push_first_events();
+        for cpu in self.sched.cpu_ids() {
+            self.settle(observer, cpu)?;
+        }
+        Ok(())
+    }
+
+    /// Handles the events up to a time (or the end of the run, if that is earlier). Returns whether any are left before the
+    /// end.
+    ///
+    /// # Errors
+    /// As for [`Machine::run`].
+    pub fn advance(&mut self, observer: &mut dyn Observer, until: Nanos) -> Result<bool, RunError> {
+        let mut nr_at_once = 0;
+        while let Some(event) = self.events.pop_until(until.min(self.end)) {
+            nr_at_once = if event.key.at == self.now { nr_at_once + 1 } else { 0 };
+            if nr_at_once > MAX_EVENTS_AT_ONCE {
+                let task = "?".to_owned();
+                return Err(RunError::NoProgress { cpu: CpuId(0), at: self.elapsed(), task });
+            }
+            self.now = event.key.at;
+            self.ahead = Nanos::ZERO;
+            self.counters.events += 1;
+            self.handle(observer, event)?;
+        }
+        Ok(until < self.end)
+    }
+
+    /// After the last event: the clock goes to the end and everything that runs is accounted.
+    pub fn finish(&mut self, observer: &mut dyn Observer) {
+        self.now = self.end;
+        self.ahead = Nanos::ZERO;
+        observer.snapshot(self);
+        for task in 0..self.tasks.len() {
+            if self.tasks[task].running {
+                self.account(task);
+            }
+        }
+        for cpu in self.sched.cpu_ids() {
+            self.account_idle(cpu);
+        }
+    }
+
+    /// The scheduler.
+    pub fn sched(&self) -> &Sched {
+        &self.sched
+    }
+
+    /// The machine's description.
+    pub fn hardware(&self) -> &Hardware {
+        &self.hardware
+    }
+
+    /// The workload.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// The tasks of the workload, those that were forked from templates at the end.
+    pub fn tasks(&self) -> &[HostTask] {
+        &self.tasks
+    }
+
+    /// The time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Time since the start of the run.
+    pub fn elapsed(&self) -> Nanos {
+        self.now - START
+    }
+
+    /// Length of the run.
+    pub fn duration(&self) -> Nanos {
+        self.end - START
+    }
+
+    /// The hash over everything that the scheduler has done.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &MachineCounters {
+        &self.counters
+    }
+
+    /// Work of the scheduler's paths.
+    pub fn work(&self) -> &WorkMeter {
+        &self.total_work
+    }
+
+    /// How often its first task runs on each CPU, in units of 2^-20 ns at full speed.
+    #[inline]
+    fn speed_of(&self, cpu: CpuId) -> u64 {
+        if self.hardware.scale_work {
+            self.hardware.topology.capacity[cpu.index()] * self.cpus[cpu.index()].freq
+        } else {
+            tasks::FULL_SPEED
+        }
+    }
+
+    /// Lets the scheduler do something on a CPU, and does what it wants.
+    #[inline]
+    fn enter<R>(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R,
+    ) -> R {
+        let mut effects = core::mem::take(&mut self.effects);
+        let mut tap = Tap { digest: &mut self.digest, counters: &mut self.counters, observer };
+        let mut ctx = Ctx {
+            cpu,
+            now: self.now,
+            ahead: self.ahead,
+            effects: &mut effects,
+            probe: &mut tap,
+            work: &mut self.meter,
+        };
+        let result = act(&mut self.sched, &mut ctx);
+        self.ahead = ctx.ahead;
+        self.apply(&effects);
+        effects.clear();
+        self.effects = effects;
+        if !self.prices_are_free {
+            self.charge_kernel_work(cpu);
+        }
+        result
+    }
+
+    fn handle(&mut self, observer: &mut dyn Observer, event: Event) -> Result<(), RunError> {
+        match event.kind {
+            EventKind::Jiffy(number) => {
+                self.sched.handle_jiffy(number);
+                self.events.push(event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
+                Ok(())
+            }
+            EventKind::Tick(cpu) => {
+                self.events.push(event.key.at + self.hardware.tick, event.kind);
+                if self.sched.is_idle_task_running(cpu) && self.cpus[cpu.index()].in_idle {
+                    return Ok(());
+                }
+                self.counters.per_cpu[cpu.index()].ticks += 1;
+                observer.machine_event(self.now, &MachineEvent::Tick { cpu });
+                self.enter(observer, cpu, |sched, ctx| sched.handle_tick(ctx));
+                self.settle(observer, cpu)
+            }
+            EventKind::Ipi(cpu, kind) => {
+                if self.is_put_off_by_idle_exit(event) {
+                    return Ok(());
+                }
+                self.enter(observer, cpu, |sched, ctx| sched.handle_ipi(ctx, kind));
+                self.settle(observer, cpu)
+            }
+            EventKind::Timer(cpu, version) => {
+                if version != self.cpus[cpu.index()].timer_version || self.is_put_off_by_idle_exit(event) {
+                    return Ok(());
+                }
+                self.cpus[cpu.index()].timer_at = Nanos(u64::MAX);
+                self.enter(observer, cpu, |sched, ctx| sched.handle_timer(ctx));
+                self.settle(observer, cpu)
+            }
+            EventKind::Completion(cpu, task, version) => {
+                let host = &self.tasks[task as usize];
+                if version != host.completion || !host.running {
+                    return Ok(());
+                }
+                self.settle(observer, cpu)
+            }
+            EventKind::SleepEnd(cpu, task, version) => {
+                if version != self.tasks[task as usize].sleep || self.is_put_off_by_idle_exit(event) {
+                    return Ok(());
+                }
+                self.end_sleep(observer, cpu, task as usize);
+                self.settle(observer, cpu)
+            }
+            EventKind::Fork(cpu, task) => {
+                self.fork(observer, cpu, task as usize);
+                self.settle(observer, cpu)
+            }
+            EventKind::Frequency(cpu, step) => {
+                let (_, _, capacity) = self.hardware.frequency_steps[step as usize];
+                self.sched.handle_frequency(cpu, capacity);
+                self.change_speed(cpu, capacity);
+                Ok(())
+            }
+            EventKind::Change(index) => self.make_change(observer, index as usize),
+            EventKind::Interrupt(index) => {
+                let load = self.hardware.interrupts[index as usize];
+                self.events.push(event.key.at + load.every, event.kind);
+                self.lose_time(load.cpu, load.duration);
+                self.settle(observer, load.cpu)
+            }
+            EventKind::Snapshot => {
+                observer.snapshot(self);
+                let every = self.snapshot_every.expect("there is a snapshot, so there is a period");
+                self.events.push(event.key.at + every, event.kind);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets a CPU reschedule, stop, idle and its task go on, until only the passing of time is left to do.
+    fn settle(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<(), RunError> {
+        for _ in 0..MAX_ROUNDS {
+            if self.sched.need_resched(cpu) {
+                let is_idle = self.sched.is_idle_task_running(cpu);
+                self.enter(observer, cpu, |sched, ctx| {
+                    if is_idle {
+                        sched.handle_idle_exit(ctx);
+                    }
+                    sched.handle_reschedule(ctx);
+                });
+            } else if self.sched.is_stopper_running(cpu) {
+                self.enter(observer, cpu, |sched, ctx| sched.handle_stopper(ctx));
+            } else if self.sched.is_idle_task_running(cpu) {
+                if self.cpus[cpu.index()].in_idle {
+                    return Ok(());
+                }
+                let idles = self.enter(observer, cpu, |sched, ctx| sched.handle_idle_enter(ctx));
+                self.cpus[cpu.index()].in_idle = true;
+                if idles {
+                    self.enter_idle_state(observer, cpu);
+                }
+            } else {
+                let Some(task) = self.running_task(cpu) else { return Ok(()) };
+                self.account(task);
+                if self.tasks[task].work_left > 0 {
+                    return Ok(());
+                }
+                self.step(observer, cpu, task)?;
+            }
+        }
+        let task = self.running_task(cpu).map_or_else(|| "?".to_owned(), |task| self.tasks[task].name.clone());
+        Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
+    }
+}

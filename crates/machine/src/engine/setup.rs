@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How a machine with a workload is made, and what happens before its first event.
+
+use super::effects::{CpuCounters, MachineCounters};
+use super::sync::SyncObjects;
+use super::{BOOT_START, HostCpu, Machine, START, idle};
+use crate::digest::Digest;
+use crate::event::{EventKind, EventQueue};
+use crate::hardware::{FrequencyPolicy, Hardware};
+use crate::observer::Observer;
+use fairlab_sched::features::Feature;
+use fairlab_sched::ids::{CpuId, GroupId};
+use fairlab_sched::sched::{Sched, SchedConfig};
+use fairlab_sched::topology::BuildError;
+use fairlab_sched::tunables::Tunables;
+use fairlab_sched::units::{CAPACITY_FULL, Nanos};
+use fairlab_sched::work::WorkMeter;
+use fairlab_workload::workload::Workload;
+use std::fmt;
+
+/// Everything that a run depends on.
+pub struct Setup {
+    /// The machine.
+    pub hardware: Hardware,
+    /// What its tasks do.
+    pub workload: Workload,
+    /// Features that are switched, in order.
+    pub features: Vec<(Feature, bool)>,
+    /// How tunables differ from the defaults of the machine: applied to them in order.
+    pub tunables: Vec<fn(&mut Tunables)>,
+    /// Tunables by name, in order, after `tunables`.
+    pub named_tunables: Vec<(String, i64)>,
+    /// Length of the run. Events at its very end still happen.
+    pub duration: Nanos,
+    /// Time between two snapshots, if there are any but the last.
+    pub snapshot_every: Option<Nanos>,
+    /// Permutes events of one instant, if set.
+    pub perturb: Option<u64>,
+}
+
+/// Why a machine cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetupError {
+    /// No sched domains can be built on it.
+    Topology(BuildError),
+    /// There is no such tunable, or its value is out of range.
+    Tunable(String),
+    /// A group's quota cannot be honoured.
+    Quota(String),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Topology(error) => write!(f, "{error}"),
+            Self::Tunable(message) | Self::Quota(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl Machine {
+    /// A booted machine whose run has not started.
+    ///
+    /// # Errors
+    /// If the hardware or a tunable is impossible.
+    pub fn new(setup: Setup) -> Result<Self, SetupError> {
+        let Setup { hardware, workload, features, tunables, named_tunables, duration, snapshot_every, perturb } = setup;
+        let tick = hardware.tick.0;
+        let config = SchedConfig {
+            topology: hardware.topology.clone(),
+            tick_ns: tick,
+            jiffies: BOOT_START.0 / tick,
+        };
+        let mut sched = Sched::new(config).map_err(SetupError::Topology)?;
+        sched.boot(BOOT_START);
+        sched.handle_jiffy(START.0 / tick);
+        for (feature, on) in features {
+            sched.features_mut().set(feature, on);
+        }
+        for change in tunables {
+            change(sched.tunables_mut());
+        }
+        for (name, value) in named_tunables {
+            sched.tunables_mut().set(&name, value).map_err(|error| SetupError::Tunable(error.to_string()))?;
+        }
+        let nr_cpus = hardware.nr_cpus();
+        let cpus = (0..nr_cpus).map(|cpu| HostCpu {
+            in_idle: false,
+            freq: CAPACITY_FULL,
+            timer_version: 0,
+            timer_at: Nanos(u64::MAX),
+            debt: 0,
+            idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
+        });
+        let per_cpu = vec![
+            CpuCounters { idle_since: Some(START), frequency_since: START, ..CpuCounters::default() };
+            nr_cpus
+        ];
+        let mut events = EventQueue::default();
+        if let Some(by) = perturb {
+            events.perturb(by);
+        }
+        let mut machine = Self {
+            cpus: cpus.collect(),
+            tasks: Vec::new(),
+            host_of: vec![None; sched.nr_tasks()],
+            groups: Vec::new(),
+            sync: SyncObjects::new(&workload.objects),
+            sched,
+            now: START,
+            ahead: Nanos::ZERO,
+            events,
+            effects: Vec::new(),
+            meter: WorkMeter::default(),
+            total_work: WorkMeter::default(),
+            digest: Digest::default(),
+            counters: MachineCounters { per_cpu, ..MachineCounters::default() },
+            end: Nanos(START.0.saturating_add(duration.0)),
+            snapshot_every,
+            prices_are_free: hardware.prices.is_free(),
+            hardware,
+            workload,
+        };
+        machine.start_frequencies();
+        for spec in 0..machine.workload.tasks.len() {
+            machine.add_task(spec, 0);
+        }
+        Ok(machine)
+    }
+
+    /// Domains without a governor get their frequency; schedutil starts at the highest one.
+    fn start_frequencies(&mut self) {
+        for domain in self.hardware.frequency_domains.clone() {
+            let FrequencyPolicy::Fixed(khz) = domain.policy else {
+                continue;
+            };
+            let highest = *domain.khz.last().expect("a frequency domain has frequencies");
+            let capacity = khz * CAPACITY_FULL / highest;
+            for &cpu in &domain.cpus {
+                self.sched.handle_frequency(cpu, capacity);
+                self.cpus[cpu.index()].freq = capacity;
+            }
+        }
+    }
+
+    /// Makes the task groups, in their order, on CPU 0.
+    pub(super) fn create_groups(&mut self, observer: &mut dyn Observer) {
+        for index in 0..self.workload.groups.len() {
+            let spec = self.workload.groups[index].clone();
+            let parent = spec.parent.map_or(GroupId::ROOT, |parent| self.groups[parent]);
+            let group = self.enter(observer, CpuId(0), |sched, ctx| {
+                let group = sched.create_group(ctx, parent);
+                sched.set_group_shares(ctx, group, spec.shares).expect("a new group has shares");
+                if spec.idle {
+                    sched.set_group_idle(ctx, group, true).expect("it is not the root group");
+                }
+                group
+            });
+            self.groups.push(group);
+        }
+    }
+
+    /// Pushes what is known from the start. The order decides what comes first at one instant.
+    pub(super) fn push_first_events(&mut self) {
+        let tick = self.hardware.tick;
+        self.events.push(START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
+        for cpu in self.sched.cpu_ids() {
+            let skew = Nanos(self.hardware.tick_skew.0 * u64::from(cpu.0));
+            self.events.push(START + tick + skew, EventKind::Tick(cpu));
+        }
+        for task in 0..self.tasks.len() {
+            let spec = &self.workload.tasks[self.tasks[task].spec];
+            if let Some(at) = spec.start_at {
+                self.events.push(START + at, EventKind::Fork(CpuId(spec.start_cpu), task as u32));
+            }
+        }
+        for (index, &(at, cpu, _)) in self.hardware.frequency_steps.iter().enumerate() {
+            self.events.push(START + at, EventKind::Frequency(cpu, index as u32));
+        }
+        for (index, (at, _)) in self.workload.changes.iter().enumerate() {
+            self.events.push(START + *at, EventKind::Change(index as u32));
+        }
+        for (index, load) in self.hardware.interrupts.iter().enumerate() {
+            self.events.push(START + load.every, EventKind::Interrupt(index as u32));
+        }
+        if let Some(every) = self.snapshot_every {
+            self.events.push(START + every, EventKind::Snapshot);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a task does when it gets to a step that takes no CPU time, or when the work of a run step is done.
+//!
+//! A task goes on to its next step before the scheduler is called, because that may switch to another task: after a
+//! wake-up it continues behind the step that blocked it.
+
+use super::sync::{Outcome, Resume};
+use super::tasks::{FULL_SPEED, to_policy};
+use super::{Machine, RunError};
+use crate::event::EventKind;
+use crate::observer::{MachineEvent, Observer};
+use fairlab_sched::ids::{CpuId, GroupId};
+use fairlab_sched::task::Uclamp;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::step::{Step, TimerMode, TimerRef};
+
+/// A step that is busy for wall time looks at the clock after this much work, as rt-app does.
+const WALL_CHUNK: Nanos = Nanos::from_micros(32);
+
+impl Machine {
+    /// Does the step at which a running task has arrived.
+    pub(super) fn step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Result<(), RunError> {
+        if self.tasks[task].resume != Resume::Nothing {
+            match self.carry_on(task) {
+                Outcome::Waits => self.block(observer, cpu),
+                Outcome::GoesOn => self.replan(task),
+            }
+            return Ok(());
+        }
+        match self.tasks[task].step {
+            Step::Run(_) => {
+                self.next_step(task);
+                if matches!(self.tasks[task].step, Step::Run(_)) {
+                    self.plan(task);
+                }
+            }
+            Step::RunWall(time) => self.run_for_wall_time(task, time),
+            Step::Wake { target, sync } => {
+                self.go_on(task);
+                self.wake_by_step(observer, cpu, target, sync);
+            }
+            Step::WaitWake => {
+                if core::mem::take(&mut self.tasks[task].is_wake_pending) {
+                    self.go_on(task);
+                } else {
+                    self.next_step(task);
+                    self.block(observer, cpu);
+                }
+            }
+            Step::Sleep(time) => {
+                self.next_step(task);
+                self.sleep_until(observer, cpu, task, self.now + time);
+            }
+            Step::Timer { timer, period, mode } => self.wait_for_timer(observer, cpu, task, timer, period, mode),
+            Step::Yield => {
+                self.go_on(task);
+                self.enter(observer, cpu, |sched, ctx| sched.handle_yield(ctx));
+            }
+            Step::Exit => {
+                self.tasks[task].dead = true;
+                self.enter(observer, cpu, |sched, ctx| sched.handle_exit(ctx));
+            }
+            Step::Fork(template) => {
+                self.go_on(task);
+                self.fork_template(observer, cpu, template)?;
+            }
+            Step::SetAttributes(set) => {
+                self.go_on(task);
+                self.set_attributes(observer, cpu, task, set);
+            }
+            Step::Mark(phase) => {
+                self.go_on(task);
+                observer.machine_event(self.now, &MachineEvent::Mark { task, phase });
+            }
+            _ => self.sync_step(observer, cpu, task),
+        }
+        Ok(())
+    }
+
+    /// Steps about objects that tasks share.
+    fn sync_step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+        let step = self.tasks[task].step;
+        self.next_step(task);
+        let outcome = match step {
+            Step::Lock(mutex) => self.lock(task, mutex),
+            Step::Unlock(mutex) => {
+                self.unlock(observer, cpu, task, mutex);
+                Outcome::GoesOn
+            }
+            Step::CondWait { cond, mutex } => {
+                self.wait_for_cond(observer, cpu, task, cond, mutex);
+                Outcome::Waits
+            }
+            Step::CondSync { cond, mutex } => {
+                self.signal(observer, cpu, cond, false);
+                self.wait_for_cond(observer, cpu, task, cond, mutex);
+                Outcome::Waits
+            }
+            Step::CondSignal(cond) => {
+                self.signal(observer, cpu, cond, false);
+                Outcome::GoesOn
+            }
+            Step::CondBroadcast(cond) => {
+                self.signal(observer, cpu, cond, true);
+                Outcome::GoesOn
+            }
+            Step::Barrier(barrier) => self.arrive(observer, cpu, task, barrier),
+            Step::SemPost(semaphore) => {
+                self.post(observer, cpu, semaphore);
+                Outcome::GoesOn
+            }
+            Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            Step::Suspend(name) => {
+                self.suspend(task, name);
+                Outcome::Waits
+            }
+            Step::Resume(name) => {
+                self.resume_all(observer, cpu, name);
+                Outcome::GoesOn
+            }
+            other => unreachable!("{other:?} is no step about shared objects"),
+        };
+        match outcome {
+            Outcome::Waits => self.block(observer, cpu),
+            Outcome::GoesOn => self.replan(task),
+        }
+    }
+
+    /// Goes on to the next step, whose work begins to count at once.
+    fn go_on(&mut self, task: usize) {
+        self.next_step(task);
+        self.replan(task);
+    }
+
+    fn replan(&mut self, task: usize) {
+        if self.tasks[task].work_left > 0 && self.tasks[task].running {
+            self.plan(task);
+        }
+    }
+
+    fn block(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+        self.enter(observer, cpu, |sched, ctx| sched.handle_block(ctx));
+    }
+
+    /// Wakes a task that waits for something that has come, not for a wake step.
+    pub(super) fn wake(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool) -> bool {
+        let Some(id) = self.tasks[target].id else { return false };
+        let slept = self.enter(observer, cpu, |sched, ctx| sched.handle_wakeup(ctx, id, sync));
+        if slept {
+            // If it slept for a time, that is over.
+            self.tasks[target].sleep = self.tasks[target].sleep.wrapping_add(1);
+        }
+        slept
+    }
+
+    /// A wake step: one that finds its target awake is remembered; one whose target was not forked yet is lost.
+    fn wake_by_step(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool) {
+        if self.tasks[target].id.is_some() && !self.wake(observer, cpu, target, sync) {
+            self.tasks[target].is_wake_pending = true;
+        }
+    }
+
+    fn sleep_until(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, until: Nanos) {
+        let version = self.tasks[task].sleep;
+        self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
+        self.block(observer, cpu);
+    }
+
+    /// A sleep is over: an interrupt on the CPU on which it began wakes the task.
+    pub(super) fn end_sleep(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+        self.tasks[task].sleep = self.tasks[task].sleep.wrapping_add(1);
+        let id = self.tasks[task].id.expect("a task that sleeps was forked");
+        self.enter(observer, cpu, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id));
+    }
+
+    /// Blocks until the next expiry of a timer, which is the last one plus the period; goes on if that has passed.
+    fn wait_for_timer(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        task: usize,
+        timer: TimerRef,
+        period: Nanos,
+        mode: TimerMode,
+    ) {
+        self.next_step(task);
+        let origin = super::START + self.workload.tasks[self.tasks[task].spec].timer_origin;
+        let last = match timer {
+            TimerRef::Shared(timer) => &mut self.sync.timers[timer],
+            TimerRef::Own(timer) => &mut self.tasks[task].own_timers[timer],
+        };
+        let expiry = last.unwrap_or(origin) + period;
+        let is_missed = expiry <= self.now;
+        *last = Some(if is_missed && mode == TimerMode::Relative { self.now } else { expiry });
+        observer.machine_event(self.now, &MachineEvent::TimerWoke { task, expired: expiry });
+        if is_missed {
+            self.replan(task);
+        } else {
+            self.sleep_until(observer, cpu, task, expiry);
+        }
+    }
+
+    /// Busy in chunks of work until wall time has passed since the first one began.
+    fn run_for_wall_time(&mut self, task: usize, time: Nanos) {
+        let start = *self.tasks[task].wall_start.get_or_insert(self.now);
+        if self.now - start >= time {
+            self.go_on(task);
+        } else {
+            self.tasks[task].work_left = u128::from(WALL_CHUNK.0) * u128::from(FULL_SPEED);
+            self.plan(task);
+        }
+    }
+
+    fn fork_template(&mut self, observer: &mut dyn Observer, cpu: CpuId, template: usize) -> Result<(), RunError> {
+        let instance = self.tasks.iter().filter(|task| task.spec == template && task.id.is_some()).count() as u32;
+        if let Some(limit) = self.workload.fork_limit.filter(|&limit| instance >= limit) {
+            return Err(RunError::ForkLimit { task: self.workload.tasks[template].name.clone(), limit });
+        }
+        let task = self.add_task(template, instance);
+        self.fork(observer, cpu, task);
+        Ok(())
+    }
+
+    /// A running task changes its own attributes.
+    fn set_attributes(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, set: usize) {
+        let attributes = self.workload.tasks[self.tasks[task].spec].attributes[set].clone();
+        let id = self.tasks[task].id.expect("a running task was forked");
+        let mask = attributes.affinity.as_ref().map(|affinity| self.to_mask(affinity));
+        let group = attributes.group.map(|group| group.map_or(GroupId::ROOT, |group| self.groups[group]));
+        self.enter(observer, cpu, |sched, ctx| {
+            if let Some(policy) = attributes.policy {
+                sched.set_policy(ctx, id, to_policy(policy));
+            }
+            if let Some(nice) = attributes.nice {
+                sched.set_nice(ctx, id, nice);
+            }
+            if attributes.uclamp_min.is_some() || attributes.uclamp_max.is_some() {
+                let old = sched.task(id).uclamp;
+                let min = attributes.uclamp_min.unwrap_or(old.min);
+                sched.set_uclamp(ctx, id, Uclamp { min, max: attributes.uclamp_max.unwrap_or(old.max) });
+            }
+            if let Some(group) = group {
+                sched.move_to_group(ctx, id, group);
+            }
+            if let Some(mask) = mask
+                && sched.set_affinity(ctx, id, &mask, Some(id))
+            {
+                sched.handle_block(ctx);
+            }
+        });
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What tasks share: mutexes, conditions, barriers, semaphores, timers, and the names under which they suspend.
+//!
+//! Waiting is as in glibc over futexes: a waiter that is woken tries again, so a mutex may be taken by another task in
+//! between; waiters are woken in the order in which they came.
+
+use super::Machine;
+use crate::observer::Observer;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::step::ObjectId;
+use fairlab_workload::workload::Objects;
+use std::collections::VecDeque;
+
+/// The rest of a step that has blocked a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// Nothing is left.
+    Nothing,
+    /// Take a mutex, after waiting for a condition or for the mutex itself.
+    Lock(ObjectId),
+    /// Take one from a semaphore.
+    SemWait(ObjectId),
+}
+
+#[derive(Debug, Default)]
+struct Mutex {
+    owner: Option<usize>,
+    waiters: VecDeque<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Semaphore {
+    count: u64,
+    waiters: VecDeque<usize>,
+}
+
+/// Objects of a workload.
+#[derive(Debug, Default)]
+pub(crate) struct SyncObjects {
+    mutexes: Vec<Mutex>,
+    conds: Vec<VecDeque<usize>>,
+    barriers: Vec<(u32, Vec<usize>)>,
+    semaphores: Vec<Semaphore>,
+    suspended: Vec<Vec<usize>>,
+    /// Last expiry of each shared timer, once it was used.
+    pub(super) timers: Vec<Option<Nanos>>,
+}
+
+impl SyncObjects {
+    pub(super) fn new(objects: &Objects) -> Self {
+        let times = |count: usize| core::iter::repeat_n((), count);
+        Self {
+            mutexes: times(objects.mutexes.len()).map(|()| Mutex::default()).collect(),
+            conds: times(objects.conds.len()).map(|()| VecDeque::new()).collect(),
+            barriers: objects.barriers.iter().map(|&(_, participants)| (participants, Vec::new())).collect(),
+            semaphores: times(objects.semaphores.len()).map(|()| Semaphore::default()).collect(),
+            suspended: times(objects.suspends.len()).map(|()| Vec::new()).collect(),
+            timers: vec![None; objects.timers.len()],
+        }
+    }
+}
+
+/// Whether a task goes on or has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    GoesOn,
+    Waits,
+}
+
+impl Machine {
+    /// Takes a mutex for the running task, or queues the task for it. Taking one that it holds already waits for ever, as
+    /// with a plain pthread mutex.
+    pub(super) fn lock(&mut self, task: usize, mutex: ObjectId) -> Outcome {
+        let object = &mut self.sync.mutexes[mutex];
+        if object.owner.is_none() {
+            object.owner = Some(task);
+            return Outcome::GoesOn;
+        }
+        object.waiters.push_back(task);
+        self.tasks[task].resume = Resume::Lock(mutex);
+        Outcome::Waits
+    }
+
+    /// Releases a mutex and wakes who waited longest. One that the task does not hold is left as it is.
+    pub(super) fn unlock(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, mutex: ObjectId) {
+        let object = &mut self.sync.mutexes[mutex];
+        if object.owner != Some(task) {
+            return;
+        }
+        object.owner = None;
+        if let Some(waiter) = object.waiters.pop_front() {
+            self.wake(observer, cpu, waiter, false);
+        }
+    }
+
+    /// The running task waits for a condition, without the mutex, which it takes again afterwards.
+    pub(super) fn wait_for_cond(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        task: usize,
+        cond: ObjectId,
+        mutex: ObjectId,
+    ) {
+        self.unlock(observer, cpu, task, mutex);
+        self.sync.conds[cond].push_back(task);
+        self.tasks[task].resume = Resume::Lock(mutex);
+    }
+
+    /// Wakes one task that waits for a condition, or all.
+    pub(super) fn signal(&mut self, observer: &mut dyn Observer, cpu: CpuId, cond: ObjectId, all: bool) {
+        let nr_woken = if all { self.sync.conds[cond].len() } else { 1 };
+        for _ in 0..nr_woken {
+            let Some(waiter) = self.sync.conds[cond].pop_front() else { return };
+            self.wake(observer, cpu, waiter, false);
+        }
+    }
+
+    /// The running task arrives at a barrier; the last one wakes the others.
+    pub(super) fn arrive(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, barrier: ObjectId) -> Outcome {
+        let (participants, waiting) = &mut self.sync.barriers[barrier];
+        if waiting.len() as u32 + 1 < *participants || *participants == 0 {
+            waiting.push(task);
+            return Outcome::Waits;
+        }
+        for waiter in core::mem::take(waiting) {
+            self.wake(observer, cpu, waiter, false);
+        }
+        Outcome::GoesOn
+    }
+
+    /// Adds one to a semaphore, and wakes who waited longest.
+    pub(super) fn post(&mut self, observer: &mut dyn Observer, cpu: CpuId, semaphore: ObjectId) {
+        let object = &mut self.sync.semaphores[semaphore];
+        object.count += 1;
+        if let Some(waiter) = object.waiters.pop_front() {
+            self.wake(observer, cpu, waiter, false);
+        }
+    }
+
+    /// Takes one from a semaphore, or queues the running task for it.
+    pub(super) fn take_semaphore(&mut self, task: usize, semaphore: ObjectId) -> Outcome {
+        let object = &mut self.sync.semaphores[semaphore];
+        if object.count > 0 {
+            object.count -= 1;
+            return Outcome::GoesOn;
+        }
+        object.waiters.push_back(task);
+        self.tasks[task].resume = Resume::SemWait(semaphore);
+        Outcome::Waits
+    }
+
+    /// The running task suspends under a name.
+    pub(super) fn suspend(&mut self, task: usize, name: ObjectId) {
+        self.sync.suspended[name].push(task);
+    }
+
+    /// Wakes all tasks that are suspended under a name.
+    pub(super) fn resume_all(&mut self, observer: &mut dyn Observer, cpu: CpuId, name: ObjectId) {
+        for task in core::mem::take(&mut self.sync.suspended[name]) {
+            self.wake(observer, cpu, task, false);
+        }
+    }
+
+    /// Carries on what is left of a step that blocked a task.
+    pub(super) fn carry_on(&mut self, task: usize) -> Outcome {
+        match core::mem::replace(&mut self.tasks[task].resume, Resume::Nothing) {
+            Resume::Nothing => Outcome::GoesOn,
+            Resume::Lock(mutex) => self.lock(task, mutex),
+            Resume::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+        }
+    }
+}

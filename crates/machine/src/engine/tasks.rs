@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tasks of a workload on the machine: their work, and the time that it takes.
+//!
+//! Work is counted exactly, in units of 2^-20 ns at full speed. A CPU of capacity C at a frequency of F / 1024 does C * F
+//! units in a nanosecond. Only the time of a completion is rounded, upward.
+
+use super::{Machine, START};
+use crate::event::EventKind;
+use crate::observer::{MachineEvent, Observer};
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::fork::NewTask;
+use fairlab_sched::ids::{CpuId, GroupId, TaskId};
+use fairlab_sched::task;
+use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_workload::scn::FIRST_PID;
+use fairlab_workload::step::{Behaviour, Step};
+use fairlab_workload::workload::{Affinity, Policy};
+
+/// Units of work that a CPU of capacity 1024 does in a nanosecond at its highest frequency.
+pub(crate) const FULL_SPEED: u64 = 1024 * 1024;
+
+/// A task of the workload, as the machine sees it.
+pub struct HostTask {
+    /// Its name.
+    pub name: String,
+    /// Its pid.
+    pub pid: i32,
+    /// Its place in the workload, or its template's.
+    pub spec: usize,
+    /// Its name in the scheduler, once it is forked.
+    pub id: Option<TaskId>,
+    /// CPU time that it was given; time that interrupts took is not in it.
+    pub runtime_ns: i64,
+    /// Whether it has ended.
+    pub dead: bool,
+    pub(super) behaviour: Box<dyn Behaviour>,
+    pub(super) step: Step,
+    /// Work that is left of the step, and kernel work that it has to wait for.
+    pub(super) work_left: u128,
+    /// A wake-up that came while it was not waiting.
+    pub(super) is_wake_pending: bool,
+    /// Version of the end of its sleep.
+    pub(super) sleep: u32,
+    pub(super) running: bool,
+    pub(super) cpu: CpuId,
+    pub(super) accounted_until: Nanos,
+    /// Version of the planned completion.
+    pub(super) completion: u32,
+    /// When its step that lasts for wall time began.
+    pub(super) wall_start: Option<Nanos>,
+    /// What it does first when it goes on: the rest of a step that blocked.
+    pub(super) resume: super::sync::Resume,
+    /// Last expiries of its own timers.
+    pub(super) own_timers: Vec<Option<Nanos>>,
+}
+
+impl Machine {
+    /// Adds a task of the workload, or an instance of a template.
+    pub(super) fn add_task(&mut self, spec: usize, instance: u32) -> usize {
+        let place = self.tasks.len();
+        let task = &self.workload.tasks[spec];
+        let name = if instance == 0 { task.name.clone() } else { format!("{}-{instance}", task.family) };
+        self.tasks.push(HostTask {
+            name,
+            pid: FIRST_PID as i32 + place as i32,
+            spec,
+            id: None,
+            runtime_ns: 0,
+            dead: false,
+            behaviour: (task.behaviour)(instance),
+            step: Step::Yield,
+            work_left: 0,
+            is_wake_pending: false,
+            sleep: 0,
+            running: false,
+            cpu: CpuId(task.start_cpu),
+            accounted_until: START,
+            completion: 0,
+            wall_start: None,
+            resume: super::sync::Resume::Nothing,
+            own_timers: vec![None; task.own_timers.len()],
+        });
+        place
+    }
+
+    /// A task of the workload is forked on a CPU.
+    pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+        let spec = &self.workload.tasks[self.tasks[task].spec];
+        let policy = spec.start.policy.unwrap_or_default();
+        let clamp = |min: Option<u32>, max: Option<u32>| task::Uclamp { min: min.unwrap_or(0), max: max.unwrap_or(1024) };
+        let (min, max) = (spec.start.uclamp_min, spec.start.uclamp_max);
+        let uclamp = (min.is_some() || max.is_some()).then(|| clamp(min, max));
+        let new = NewTask {
+            pid: self.tasks[task].pid,
+            // Deadline tasks cannot be forked; they become such at once.
+            policy: if matches!(policy, Policy::Deadline { .. }) { task::Policy::Normal } else { to_policy(policy) },
+            nice: spec.start.nice.unwrap_or(0),
+            group: spec.start.group.flatten().map_or(GroupId::ROOT, |group| self.groups[group]),
+            cpus_allowed: self.to_mask(spec.start.affinity.as_ref().unwrap_or(&Affinity::All)),
+            uclamp,
+        };
+        self.next_step(task);
+        let id = self.enter(observer, cpu, |sched, ctx| {
+            let id = sched.handle_fork(ctx, new);
+            if matches!(policy, Policy::Deadline { .. }) {
+                sched.set_policy(ctx, id, to_policy(policy));
+            }
+            id
+        });
+        self.tasks[task].id = Some(id);
+        if self.host_of.len() <= id.index() {
+            self.host_of.resize(id.index() + 1, None);
+        }
+        self.host_of[id.index()] = Some(task as u32);
+        observer.machine_event(self.now, &MachineEvent::Forked { task, id });
+    }
+
+    pub(super) fn to_mask(&self, affinity: &Affinity) -> CpuMask {
+        let nr_cpus = self.hardware.nr_cpus();
+        match affinity {
+            Affinity::All => CpuMask::full(nr_cpus),
+            Affinity::Cpus(cpus) => CpuMask::from_cpus(nr_cpus, cpus.iter().map(|&cpu| CpuId(cpu))),
+        }
+    }
+
+    /// Goes on to the next step of a task. Work of a run step begins to count.
+    pub(super) fn next_step(&mut self, task: usize) {
+        let host = &mut self.tasks[task];
+        host.step = host.behaviour.next();
+        host.wall_start = None;
+        host.work_left = match host.step {
+            Step::Run(work) => u128::from(work.0) * u128::from(FULL_SPEED),
+            _ => 0,
+        };
+    }
+
+    /// The task of the workload that runs on a CPU.
+    #[inline]
+    pub(super) fn running_task(&self, cpu: CpuId) -> Option<usize> {
+        let id = self.sched.curr(cpu);
+        let task = self.host_of.get(id.index()).copied().flatten()? as usize;
+        self.tasks[task].running.then_some(task)
+    }
+
+    /// Charges a running task for the time since the last call.
+    pub(super) fn account(&mut self, task: usize) {
+        let speed = self.speed_of(self.tasks[task].cpu);
+        let host = &mut self.tasks[task];
+        let time = self.now.0 - host.accounted_until.0;
+        host.runtime_ns += time as i64;
+        host.work_left = host.work_left.saturating_sub(u128::from(time) * u128::from(speed));
+        host.accounted_until = self.now;
+    }
+
+    /// Plans the end of what a task does, from now on at the present speed of its CPU.
+    pub(super) fn plan(&mut self, task: usize) {
+        let speed = self.speed_of(self.tasks[task].cpu);
+        let host = &mut self.tasks[task];
+        let time = match u64::try_from(host.work_left) {
+            Ok(work) => work.div_ceil(speed),
+            Err(_) => u64::try_from(host.work_left.div_ceil(u128::from(speed))).unwrap_or(u64::MAX / 2),
+        };
+        host.completion = host.completion.wrapping_add(1);
+        let kind = EventKind::Completion(host.cpu, task as u32, host.completion);
+        self.events.push(Nanos(self.now.0.saturating_add(time)), kind);
+    }
+
+    /// A CPU gets another speed: what its task does ends earlier or later.
+    pub(super) fn change_speed(&mut self, cpu: CpuId, freq: Capacity) {
+        let task = self.running_task(cpu);
+        if let Some(task) = task {
+            self.account(task);
+        }
+        self.note_frequency(cpu);
+        self.cpus[cpu.index()].freq = freq;
+        if let Some(task) = task {
+            self.plan(task);
+        }
+    }
+
+    /// An interrupt ends that has taken the last of a CPU's time: its task has not got on meanwhile.
+    pub(super) fn lose_time(&mut self, cpu: CpuId, time: Nanos) {
+        self.sched.handle_irq_time(cpu, time);
+        let Some(task) = self.running_task(cpu) else { return };
+        self.account(task);
+        let speed = self.speed_of(cpu);
+        let host = &mut self.tasks[task];
+        host.runtime_ns -= time.0 as i64;
+        host.work_left += u128::from(time.0) * u128::from(speed);
+        self.plan(task);
+    }
+
+    /// Kernel code that has run on a CPU delays what its task does next, or the next task if it idles.
+    pub(super) fn charge_kernel_work(&mut self, cpu: CpuId) {
+        let ps = self.hardware.prices.total(&self.meter);
+        self.meter.drain_into(&mut self.total_work);
+        self.add_kernel_work(cpu, ps);
+    }
+
+    /// Delays a CPU's task, or its next one, by work of the kernel, in picoseconds at full capacity.
+    pub(super) fn add_kernel_work(&mut self, cpu: CpuId, ps: u64) {
+        if ps == 0 {
+            return;
+        }
+        self.counters.per_cpu[cpu.index()].kernel_ps += ps;
+        let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000;
+        match self.running_task(cpu) {
+            Some(task) => {
+                self.account(task);
+                self.tasks[task].work_left += work;
+                self.plan(task);
+            }
+            None => self.cpus[cpu.index()].debt += work,
+        }
+    }
+}
+
+/// The scheduler's form of a policy.
+pub(super) fn to_policy(policy: Policy) -> task::Policy {
+    match policy {
+        Policy::Normal => task::Policy::Normal,
+        Policy::Batch => task::Policy::Batch,
+        Policy::Idle => task::Policy::Idle,
+        Policy::Fifo(priority) => task::Policy::Fifo(priority),
+        Policy::RoundRobin(priority) => task::Policy::RoundRobin(priority),
+        Policy::Deadline { runtime, deadline, period } => task::Policy::Deadline { runtime, deadline, period },
+    }
+}

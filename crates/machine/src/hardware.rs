@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the engine needs to know of a machine, whether it comes from a machine file or from a scenario.
+
+use crate::description::{Governor, MachineDescription};
+use crate::prices::Prices;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::MachineTopology;
+use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_workload::scn::ScenarioMachine;
+
+/// HZ of scenarios: the oracle's kernel has this one.
+const SCENARIO_HZ: u64 = 250;
+/// Transition delay of the cpufreq driver of scenarios, in microseconds.
+const SCENARIO_RATE_LIMIT_US: u64 = 1000;
+
+/// How a frequency domain is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrequencyPolicy {
+    /// Stays at this frequency, in kHz.
+    Fixed(u64),
+    /// Follows utilisation, at most once in this many microseconds.
+    Schedutil {
+        /// The kernel's `rate_limit_us`.
+        rate_limit_us: u64,
+    },
+}
+
+/// CPUs whose frequency changes together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrequencyDomain {
+    /// The CPUs, ascending.
+    pub cpus: Vec<CpuId>,
+    /// Frequencies in kHz, ascending.
+    pub khz: Vec<u64>,
+    /// Power at each frequency, in microwatts, if known.
+    pub power_uw: Vec<u64>,
+    /// How it is driven.
+    pub policy: FrequencyPolicy,
+}
+
+/// A state that an idle CPU may be in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleState {
+    /// Name.
+    pub name: String,
+    /// How long it takes to leave it.
+    pub exit_latency: Nanos,
+    /// For how long it must last to be worth it.
+    pub target_residency: Nanos,
+}
+
+/// An interrupt that takes time from a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterruptLoad {
+    /// Which CPU.
+    pub cpu: CpuId,
+    /// Time between the ends of two interrupts; the first ends this long after the start.
+    pub every: Nanos,
+    /// Length of an interrupt.
+    pub duration: Nanos,
+}
+
+/// A machine, as the engine sees it.
+#[derive(Clone, Debug)]
+pub struct Hardware {
+    /// Name, for results.
+    pub name: String,
+    /// CPUs, caches, nodes, capacities.
+    pub topology: MachineTopology,
+    /// Length of a tick.
+    pub tick: Nanos,
+    /// CPU i ticks i times as much later than CPU 0.
+    pub tick_skew: Nanos,
+    /// From the sending of an inter-processor interrupt to its handling.
+    pub ipi_latency: Nanos,
+    /// Whether run steps are work, which takes longer on a slower CPU, rather than time.
+    pub scale_work: bool,
+    /// How far the clock runs ahead for each newly-idle balancing pass.
+    pub newidle_cost: Nanos,
+    /// Frequency domains. A CPU in none always has its highest frequency, but for `frequency_steps`.
+    pub frequency_domains: Vec<FrequencyDomain>,
+    /// Changes of frequency: when, which CPU, and what part of 1024 of its highest frequency.
+    pub frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
+    /// Idle states of each CPU, shallowest first; may be empty.
+    pub idle_states: Vec<Vec<IdleState>>,
+    /// Interrupts.
+    pub interrupts: Vec<InterruptLoad>,
+    /// What operations of the kernel cost.
+    pub prices: Prices,
+}
+
+impl Hardware {
+    /// The machine of a scenario. Kernel code costs nothing there.
+    pub fn from_scenario(machine: &ScenarioMachine) -> Self {
+        let policy = FrequencyPolicy::Schedutil { rate_limit_us: SCENARIO_RATE_LIMIT_US };
+        let domains = machine.freq_domains.iter().map(|domain| FrequencyDomain {
+            cpus: domain.cpus.clone().map(CpuId).collect(),
+            khz: domain.opps.iter().map(|&(khz, _)| khz).collect(),
+            power_uw: domain.opps.iter().filter_map(|&(_, power)| power).collect(),
+            policy,
+        });
+        let interrupts = machine.irqs.iter().map(|irq| InterruptLoad {
+            cpu: CpuId(irq.cpu),
+            every: irq.every,
+            duration: irq.duration,
+        });
+        Self {
+            name: "scenario".to_owned(),
+            topology: machine.topology.clone(),
+            tick: Nanos(1_000_000_000 / SCENARIO_HZ),
+            tick_skew: machine.tick_skew,
+            ipi_latency: machine.ipi_latency,
+            scale_work: machine.scale_work,
+            newidle_cost: machine.newidle_cost,
+            frequency_domains: domains.collect(),
+            frequency_steps: machine.freq_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part)).collect(),
+            idle_states: vec![Vec::new(); machine.nr_cpus as usize],
+            interrupts: interrupts.collect(),
+            prices: Prices::free(),
+        }
+    }
+
+    /// The machine of a machine file.
+    pub fn from_description(machine: &MachineDescription) -> Self {
+        let domains = machine.frequency_domains().iter().map(|domain| FrequencyDomain {
+            cpus: domain.cpus().iter().collect(),
+            khz: domain.khz().to_vec(),
+            power_uw: domain.power_uw().map(<[u64]>::to_vec).unwrap_or_default(),
+            policy: match domain.governor() {
+                Governor::Performance => FrequencyPolicy::Fixed(domain.max_khz()),
+                Governor::Powersave => FrequencyPolicy::Fixed(domain.khz()[0]),
+                Governor::Fixed { khz } => FrequencyPolicy::Fixed(khz),
+                Governor::Schedutil => FrequencyPolicy::Schedutil { rate_limit_us: domain.rate_limit_us() },
+            },
+        });
+        let interrupts = machine.interrupt_loads().iter().flat_map(|load| {
+            load.cpus().iter().map(|cpu| InterruptLoad { cpu, every: load.period(), duration: load.duration() })
+        });
+        let idle_states = (0..machine.nr_cpus()).map(|cpu| {
+            let states = machine.idle_states_of(CpuId::from_index(cpu));
+            states
+                .map(|state| IdleState {
+                    name: state.name().to_owned(),
+                    exit_latency: state.exit_latency(),
+                    target_residency: state.target_residency(),
+                })
+                .collect()
+        });
+        Self {
+            name: machine.name().to_owned(),
+            topology: machine.topology(),
+            tick: machine.hz().tick(),
+            tick_skew: machine.tick_skew(),
+            ipi_latency: machine.ipi_latency(),
+            scale_work: machine.scale_work(),
+            newidle_cost: Nanos::ZERO,
+            frequency_domains: domains.collect(),
+            frequency_steps: Vec::new(),
+            idle_states: idle_states.collect(),
+            interrupts: interrupts.collect(),
+            prices: Prices::from_list(machine.prices()),
+        }
+    }
+
+    /// Number of CPUs.
+    pub fn nr_cpus(&self) -> usize {
+        self.topology.cpus.len()
+    }
+}

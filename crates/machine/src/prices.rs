@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What operations of the kernel cost on a machine.
+
+use crate::description::PriceList;
+use fairlab_sched::work::{NR_OPS, Op, WorkMeter};
+
+/// Price of each operation, in picoseconds on a CPU of capacity 1024 at its highest frequency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prices {
+    ps: [u64; NR_OPS],
+    /// What a system call costs around the scheduler, in the same unit.
+    syscall_ps: u64,
+    /// What moving one message through a pipe costs, in the same unit.
+    pipe_transfer_ps: u64,
+}
+
+impl Prices {
+    /// The idealised machine: kernel code takes no time.
+    pub const fn free() -> Self {
+        Self { ps: [0; NR_OPS], syscall_ps: 0, pipe_transfer_ps: 0 }
+    }
+
+    /// The prices of a machine file; what it does not name is free.
+    pub fn from_list(list: &PriceList) -> Self {
+        let mut prices = Self::free();
+        for &op in Op::ALL {
+            prices.ps[op as usize] = list.ps(op.name());
+        }
+        prices.syscall_ps = list.ps("Syscall");
+        prices.pipe_transfer_ps = list.ps("PipeTransfer");
+        prices
+    }
+
+    /// Whether everything is free.
+    pub fn is_free(&self) -> bool {
+        *self == Self::free()
+    }
+
+    /// The price of one operation, in picoseconds.
+    pub fn of(&self, op: Op) -> u64 {
+        self.ps[op as usize]
+    }
+
+    /// Sets the price of one operation, in picoseconds.
+    pub fn set(&mut self, op: Op, ps: u64) {
+        self.ps[op as usize] = ps;
+    }
+
+    /// What a system call costs around the scheduler, in picoseconds.
+    pub fn syscall_ps(&self) -> u64 {
+        self.syscall_ps
+    }
+
+    /// What moving one message through a pipe costs, in picoseconds.
+    pub fn pipe_transfer_ps(&self) -> u64 {
+        self.pipe_transfer_ps
+    }
+
+    /// The price of what was counted, in picoseconds.
+    pub fn total(&self, work: &WorkMeter) -> u64 {
+        self.ps.iter().zip(work.counts()).map(|(price, count)| price * count).sum()
+    }
+}
