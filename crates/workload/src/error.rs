@@ -135,7 +135,8 @@ mod tests {
     fn an_error_shows_place_line_caret_and_way_out() {
         let source = Source::new("a.scn", "cpus 4\ntask\tx rum 1ms\n");
         let error = source.error(14, "unknown word `rum`").with_help("did you mean `run`?");
-        let expected = "a.scn:2:8: unknown word `rum`\n    2 | task x rum 1ms\n      |        ^\nhelp: did you mean `run`?";
+        let expected =
+            "a.scn:2:8: unknown word `rum`\n    2 | task x rum 1ms\n      |        ^\nhelp: did you mean `run`?";
         assert_eq!(error.to_string(), expected);
     }
 

@@ -6,6 +6,8 @@
 //! the oracle, [`rtapp`] the JSON of rt-app; [`load::load`] looks which of them a file is.
 
 pub mod error;
+pub mod load;
+pub mod rtapp;
 pub mod scn;
 pub mod step;
 mod suggest;

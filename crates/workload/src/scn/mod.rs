@@ -18,8 +18,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use names::{ARMS, FEATURES, TUNABLES};
 pub(crate) use names::STATEMENTS;
+pub use names::{ARMS, FEATURES, TUNABLES};
 pub use parse::parse;
 pub use program::FIRST_PID;
 

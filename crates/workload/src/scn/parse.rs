@@ -144,8 +144,7 @@ impl<'a> Parser<'a> {
         if self.groups.iter().any(|group| group.name == name.text) {
             return Err(words.error(name, format!("a second group `{}`", name.text)));
         }
-        let mut group =
-            GroupSpec { name: name.text.to_owned(), parent: None, shares: 1024, quota: None, idle: false };
+        let mut group = GroupSpec { name: name.text.to_owned(), parent: None, shares: 1024, quota: None, idle: false };
         let mut bandwidth = Bandwidth::default();
         while let Some(word) = words.optional() {
             if let Some(value) = word.value_of("parent") {

@@ -25,8 +25,12 @@ const fn us(us: u64) -> Nanos {
 fn the_example_of_the_grammar_draws_the_documented_lengths() {
     let scenario = scenario("cpus 1\ntask t runr 100us 900us sleepr 1ms 3ms\n");
     // Runs until 1000790048, sleeps until 1003504300, runs until 1003944775, sleeps until 1004957263.
-    let expected =
-        [Step::Run(Nanos(790_048)), Step::Sleep(Nanos(2_714_252)), Step::Run(Nanos(440_475)), Step::Sleep(Nanos(1_012_488))];
+    let expected = [
+        Step::Run(Nanos(790_048)),
+        Step::Sleep(Nanos(2_714_252)),
+        Step::Run(Nanos(440_475)),
+        Step::Sleep(Nanos(1_012_488)),
+    ];
     assert_eq!(steps(&scenario, 0, 4), expected);
 }
 

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Scheduling attributes of tasks and phases, and what becomes of them as phases follow each other.
+//!
+//! rt-app sets a thread's attributes at the start of each phase: CPUs always (the phase's, or else the task's, or else all),
+//! policy with priority, deadline parameters and clamps only if the phase names one of them. Policy, nice value, clamps and group
+//! therefore stay as the last phase that named them left them, also when the phases start over. [`changes`] plays this
+//! through once, so that a thread only has to say which set of attributes comes next.
+
+use super::fields::Fields;
+use crate::error::{ParseError, Source};
+use crate::suggest;
+use crate::workload::{Affinity, Attributes, Policy};
+use fairlab_sched::units::Nanos;
+
+/// The kernel's shortest runtime of a deadline task, in ns (`DL_SCALE`).
+const MIN_DL_RUNTIME_NS: u64 = 1024;
+
+/// The priority of real-time threads that name none.
+const DEFAULT_RT_PRIORITY: i64 = 10;
+
+/// Names of policies.
+const POLICIES: [(&str, PolicyKind); 6] = [
+    ("SCHED_OTHER", PolicyKind::Other),
+    ("SCHED_BATCH", PolicyKind::Batch),
+    ("SCHED_IDLE", PolicyKind::Idle),
+    ("SCHED_RR", PolicyKind::RoundRobin),
+    ("SCHED_FIFO", PolicyKind::Fifo),
+    ("SCHED_DEADLINE", PolicyKind::Deadline),
+];
+
+/// A policy without its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PolicyKind {
+    Other,
+    Batch,
+    Idle,
+    RoundRobin,
+    Fifo,
+    Deadline,
+}
+
+impl PolicyKind {
+    /// The policy of a name.
+    pub(super) fn named(source: Source<'_>, at: usize, name: &str) -> Result<Self, ParseError> {
+        POLICIES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind).ok_or_else(|| {
+            let help = suggest::help(name, "policies", &POLICIES.map(|(known, _)| known));
+            source.error(at, format!("unknown policy \"{name}\"")).with_help(help)
+        })
+    }
+
+    /// Whether it is one of the fair class, which alone knows task groups here.
+    pub(super) const fn is_fair(self) -> bool {
+        matches!(self, Self::Other | Self::Batch | Self::Idle)
+    }
+}
+
+/// What a task or a phase says about policy and clamps.
+#[derive(Clone, Debug)]
+pub(super) struct SchedData {
+    /// Where it is said.
+    at: usize,
+    /// Nothing: the policy stays.
+    pub(super) policy: Option<PolicyKind>,
+    /// Nothing: nice value or priority stay, and the policy with them.
+    priority: Option<i64>,
+    runtime: Nanos,
+    deadline: Nanos,
+    period: Nanos,
+    util_min: Option<u32>,
+    util_max: Option<u32>,
+}
+
+impl SchedData {
+    /// Reads the keys of a task, for which there is a default policy, or of a phase, for which there is none. The answer is
+    /// nothing if none is given.
+    pub(super) fn read(fields: Fields<'_>, default: Option<PolicyKind>) -> Result<Option<Self>, ParseError> {
+        let named = fields.get("policy").map_or(fields.at, |node| node.at);
+        let policy = match fields.text("policy")? {
+            Some(name) => Some(PolicyKind::named(fields.source, named, name)?),
+            None => default,
+        };
+        let default_priority = policy.map(|policy| match policy {
+            PolicyKind::Fifo | PolicyKind::RoundRobin => DEFAULT_RT_PRIORITY,
+            _ => 0,
+        });
+        let at = ["policy", "priority", "dl-runtime", "dl-period", "dl-deadline", "util_min", "util_max"];
+        let at = at.iter().find_map(|key| fields.get(key)).map_or(fields.at, |node| node.at);
+        let micros = |key: &str| Ok::<_, ParseError>(fields.count(key)?.map(Nanos::from_micros));
+        let mut runtime = micros("dl-runtime")?.unwrap_or_default();
+        let mut period = micros("dl-period")?.unwrap_or(runtime);
+        let mut deadline = micros("dl-deadline")?.unwrap_or(period);
+        if policy == Some(PolicyKind::Deadline) && default.is_some() {
+            // The grammar of old: these keys stand for the parameters that are still missing.
+            let or_else = |now: Nanos, key, default| Ok(if now.0 > 0 { now } else { micros(key)?.unwrap_or(default) });
+            runtime = or_else(runtime, "runtime", Nanos::ZERO)?;
+            period = or_else(period, "period", runtime)?;
+            deadline = or_else(deadline, "deadline", period)?;
+        }
+        let data = Self {
+            at,
+            policy,
+            priority: fields.int("priority")?.or(default_priority),
+            runtime,
+            deadline,
+            period,
+            util_min: clamp(fields, "util_min")?,
+            util_max: clamp(fields, "util_max")?,
+        };
+        let says_something = data.priority.is_some()
+            || [data.runtime, data.deadline, data.period].iter().any(|time| time.0 > 0)
+            || data.util_min.is_some()
+            || data.util_max.is_some();
+        Ok(says_something.then_some(data))
+    }
+}
+
+fn clamp(fields: Fields<'_>, key: &str) -> Result<Option<u32>, ParseError> {
+    match fields.int(key)? {
+        None | Some(-1) => Ok(None),
+        Some(value @ 0..=1024) => Ok(Some(u32::try_from(value).expect("a clamp"))),
+        Some(value) => {
+            let at = fields.get(key).map_or(fields.at, |node| node.at);
+            Err(fields.error(at, format!("\"{key}\" is {value}, which is not in 0..1024 (or -1 for none)")))
+        }
+    }
+}
+
+/// What a phase says about attributes, the CPUs already resolved.
+#[derive(Clone, Debug)]
+pub(super) struct PhaseAttributes {
+    pub(super) cpus: Affinity,
+    pub(super) sched: Option<SchedData>,
+    /// `Some(None)` is the root group.
+    pub(super) group: Option<Option<usize>>,
+}
+
+/// Which sets of attributes come into force at the start of which phase.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) sets: Vec<Attributes>,
+    /// For each phase in the first loop of the thread; nothing if nothing changes.
+    pub(super) first: Vec<Option<usize>>,
+    /// The same in every later loop.
+    pub(super) later: Vec<Option<usize>>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Plays through the phases of a thread that starts with the defaults.
+///
+/// Two loops are enough: at the end of the second every attribute is what it was at the end of the first, because each phase
+/// sets the same ones again.
+pub(super) fn changes(
+    source: Source<'_>,
+    task: &SchedData,
+    task_group: Option<Option<usize>>,
+    phases: &[PhaseAttributes],
+) -> Result<Changes, ParseError> {
+    let mut changes = Changes::default();
+    let mut thread = Thread::default();
+    let mut in_force = thread.now.clone();
+    thread.apply(source, task, task.policy.unwrap_or(PolicyKind::Other))?;
+    thread.now.group = task_group.unwrap_or_default();
+    // The policy of a phase that names none is the one that it finds in the first loop, and stays so.
+    let mut resolved: Vec<PolicyKind> = Vec::new();
+    for later in [false, true] {
+        for (i, phase) in phases.iter().enumerate() {
+            thread.now.affinity = phase.cpus.clone();
+            if let Some(sched) = &phase.sched {
+                if !later {
+                    resolved.resize(i + 1, PolicyKind::Other);
+                    resolved[i] = sched.policy.unwrap_or(thread.believed);
+                }
+                thread.apply(source, sched, resolved[i])?;
+            }
+            if let Some(group) = phase.group {
+                thread.now.group = group;
+            }
+            thread.check_deadline_affinity(source, task);
+            let set = changes.add(thread.now.difference(&in_force));
+            if later { &mut changes.later } else { &mut changes.first }.push(set);
+            in_force = thread.now.clone();
+        }
+    }
+    changes.warnings = thread.warnings;
+    Ok(changes)
+}
+
+impl Changes {
+    fn add(&mut self, set: Attributes) -> Option<usize> {
+        if set == Attributes::default() {
+            return None;
+        }
+        let known = self.sets.iter().position(|known| *known == set);
+        Some(known.unwrap_or_else(|| {
+            self.sets.push(set);
+            self.sets.len() - 1
+        }))
+    }
+}
+
+/// Attributes of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct InForce {
+    policy: Policy,
+    nice: i8,
+    affinity: Affinity,
+    util_min: Option<u32>,
+    util_max: Option<u32>,
+    group: Option<usize>,
+}
+
+impl InForce {
+    /// What must be set to come here from there.
+    fn difference(&self, from: &Self) -> Attributes {
+        Attributes {
+            policy: (self.policy != from.policy).then_some(self.policy),
+            nice: (self.nice != from.nice).then_some(self.nice),
+            affinity: (self.affinity != from.affinity).then(|| self.affinity.clone()),
+            uclamp_min: self.util_min.filter(|_| self.util_min != from.util_min),
+            uclamp_max: self.util_max.filter(|_| self.util_max != from.util_max),
+            group: (self.group != from.group).then_some(self.group),
+        }
+    }
+}
+
+/// A thread as rt-app sees it.
+#[derive(Debug)]
+struct Thread {
+    now: InForce,
+    /// The policy of what was set last. It is not the one in force if that only set clamps.
+    believed: PolicyKind,
+    warnings: Vec<String>,
+}
+
+impl Default for Thread {
+    fn default() -> Self {
+        Self { now: InForce::default(), believed: PolicyKind::Other, warnings: Vec::new() }
+    }
+}
+
+impl Thread {
+    fn apply(&mut self, source: Source<'_>, data: &SchedData, policy: PolicyKind) -> Result<(), ParseError> {
+        if let Some(priority) = data.priority {
+            self.set_policy(source, data, policy, priority)?;
+        } else if policy == PolicyKind::Deadline {
+            self.now.policy = deadline_policy(source, data)?;
+        }
+        if policy == PolicyKind::Deadline {
+            if data.util_min.is_some() || data.util_max.is_some() {
+                self.warn(
+                    source,
+                    data.at,
+                    "rt-app does not set utilisation clamps of deadline tasks; they are ignored",
+                );
+            }
+        } else {
+            self.now.util_min = data.util_min.or(self.now.util_min);
+            self.now.util_max = data.util_max.or(self.now.util_max);
+            if data.runtime.0 > 0 && policy.is_fair() {
+                let what =
+                    "\"dl-runtime\" of a fair task is a custom slice, which Linux 6.1 does not have; it is ignored";
+                self.warn(source, data.at, what);
+            }
+        }
+        let (min, max) = (self.now.util_min.unwrap_or(0), self.now.util_max.unwrap_or(1024));
+        if min > max {
+            return Err(source.error(data.at, format!("util_min is {min}, above util_max, which is {max}")));
+        }
+        self.believed = policy;
+        Ok(())
+    }
+
+    fn set_policy(
+        &mut self,
+        source: Source<'_>,
+        data: &SchedData,
+        policy: PolicyKind,
+        priority: i64,
+    ) -> Result<(), ParseError> {
+        let out_of = |range: &str| {
+            Err(source.error(data.at, format!("\"priority\" is {priority}, which is not in {range} for this policy")))
+        };
+        match policy {
+            PolicyKind::Fifo | PolicyKind::RoundRobin => {
+                let Ok(priority @ 1..=99) = u8::try_from(priority) else { return out_of("1..99") };
+                let is_fifo = policy == PolicyKind::Fifo;
+                self.now.policy = if is_fifo { Policy::Fifo(priority) } else { Policy::RoundRobin(priority) };
+            }
+            PolicyKind::Deadline => {
+                if priority != 0 {
+                    self.warn(source, data.at, "\"priority\" has no effect on a deadline task");
+                }
+                self.now.policy = deadline_policy(source, data)?;
+            }
+            PolicyKind::Other | PolicyKind::Batch | PolicyKind::Idle => {
+                let Ok(nice @ -20..=19) = i8::try_from(priority) else { return out_of("-20..19") };
+                if policy != self.believed || self.now.policy == Policy::Normal {
+                    self.now.policy = match policy {
+                        PolicyKind::Batch => Policy::Batch,
+                        PolicyKind::Idle => Policy::Idle,
+                        _ => Policy::Normal,
+                    };
+                }
+                if policy != PolicyKind::Idle {
+                    self.now.nice = nice;
+                } else if nice != 0 {
+                    self.warn(source, data.at, "\"priority\" has no effect on a task of SCHED_IDLE");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_deadline_affinity(&mut self, source: Source<'_>, task: &SchedData) {
+        if matches!(self.now.policy, Policy::Deadline { .. }) && self.now.affinity != Affinity::All {
+            let what = "Linux refuses to bind a deadline task to some of the CPUs unless they are a cpuset of their own; \
+                        rt-app would stop";
+            self.warn(source, task.at, what);
+        }
+    }
+
+    /// Says something once.
+    fn warn(&mut self, source: Source<'_>, at: usize, message: &str) {
+        let warning = format!("{}: {message}", source.place(at));
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+fn deadline_policy(source: Source<'_>, data: &SchedData) -> Result<Policy, ParseError> {
+    let SchedData { runtime, deadline, period, .. } = *data;
+    if runtime.0 < MIN_DL_RUNTIME_NS {
+        let error = source.error(data.at, "a deadline task needs a \"dl-runtime\" of at least 2 us");
+        return Err(error.with_help("\"dl-runtime\", \"dl-deadline\" and \"dl-period\" are in microseconds"));
+    }
+    if runtime > deadline || deadline > period {
+        let message = format!(
+            "a deadline task needs dl-runtime <= dl-deadline <= dl-period, not {runtime}, {deadline}, {period}"
+        );
+        return Err(source.error(data.at, message));
+    }
+    Ok(Policy::Deadline { runtime, deadline, period })
+}

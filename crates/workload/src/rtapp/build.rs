@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Threads from tasks: the last part of reading a file, when everything that it names is known.
+
+use super::attributes::{Changes, changes};
+use super::behaviour::{Cursor, Loops, Phase, Plan};
+use super::events::{Event, takes_time};
+use super::objects::Timers;
+use super::tasks::{TaskDraft, TaskReader};
+use crate::error::ParseError;
+use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
+use crate::suggest;
+use crate::workload::{Attributes, TaskSpec, Workload};
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How often rt-app lets one task be forked before it gives up.
+pub const FORK_LIMIT: u32 = 1024;
+
+/// The longest name that the kernel keeps.
+const MAX_NAME: usize = 15;
+
+/// The name of a thread that was forked: of the template, counting all threads and the forks of this template from 0.
+pub fn fork_name(template: &str, thread: u32, nth_fork: u32) -> String {
+    cut(&format!("{template}-{thread}-{nth_fork:04}"))
+}
+
+fn cut(name: &str) -> String {
+    name[..name.floor_char_boundary(MAX_NAME)].to_owned()
+}
+
+/// Makes the workload.
+pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Result<Workload, ParseError> {
+    let templates = templates(&reader, &drafts)?;
+    let template_of: BTreeMap<&str, TaskIndex> =
+        templates.iter().map(|(i, at)| (drafts[*i].name.as_str(), *at)).collect();
+    let mut workload = Workload::default();
+    let mut template_specs = Vec::new();
+    let mut endless = false;
+    for (i, draft) in drafts.iter().enumerate() {
+        let task = Task::new(&mut reader, draft, &template_of)?;
+        endless |= draft.instances > 0 && task.is_endless();
+        for _ in 0..draft.instances {
+            let name = format!("{}-{}", draft.name, workload.tasks.len());
+            workload.tasks.push(task.spec(cut(&name), Some(draft.delay)));
+        }
+        if templates.contains_key(&i) {
+            template_specs.push(task.spec(cut(&draft.name), None));
+        }
+    }
+    workload.tasks.append(&mut template_specs);
+    warn(&mut reader, endless);
+    workload.groups = reader.groups.specs;
+    workload.objects = reader.shared.into_objects(reader.global.priority_inheritance);
+    workload.fork_limit = Some(FORK_LIMIT);
+    workload.duration = reader.global.duration;
+    workload.warnings = reader.warnings;
+    Ok(workload)
+}
+
+/// The templates: tasks without instances and tasks that are forked, each with its place in the list of the workload.
+fn templates(reader: &TaskReader<'_>, drafts: &[TaskDraft]) -> Result<BTreeMap<usize, TaskIndex>, ParseError> {
+    let mut is_template: Vec<bool> = drafts.iter().map(|draft| draft.instances == 0).collect();
+    for event in drafts.iter().flat_map(|draft| &draft.phases).flat_map(|phase| &phase.events) {
+        let Event::Fork { task, at } = event else { continue };
+        let Some(forked) = drafts.iter().position(|draft| draft.name == *task) else {
+            let names: Vec<&str> = drafts.iter().map(|draft| draft.name.as_str()).collect();
+            let help = suggest::help(task, "tasks", &names);
+            return Err(reader.source.error(*at, format!("no task \"{task}\" to fork")).with_help(help));
+        };
+        is_template[forked] = true;
+    }
+    let threads: u32 = drafts.iter().map(|draft| draft.instances).sum();
+    let indices = drafts.iter().enumerate().filter(|(i, _)| is_template[*i]).map(|(i, _)| i);
+    Ok(indices.zip(threads as TaskIndex..).collect())
+}
+
+/// Warnings about the whole.
+fn warn(reader: &mut TaskReader<'_>, endless: bool) {
+    let file = reader.source.file;
+    for name in reader.shared.in_two_roles() {
+        reader.warnings.push(format!(
+            "{file}: \"{name}\" is both a condition and a name under which tasks suspend; in rt-app they are one and wake \
+             each other's waiters, here they are two"
+        ));
+    }
+    for name in reader.shared.barriers.never_open() {
+        reader.warnings.push(format!(
+            "{file}: only templates name the barrier \"{name}\"; rt-app does not count what is forked, so it never opens"
+        ));
+    }
+    if endless && reader.global.duration.is_none() {
+        reader.warnings.push(format!("{file}: the file sets no duration and some tasks repeat without end"));
+    }
+}
+
+/// What all threads of a task have in common.
+struct Task<'d> {
+    draft: &'d TaskDraft,
+    plan: Arc<Plan>,
+    own_timers: Vec<String>,
+    attributes: Vec<Attributes>,
+    /// What a thread that is forked waits for first: its delay, which counts from the start of the run.
+    forked_prologue: Option<Step>,
+}
+
+impl<'d> Task<'d> {
+    fn new(
+        reader: &mut TaskReader<'_>,
+        draft: &'d TaskDraft,
+        template_of: &BTreeMap<&str, TaskIndex>,
+    ) -> Result<Self, ParseError> {
+        let phase_attributes: Vec<_> = draft.phases.iter().map(|phase| phase.attributes.clone()).collect();
+        let Changes { sets, first, later, warnings } =
+            changes(reader.source, &draft.sched, draft.group, &phase_attributes)?;
+        reader.warnings.extend(warnings);
+        let phases = draft.phases.iter().zip(first.into_iter().zip(later)).map(|(phase, (first, later))| Phase {
+            steps: phase.events.iter().map(|event| step(event, reader, &draft.own_timers, template_of)).collect(),
+            loops: phase.loops,
+            first_attributes: first,
+            later_attributes: later,
+        });
+        let plan = Plan { phases: phases.collect(), loops: draft.loops };
+        check_progress(reader, draft, &plan)?;
+        let mut own_timers = draft.own_timers.names.list().to_vec();
+        let forked_prologue = (draft.delay.0 > 0).then(|| {
+            own_timers.push("delay".to_owned());
+            let timer = TimerRef::Own(own_timers.len() - 1);
+            // Its first expiry is the origin itself.
+            Step::Timer { timer, period: Nanos::ZERO, mode: TimerMode::Absolute }
+        });
+        Ok(Self { draft, plan: Arc::new(plan), own_timers, attributes: sets, forked_prologue })
+    }
+
+    /// Whether a thread of it never ends.
+    fn is_endless(&self) -> bool {
+        self.plan.loops == Loops::Endless || self.plan.phases.iter().any(|phase| phase.loops == Loops::Endless)
+    }
+
+    /// A thread that starts at a time, or the template.
+    fn spec(&self, name: String, start_at: Option<Nanos>) -> TaskSpec {
+        let plan = Arc::clone(&self.plan);
+        let prologue = if start_at.is_none() { self.forked_prologue } else { None };
+        TaskSpec {
+            name,
+            family: self.draft.name.clone(),
+            start: Attributes::default(),
+            attributes: self.attributes.clone(),
+            // The thread that starts all others.
+            start_cpu: 0,
+            start_at,
+            own_timers: self.own_timers.clone(),
+            timer_origin: self.draft.delay,
+            behaviour: Box::new(move |_| -> Box<dyn Behaviour> { Box::new(Cursor::new(Arc::clone(&plan), prologue)) }),
+        }
+    }
+}
+
+fn step(event: &Event, reader: &TaskReader<'_>, own: &Timers, template_of: &BTreeMap<&str, TaskIndex>) -> Step {
+    match event {
+        Event::Known(step) => *step,
+        Event::Timer { timer, period } => {
+            let mode = match timer {
+                TimerRef::Shared(id) => reader.shared.timers.mode(*id),
+                TimerRef::Own(id) => own.mode(*id),
+            };
+            Step::Timer { timer: *timer, period: *period, mode }
+        }
+        Event::Fork { task, .. } => Step::Fork(template_of[task.as_str()]),
+    }
+}
+
+/// Refuses what repeats without end and lets no time pass: rt-app spins there, but a simulation would never get on.
+fn check_progress(reader: &TaskReader<'_>, draft: &TaskDraft, plan: &Plan) -> Result<(), ParseError> {
+    let participants = |barrier| reader.shared.barriers.participants(barrier);
+    let stands_still = |phase: &Phase| !phase.steps.iter().any(|step| takes_time(step, participants));
+    let endless = plan.phases.iter().position(|phase| phase.loops == Loops::Endless && stands_still(phase));
+    let at = match endless {
+        Some(phase) => draft.phases[phase].at,
+        None if plan.loops == Loops::Endless && plan.phases.iter().all(stands_still) => draft.at,
+        None => return Ok(()),
+    };
+    let message = format!("\"{}\" repeats without end and never uses or waits for time", draft.name);
+    Err(reader.source.error(at, message).with_help("add a run, sleep or timer event, or a number of loops"))
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The section `global`.
+
+use super::attributes::PolicyKind;
+use super::fields::Fields;
+use super::json::{Node, Value};
+use crate::error::ParseError;
+use fairlab_sched::units::Nanos;
+
+/// Keys that say what rt-app writes where, or how it holds its memory: nothing of that is simulated.
+const OUTPUT_KEYS: &[&str] =
+    &["logdir", "log_basename", "log_size", "ftrace", "gnuplot", "lock_pages", "cumulative_slack"];
+
+/// The other keys.
+const KEYS: &[&str] = &["duration", "calibration", "default_policy", "pi_enabled", "io_device", "mem_buffer_size"];
+
+/// What the section says, or the defaults.
+#[derive(Clone, Debug)]
+pub(super) struct Global {
+    /// How long the run lasts, unless it is endless.
+    pub(super) duration: Option<Nanos>,
+    pub(super) default_policy: PolicyKind,
+    pub(super) priority_inheritance: bool,
+    /// Size of a thread's buffer, in bytes; not 0.
+    pub(super) mem_buffer_size: u64,
+    /// Whether `iorun` writes to the null device.
+    pub(super) to_null_device: bool,
+}
+
+impl Default for Global {
+    fn default() -> Self {
+        Self {
+            duration: None,
+            default_policy: PolicyKind::Other,
+            priority_inheritance: false,
+            mem_buffer_size: 4 << 20,
+            to_null_device: true,
+        }
+    }
+}
+
+impl Global {
+    /// Reads the section; warnings go to the list.
+    pub(super) fn read(fields: Fields<'_>, warnings: &mut Vec<String>) -> Result<Self, ParseError> {
+        let mut global = Self::default();
+        // A duration of 0 or less means no end, as in rt-app.
+        let seconds = fields.int("duration")?.and_then(|seconds| u64::try_from(seconds).ok());
+        global.duration = seconds.filter(|seconds| *seconds > 0).map(Nanos::from_secs);
+        if let Some(name) = fields.text("default_policy")? {
+            let at = fields.get("default_policy").map_or(fields.at, |node| node.at);
+            global.default_policy = PolicyKind::named(fields.source, at, name)?;
+        }
+        global.priority_inheritance = fields.flag("pi_enabled")?.unwrap_or(false);
+        if let Some(size) = fields.count("mem_buffer_size")? {
+            if size == 0 {
+                let at = fields.get("mem_buffer_size").map_or(fields.at, |node| node.at);
+                return Err(fields.error(at, "\"mem_buffer_size\" must not be 0"));
+            }
+            global.mem_buffer_size = size;
+        }
+        if let Some(device) = fields.text("io_device")? {
+            global.to_null_device = device == "/dev/null";
+        }
+        warnings.extend(calibration(fields)?);
+        warnings.extend(output(fields)?);
+        let known = [KEYS, OUTPUT_KEYS].concat();
+        warnings.extend(fields.unknown("\"global\"", &known, |_| false));
+        Ok(global)
+    }
+}
+
+/// Checks the calibration. There is nothing to calibrate: `run` is work at capacity 1024.
+fn calibration(fields: Fields<'_>) -> Result<Option<String>, ParseError> {
+    let Some(node) = fields.get("calibration") else { return Ok(None) };
+    let place = fields.source.place(node.at);
+    let meaning =
+        "here `run` N is the work that a CPU of capacity 1024 does in N microseconds at its highest frequency";
+    match &node.value {
+        Value::Int(ns) if *ns > 0 => {
+            Ok(Some(format!("{place}: the calibration of {ns} ns per loop is not used; {meaning}")))
+        }
+        Value::Text(text) => match text.strip_prefix("CPU").map(leading_digits) {
+            Some("0") => Ok(None),
+            Some(cpu) if !cpu.is_empty() => {
+                Ok(Some(format!("{place}: run lengths are not calibrated on CPU {cpu}; {meaning}")))
+            }
+            _ => Err(bad_calibration(fields, node)),
+        },
+        _ => Err(bad_calibration(fields, node)),
+    }
+}
+
+fn leading_digits(text: &str) -> &str {
+    &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]
+}
+
+fn bad_calibration(fields: Fields<'_>, node: &Node) -> ParseError {
+    fields
+        .error(node.at, "\"calibration\" must be \"CPUn\" or a number of nanoseconds per loop")
+        .with_help("write \"CPU0\"; fairlab calibrates nothing")
+}
+
+/// One warning about the keys that have no effect, after the type checks that rt-app makes.
+fn output(fields: Fields<'_>) -> Result<Option<String>, ParseError> {
+    for key in ["logdir", "log_basename"] {
+        fields.text(key)?;
+    }
+    for key in ["gnuplot", "lock_pages", "cumulative_slack"] {
+        fields.flag(key)?;
+    }
+    for (key, wanted) in [("log_size", "a whole number or a string"), ("ftrace", "a string, or true or false")] {
+        let Some(node) = fields.get(key) else { continue };
+        let fits = match &node.value {
+            Value::Text(_) => true,
+            Value::Int(_) => key == "log_size",
+            Value::Bool(_) => key == "ftrace",
+            _ => false,
+        };
+        if !fits {
+            return Err(fields.error(node.at, format!("\"{key}\" must be {wanted}, not {}", node.value.kind())));
+        }
+    }
+    let given: Vec<&str> = OUTPUT_KEYS.iter().copied().filter(|key| fields.get(key).is_some()).collect();
+    if given.is_empty() {
+        return Ok(None);
+    }
+    let (place, list) = (fields.source.place(fields.at), given.join(", "));
+    Ok(Some(format!("{place}: these keys concern rt-app's own output and memory and are ignored: {list}")))
+}

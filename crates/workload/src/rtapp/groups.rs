@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Task groups: paths that begin with `/`, of which every part is a group.
+
+use crate::error::{ParseError, Source};
+use crate::workload::GroupSpec;
+use std::collections::BTreeMap;
+
+/// As many different paths as rt-app has room for.
+const MAX_PATHS: usize = 32;
+
+/// The groups that the file names, and the parents that their paths imply.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    pub(super) specs: Vec<GroupSpec>,
+    /// The group of each path as it is written in the file; the root group has none.
+    paths: BTreeMap<String, Option<usize>>,
+}
+
+impl Groups {
+    /// The group of a path; `Some(None)` is the root group, and an empty path is none at all.
+    pub(super) fn of_path(
+        &mut self,
+        source: Source<'_>,
+        at: usize,
+        path: &str,
+    ) -> Result<Option<Option<usize>>, ParseError> {
+        if path.is_empty() {
+            return Ok(None);
+        }
+        if !path.starts_with('/') {
+            let error = source.error(at, format!("the taskgroup \"{path}\" does not begin with /"));
+            return Err(error.with_help(format!("write \"/{path}\"; \"/\" is the root group")));
+        }
+        if let Some(group) = self.paths.get(path) {
+            return Ok(Some(*group));
+        }
+        if self.paths.len() == MAX_PATHS {
+            return Err(source.error(at, format!("more than {MAX_PATHS} taskgroups, for which rt-app has no room")));
+        }
+        let mut group = None;
+        let mut name = String::new();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            name.push('/');
+            name.push_str(part);
+            group = Some(self.child(&name, group));
+        }
+        self.paths.insert(path.to_owned(), group);
+        Ok(Some(group))
+    }
+
+    fn child(&mut self, name: &str, parent: Option<usize>) -> usize {
+        if let Some(index) = self.specs.iter().position(|spec| spec.name == name) {
+            return index;
+        }
+        self.specs.push(GroupSpec { name: name.to_owned(), parent, shares: 1024, quota: None, idle: false });
+        self.specs.len() - 1
+    }
+}

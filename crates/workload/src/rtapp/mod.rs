@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! rt-app's JSON files.
+//!
+//! The whole grammar of rt-app (2026) is read, with its quirks: the module `json` says which of the text, `events` what a
+//! key means, `attributes` what is set when. What cannot be honoured is an error or a warning in
+//! [`Workload::warnings`], never silence.
+//!
+//! How it maps:
+//! - A task with N instances is N threads, named `<task>-<index over all tasks>`. A task that is forked, or that has no
+//!   instances, also is a template at the end of the list of tasks.
+//! - rt-app's threads meet at a barrier before they begin; here all are forked at the start of the run plus their delay.
+//! - `run` N is the work that a CPU of capacity 1024 does in N microseconds. rt-app calibrates on a CPU instead.
+//! - `runtime` is wall time. `DIFFERS:` rt-app looks at the clock every 32 us of work and so runs up to that much longer.
+//! - `mem`, `memrun` and `iorun` are work of a fixed price: see `price`.
+//! - `suspend` blocks under the name that is its value. `DIFFERS:` rt-app takes a mutex of that name while it does, so that
+//!   a `lock` of the same name can get into its way.
+//! - `DIFFERS:` an rt-app barrier whose last arrival returns to it before the others have woken up lets it pass.
+//! - Without a duration the run lasts as long as whoever runs it says.
+
+mod attributes;
+mod behaviour;
+mod build;
+mod events;
+mod fields;
+mod global;
+mod groups;
+mod json;
+mod objects;
+mod price;
+mod tasks;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::{FORK_LIMIT, fork_name};
+pub use json::DuplicateKeys;
+
+use crate::error::{ParseError, Source};
+use crate::workload::Workload;
+use fields::Fields;
+use global::Global;
+use groups::Groups;
+use json::{Document, Duplicate, Value};
+use objects::Shared;
+use tasks::TaskReader;
+
+/// What a file cannot say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// CPUs of the machine, at least 1. A file may not name others.
+    pub nr_cpus: u32,
+    /// What becomes of equal keys in an object.
+    pub duplicate_keys: DuplicateKeys,
+}
+
+impl Options {
+    /// As rt-app reads a file, on a machine with this many CPUs.
+    pub const fn for_cpus(nr_cpus: u32) -> Self {
+        Self { nr_cpus, duplicate_keys: DuplicateKeys::LastValue }
+    }
+}
+
+/// Reads a file of rt-app.
+///
+/// # Errors
+/// If the text is not what rt-app's library reads as JSON, if rt-app would refuse it, or if it asks for what the machine does
+/// not have.
+pub fn parse(file: &str, text: &str, options: Options) -> Result<Workload, ParseError> {
+    let source = Source::new(file, text);
+    let Document { root, duplicates } = json::read(source, options.duplicate_keys)?;
+    let root = Fields::of(source, &root, "the file")?;
+    let mut warnings = duplicate_warnings(source, &duplicates);
+    warnings.extend(root.unknown("the file", &["tasks", "global", "resources"], |_| false));
+    let global = match root.get("global") {
+        Some(node) => Global::read(Fields::of(source, node, "\"global\"")?, &mut warnings)?,
+        None => Global::default(),
+    };
+    if let Some(node) = root.get("resources")
+        && !matches!(&node.value, Value::Object(entries) if entries.is_empty())
+    {
+        let place = source.place(node.at);
+        warnings.push(format!("{place}: \"resources\" is ignored: what events name is made when they name it"));
+    }
+    let Some(tasks) = root.get("tasks") else {
+        let help = "an rt-app file is { \"tasks\" : { ... }, \"global\" : { ... } }";
+        return Err(source.error(root.at, "the file has no \"tasks\"").with_help(help));
+    };
+    let mut reader = TaskReader {
+        source,
+        nr_cpus: options.nr_cpus.max(1),
+        global,
+        shared: Shared::default(),
+        groups: Groups::default(),
+        warnings,
+    };
+    let tasks = reader.tasks(Fields::of(source, tasks, "\"tasks\"")?)?;
+    build::workload(reader, tasks)
+}
+
+/// One warning for each object in which keys are equal.
+fn duplicate_warnings(source: Source<'_>, duplicates: &[Duplicate]) -> Vec<String> {
+    let mut sorted: Vec<&Duplicate> = duplicates.iter().collect();
+    sorted.sort_by_key(|duplicate| duplicate.object_at);
+    let by_object = sorted.chunk_by(|a, b| a.object_at == b.object_at);
+    by_object
+        .map(|group| {
+            let mut keys: Vec<&str> = group.iter().map(|duplicate| duplicate.key.as_str()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            let (place, keys) = (source.place(group[0].at), keys.join("\", \""));
+            let dropped = match group.len() {
+                1 => "one was dropped".to_owned(),
+                many => format!("{many} were dropped"),
+            };
+            format!(
+                "{place}: equal keys in one object (\"{keys}\"): rt-app keeps the last value at the place of the first, so \
+                 {dropped}, events with them; number the keys (run1, run2), as rt-app's helper workgen does"
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The objects that events name: rt-app makes each at its first mention.
+
+use crate::step::{ObjectId, TimerMode};
+use crate::workload::Objects;
+use std::collections::BTreeMap;
+
+/// Names in the order of their first mention.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    list: Vec<String>,
+    ids: BTreeMap<String, ObjectId>,
+}
+
+impl Names {
+    /// The place of a name, which is added if it is new.
+    pub(super) fn id(&mut self, name: &str) -> ObjectId {
+        if let Some(id) = self.ids.get(name) {
+            return *id;
+        }
+        let id = self.list.len();
+        self.list.push(name.to_owned());
+        self.ids.insert(name.to_owned(), id);
+        id
+    }
+
+    /// All names.
+    pub(super) fn list(&self) -> &[String] {
+        &self.list
+    }
+}
+
+/// Timers, and which of them keep their grid after a miss. In rt-app that is a property of the timer: one mention that says
+/// `absolute` makes it so for all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers {
+    pub(super) names: Names,
+    absolute: Vec<bool>,
+}
+
+impl Timers {
+    pub(super) fn id(&mut self, name: &str, absolute: bool) -> ObjectId {
+        let id = self.names.id(name);
+        self.absolute.resize(self.names.list().len(), false);
+        self.absolute[id] |= absolute;
+        id
+    }
+
+    pub(super) fn mode(&self, id: ObjectId) -> TimerMode {
+        if self.absolute[id] { TimerMode::Absolute } else { TimerMode::Relative }
+    }
+}
+
+/// Barriers and how many threads each waits for: every mention adds the instances of its task.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Barriers {
+    names: Names,
+    participants: Vec<u32>,
+}
+
+impl Barriers {
+    pub(super) fn id(&mut self, name: &str, instances: u32) -> ObjectId {
+        let id = self.names.id(name);
+        self.participants.resize(self.names.list().len(), 0);
+        self.participants[id] = self.participants[id].saturating_add(instances);
+        id
+    }
+
+    pub(super) fn participants(&self, id: ObjectId) -> u32 {
+        self.participants[id]
+    }
+
+    /// Names of the barriers for which nobody was counted.
+    pub(super) fn never_open(&self) -> impl Iterator<Item = &str> {
+        let pairs = self.names.list().iter().zip(&self.participants);
+        pairs.filter(|(_, participants)| **participants == 0).map(|(name, _)| name.as_str())
+    }
+}
+
+/// All objects that threads share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shared {
+    pub(super) mutexes: Names,
+    pub(super) conds: Names,
+    pub(super) barriers: Barriers,
+    pub(super) semaphores: Names,
+    pub(super) timers: Timers,
+    pub(super) suspends: Names,
+}
+
+impl Shared {
+    /// Names that are used both for conditions and for suspending. In rt-app they are one object.
+    pub(super) fn in_two_roles(&self) -> impl Iterator<Item = &str> {
+        self.conds.list().iter().filter(|name| self.suspends.ids.contains_key(*name)).map(String::as_str)
+    }
+
+    pub(super) fn into_objects(self, priority_inheritance: bool) -> Objects {
+        let Barriers { names, participants } = self.barriers;
+        Objects {
+            mutexes: self.mutexes.list,
+            conds: self.conds.list,
+            barriers: names.list.into_iter().zip(participants).collect(),
+            semaphores: self.semaphores.list,
+            timers: self.timers.names.list,
+            suspends: self.suspends.list,
+            priority_inheritance,
+        }
+    }
+}

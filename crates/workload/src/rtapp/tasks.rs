@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The section `tasks`: tasks with their attributes and phases.
+
+use super::attributes::{PhaseAttributes, PolicyKind, SchedData};
+use super::behaviour::Loops;
+use super::events::{Event, EventKind, Scope};
+use super::fields::{Fields, int_of};
+use super::global::Global;
+use super::groups::Groups;
+use super::json::{Entry, Value};
+use super::objects::{Shared, Timers};
+use crate::error::{ParseError, Source};
+use crate::workload::Affinity;
+use fairlab_sched::units::Nanos;
+
+/// The most threads that all tasks together may have.
+const MAX_THREADS: u32 = 20_000;
+
+/// Keys of tasks and phases that are no events.
+const ATTRIBUTE_KEYS: &[&str] = &[
+    "loop",
+    "cpus",
+    "nodes_membind",
+    "policy",
+    "priority",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "util_min",
+    "util_max",
+    "taskgroup",
+];
+
+/// Keys of tasks alone, the last three of them the grammar of old for deadline tasks.
+const TASK_KEYS: &[&str] = &["instance", "delay", "phases", "runtime", "period", "deadline"];
+
+/// A task as the file describes it.
+#[derive(Debug)]
+pub(super) struct TaskDraft {
+    pub(super) name: String,
+    /// Where it is described.
+    pub(super) at: usize,
+    /// 0: a template.
+    pub(super) instances: u32,
+    pub(super) delay: Nanos,
+    pub(super) loops: Loops,
+    pub(super) sched: SchedData,
+    pub(super) group: Option<Option<usize>>,
+    pub(super) phases: Vec<PhaseDraft>,
+    pub(super) own_timers: Timers,
+}
+
+/// A phase as the file describes it.
+#[derive(Debug)]
+pub(super) struct PhaseDraft {
+    /// Where it is described.
+    pub(super) at: usize,
+    pub(super) loops: Loops,
+    pub(super) events: Vec<Event>,
+    pub(super) attributes: PhaseAttributes,
+}
+
+/// Reads tasks; collects what they name.
+#[derive(Debug)]
+pub(super) struct TaskReader<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) nr_cpus: u32,
+    pub(super) global: Global,
+    pub(super) shared: Shared,
+    pub(super) groups: Groups,
+    pub(super) warnings: Vec<String>,
+}
+
+impl<'a> TaskReader<'a> {
+    /// Reads all tasks.
+    pub(super) fn tasks(&mut self, fields: Fields<'a>) -> Result<Vec<TaskDraft>, ParseError> {
+        if fields.entries.is_empty() {
+            return Err(fields.error(fields.at, "\"tasks\" is empty").with_help(EXAMPLE));
+        }
+        let mut tasks = Vec::new();
+        let mut threads = 0;
+        for entry in fields.entries {
+            let task = self.task(entry)?;
+            threads += task.instances;
+            if threads > MAX_THREADS {
+                return Err(fields.error(entry.key_at, format!("more than {MAX_THREADS} threads")));
+            }
+            tasks.push(task);
+        }
+        Ok(tasks)
+    }
+
+    fn task(&mut self, entry: &'a Entry) -> Result<TaskDraft, ParseError> {
+        let fields = Fields::of(self.source, &entry.node, &format!("the task \"{}\"", entry.key))?;
+        let instances = u32::try_from(fields.count("instance")?.unwrap_or(1)).expect("a number of 31 bits");
+        if instances > MAX_THREADS {
+            return Err(fields.error(entry.key_at, format!("more than {MAX_THREADS} threads")));
+        }
+        let Some(sched) = SchedData::read(fields, Some(self.global.default_policy))? else {
+            unreachable!("a task has a default policy and so a default priority")
+        };
+        let mut task = TaskDraft {
+            name: entry.key.clone(),
+            at: entry.key_at,
+            instances,
+            delay: Nanos::from_micros(fields.count("delay")?.unwrap_or(0)),
+            loops: Loops::Endless,
+            sched,
+            group: self.group(fields)?,
+            phases: Vec::new(),
+            own_timers: Timers::default(),
+        };
+        let cpus = self.cpus(fields)?;
+        self.membind(fields);
+        match fields.get("phases") {
+            Some(node) => {
+                let phases = Fields::of(self.source, node, "\"phases\"")?;
+                self.phases(&mut task, phases, cpus.as_ref())?;
+                task.loops = self.loops(fields, "task")?.unwrap_or(Loops::Endless);
+                self.check_ignored(fields);
+            }
+            None => self.only_phase(&mut task, fields, cpus)?,
+        }
+        self.check_groups(&task)?;
+        Ok(task)
+    }
+
+    fn phases(
+        &mut self,
+        task: &mut TaskDraft,
+        phases: Fields<'a>,
+        task_cpus: Option<&Affinity>,
+    ) -> Result<(), ParseError> {
+        if phases.entries.is_empty() {
+            return Err(phases.error(phases.at, "\"phases\" is empty").with_help(EXAMPLE));
+        }
+        let mut barriers = Vec::new();
+        for entry in phases.entries {
+            let what = format!("the phase \"{}\"", entry.key);
+            let fields = Fields::of(self.source, &entry.node, &what)?;
+            self.membind(fields);
+            let attributes = PhaseAttributes {
+                cpus: self.cpus(fields)?.or_else(|| task_cpus.cloned()).unwrap_or_default(),
+                sched: SchedData::read(fields, None)?,
+                group: self.group(fields)?,
+            };
+            let loops = self.loops(fields, "phase")?.unwrap_or(Loops::Times(1));
+            let events = self.events(task, fields, entry, &mut barriers)?;
+            let is_event = |key: &str| EventKind::of_key(key).is_some();
+            self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, is_event));
+            task.phases.push(PhaseDraft { at: entry.key_at, loops, events, attributes });
+        }
+        Ok(())
+    }
+
+    /// A task without phases is one phase: `loop` is the phase's, and the thread goes once through it if it is given.
+    fn only_phase(
+        &mut self,
+        task: &mut TaskDraft,
+        fields: Fields<'a>,
+        cpus: Option<Affinity>,
+    ) -> Result<(), ParseError> {
+        let loops = self.loops(fields, "phase")?;
+        task.loops = if loops.is_some() { Loops::Times(1) } else { Loops::Endless };
+        let entry = Entry {
+            key: task.name.clone(),
+            key_at: task.at,
+            node: super::json::Node { value: Value::Null, at: fields.at },
+        };
+        let events = self.events(task, fields, &entry, &mut Vec::new())?;
+        let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
+        let is_event = |key: &str| EventKind::of_key(key).is_some();
+        self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, is_event));
+        let attributes = PhaseAttributes { cpus: cpus.unwrap_or_default(), sched: None, group: None };
+        task.phases.push(PhaseDraft { at: task.at, loops: loops.unwrap_or(Loops::Times(1)), events, attributes });
+        Ok(())
+    }
+
+    fn events(
+        &mut self,
+        task: &mut TaskDraft,
+        fields: Fields<'a>,
+        phase: &Entry,
+        barriers: &mut Vec<usize>,
+    ) -> Result<Vec<Event>, ParseError> {
+        let mut scope = Scope {
+            source: self.source,
+            shared: &mut self.shared,
+            warnings: &mut self.warnings,
+            mem_buffer_size: self.global.mem_buffer_size,
+            to_null_device: self.global.to_null_device,
+            task: &task.name,
+            instances: task.instances,
+            own_timers: &mut task.own_timers,
+            barriers,
+        };
+        let mut events = Vec::new();
+        for entry in fields.entries {
+            if let Some(kind) = EventKind::of_key(&entry.key) {
+                events.push(scope.event(kind, entry)?);
+            }
+        }
+        if events.is_empty() {
+            let error = fields.error(phase.key_at, format!("\"{}\" has no events, which rt-app refuses", phase.key));
+            let old = ["exec", "lock_order", "resources"].iter().any(|key| fields.get(key).is_some());
+            return Err(error.with_help(if old { OLD_GRAMMAR } else { EXAMPLE }));
+        }
+        Ok(events)
+    }
+
+    /// A number of loops. rt-app compares it with a counter that starts at 0, or at 1 behind the first loop of a phase.
+    fn loops(&mut self, fields: Fields<'a>, of: &str) -> Result<Option<Loops>, ParseError> {
+        let Some(loops) = fields.int("loop")? else { return Ok(None) };
+        if let Ok(times @ 1..) = u32::try_from(loops) {
+            return Ok(Some(Loops::Times(times)));
+        }
+        let never = loops == 0 && of == "task";
+        if loops != -1 {
+            let place = fields.source.place(fields.get("loop").map_or(fields.at, |node| node.at));
+            let effect = if never { "does nothing at all" } else { "repeats without end" };
+            self.warnings.push(format!("{place}: with a loop of {loops} this {of} {effect}, as in rt-app"));
+        }
+        Ok(Some(if never { Loops::Times(0) } else { Loops::Endless }))
+    }
+
+    fn cpus(&self, fields: Fields<'a>) -> Result<Option<Affinity>, ParseError> {
+        let Some(node) = fields.get("cpus") else { return Ok(None) };
+        let Value::Array(nodes) = &node.value else {
+            let error = fields.error(node.at, format!("\"cpus\" must be a list, not {}", node.value.kind()));
+            return Err(error.with_help("write \"cpus\" : [0, 1]"));
+        };
+        let mut cpus = Vec::new();
+        for node in nodes {
+            let cpu = int_of(self.source, "cpus", node)?;
+            let Some(cpu) = u32::try_from(cpu).ok().filter(|cpu| *cpu < self.nr_cpus) else {
+                let error = fields.error(node.at, format!("the machine has no CPU {cpu}"));
+                let last = self.nr_cpus - 1;
+                return Err(
+                    error.with_help(format!("its {} CPUs are 0 to {last}; choose a larger machine", self.nr_cpus))
+                );
+            };
+            cpus.push(cpu);
+        }
+        cpus.sort_unstable();
+        cpus.dedup();
+        if cpus.is_empty() {
+            return Err(fields.error(node.at, "\"cpus\" is empty").with_help("leave it out to allow all CPUs"));
+        }
+        Ok(Some(Affinity::Cpus(cpus)))
+    }
+
+    fn group(&mut self, fields: Fields<'a>) -> Result<Option<Option<usize>>, ParseError> {
+        let at = fields.get("taskgroup").map_or(fields.at, |node| node.at);
+        self.groups.of_path(self.source, at, fields.text("taskgroup")?.unwrap_or_default())
+    }
+
+    /// rt-app refuses a task that is in a group while it is not of the fair class.
+    fn check_groups(&self, task: &TaskDraft) -> Result<(), ParseError> {
+        let mut policy = task.sched.policy;
+        let mut in_group = task.group.is_some();
+        for phase in &task.phases {
+            policy = phase.attributes.sched.as_ref().and_then(|sched| sched.policy).or(policy);
+            in_group |= phase.attributes.group.is_some();
+            if in_group && !policy.is_some_and(PolicyKind::is_fair) {
+                let message = format!("\"{}\" has a taskgroup, which rt-app allows for fair tasks only", task.name);
+                let help = "leave \"taskgroup\" out, or use SCHED_OTHER, SCHED_BATCH or SCHED_IDLE";
+                return Err(self.source.error(phase.at, message).with_help(help));
+            }
+        }
+        Ok(())
+    }
+
+    fn membind(&mut self, fields: Fields<'a>) {
+        if let Some(node) = fields.get("nodes_membind") {
+            let place = self.source.place(node.at);
+            self.warnings.push(format!("{place}: memory is not placed on nodes here: \"nodes_membind\" is ignored"));
+        }
+    }
+
+    /// Warns of events beside phases.
+    fn check_ignored(&mut self, fields: Fields<'a>) {
+        for entry in fields.entries {
+            // The old grammar for deadline tasks has a key that looks like an event.
+            if EventKind::of_key(&entry.key).is_some() && entry.key != "runtime" {
+                let (place, key) = (self.source.place(entry.key_at), &entry.key);
+                self.warnings.push(format!("{place}: the task has phases, so rt-app ignores \"{key}\" beside them"));
+            }
+        }
+        let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
+        let is_event = |key: &str| EventKind::of_key(key).is_some();
+        self.warnings.extend(fields.unknown("a task", &known, is_event));
+    }
+}
+
+/// What a task looks like.
+const EXAMPLE: &str =
+    "a task looks like this: \"t0\" : { \"run\" : 2000, \"timer\" : { \"ref\" : \"unique\", \"period\" : 10000 } }";
+
+const OLD_GRAMMAR: &str = "\"exec\", \"lock_order\" and \"resources\" belong to the grammar of rt-app before 1.0; write events such as \"run\"";

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+use super::*;
+use crate::step::{Step, TimerMode, TimerRef};
+use crate::workload::{Affinity, Attributes, GroupSpec, Policy, TaskSpec};
+use fairlab_sched::units::Nanos;
+
+fn workload(text: &str) -> Workload {
+    parse("test.json", text, Options::for_cpus(8)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The workload of one task `t` with these keys.
+fn task(keys: &str) -> Workload {
+    workload(&format!("{{ \"tasks\" : {{ \"t\" : {{ {keys} }} }} }}"))
+}
+
+fn error(text: &str) -> ParseError {
+    parse("test.json", text, Options::for_cpus(8)).expect_err("this must not be accepted")
+}
+
+fn task_error(keys: &str) -> ParseError {
+    error(&format!("{{ \"tasks\" : {{ \"t\" : {{ {keys} }} }} }}"))
+}
+
+fn steps_of(task: &TaskSpec, count: usize) -> Vec<Step> {
+    let mut behaviour = (task.behaviour)(0);
+    (0..count).map(|_| behaviour.next()).collect()
+}
+
+/// The first steps of the first task, without marks.
+fn steps(workload: &Workload, count: usize) -> Vec<Step> {
+    let mut behaviour = (workload.tasks[0].behaviour)(0);
+    let mut steps = std::iter::repeat_with(|| behaviour.next()).filter(|step| !matches!(step, Step::Mark(_)));
+    steps.by_ref().take(count).collect()
+}
+
+const fn us(us: u64) -> Nanos {
+    Nanos::from_micros(us)
+}
+
+const fn run(us: u64) -> Step {
+    Step::Run(Nanos::from_micros(us))
+}
+
+const fn sleep(us: u64) -> Step {
+    Step::Sleep(Nanos::from_micros(us))
+}
+
+fn warned(workload: &Workload, part: &str) -> bool {
+    workload.warnings.iter().any(|warning| warning.contains(part))
+}
+
+#[test]
+fn a_run_and_a_unique_timer_make_a_period() {
+    let workload = task(r#""run" : 2000, "timer" : { "ref" : "unique", "period" : 5000 }"#);
+    let timer = Step::Timer { timer: TimerRef::Own(0), period: us(5000), mode: TimerMode::Relative };
+    assert_eq!(steps_of(&workload.tasks[0], 6), [Step::Mark(0), run(2000), timer, Step::Mark(0), run(2000), timer]);
+    assert_eq!(workload.tasks[0].own_timers, ["unique"]);
+    assert!(workload.objects.timers.is_empty());
+}
+
+#[test]
+fn run_is_work_and_runtime_is_wall_time() {
+    let workload = task(r#""run0" : 10, "runtime1" : 20, "run_b" : 30, "sleep12" : 40, "yield" : """#);
+    assert_eq!(steps(&workload, 5), [run(10), Step::RunWall(us(20)), run(30), sleep(40), Step::Yield]);
+}
+
+#[test]
+fn threads_are_numbered_over_all_tasks_and_their_names_are_cut() {
+    let text = r#"{ "tasks" : { "a" : { "instance" : 2, "run" : 1 }, "templ" : { "instance" : 0, "run" : 1 },
+        "a-very-long-name-indeed" : { "run" : 1 }, "b" : { "run" : 1, "delay" : 700 } } }"#;
+    let workload = workload(text);
+    let names: Vec<&str> = workload.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names, ["a-0", "a-1", "a-very-long-nam", "b-3", "templ"]);
+    let starts: Vec<Option<Nanos>> = workload.tasks.iter().map(|task| task.start_at).collect();
+    assert_eq!(starts, [Some(Nanos(0)), Some(Nanos(0)), Some(Nanos(0)), Some(us(700)), None]);
+    assert_eq!(workload.tasks[1].family, "a");
+    assert_eq!(workload.tasks[3].timer_origin, us(700));
+    assert_eq!(fork_name("child", 7, 12), "child-7-0012");
+}
+
+#[test]
+fn a_task_without_phases_is_one_phase() {
+    let finite = task(r#""loop" : 2, "run" : 1"#);
+    let mark = Step::Mark(0);
+    assert_eq!(steps_of(&finite.tasks[0], 6), [mark, run(1), mark, run(1), Step::Exit, Step::Exit]);
+    assert!(!warned(&finite, "no duration"));
+    let endless = task(r#""loop" : -1, "run" : 1"#);
+    assert_eq!(steps(&endless, 3), [run(1); 3]);
+    assert!(warned(&endless, "no duration"));
+    assert_eq!(steps(&task(r#""run" : 1"#), 3), [run(1); 3]);
+}
+
+#[test]
+fn phases_loop_each_and_all_together() {
+    let workload = task(r#""loop" : 2, "phases" : { "a" : { "loop" : 2, "run" : 1 }, "b" : { "sleep" : 5 } }"#);
+    let (a, b) = (Step::Mark(0), Step::Mark(1));
+    let once = [a, run(1), a, run(1), b, sleep(5)];
+    let expected: Vec<Step> = once.into_iter().chain(once).chain([Step::Exit]).collect();
+    assert_eq!(steps_of(&workload.tasks[0], 13), expected);
+}
+
+#[test]
+fn odd_numbers_of_loops_do_what_rt_app_does_and_warn() {
+    let phase = task(r#""phases" : { "a" : { "loop" : 0, "run" : 1 }, "b" : { "run" : 2 } }"#);
+    assert_eq!(steps(&phase, 3), [run(1); 3]);
+    assert!(warned(&phase, "repeats without end"));
+    let thread = task(r#""loop" : 0, "phases" : { "a" : { "run" : 1 } }"#);
+    assert_eq!(steps(&thread, 1), [Step::Exit]);
+    assert!(warned(&thread, "does nothing"));
+    assert!(warned(&task(r#""loop" : -3, "run" : 1"#), "without end"));
+}
+
+#[test]
+fn timers_are_shared_unless_they_are_unique() {
+    let text = r#"{ "tasks" : {
+        "a" : { "instance" : 2, "timer1" : { "ref" : "tick", "period" : 1 }, "timer2" : { "ref" : "uniqueA", "period" : 2 },
+                "timer3" : { "ref" : "uniqueB", "period" : 3 } },
+        "b" : { "timer" : { "ref" : "tick", "period" : 4, "mode" : "absolute" } } } }"#;
+    let workload = workload(text);
+    assert_eq!(workload.objects.timers, ["tick"]);
+    assert_eq!(workload.tasks[1].own_timers, ["uniqueA", "uniqueB"]);
+    let refs: Vec<Step> = steps(&workload, 3);
+    // One mention of "absolute" is enough for a timer that is shared.
+    let shared = Step::Timer { timer: TimerRef::Shared(0), period: us(1), mode: TimerMode::Absolute };
+    assert_eq!(refs[0], shared);
+    assert_eq!(refs[2], Step::Timer { timer: TimerRef::Own(1), period: us(3), mode: TimerMode::Relative });
+}
+
+#[test]
+fn locks_conditions_semaphores_and_suspension_name_their_objects() {
+    let keys = r#""lock" : "m", "wait" : { "ref" : "c", "mutex" : "m" }, "sync" : { "ref" : "c", "mutex" : "n" },
+        "unlock" : "m", "signal" : "c", "broad" : "d", "sem_post" : "s", "sem_wait" : "s", "suspend" : "", "resume" : "u""#;
+    let workload = task(keys);
+    let expected = [
+        Step::Lock(0),
+        Step::CondWait { cond: 0, mutex: 0 },
+        Step::CondSync { cond: 0, mutex: 1 },
+        Step::Unlock(0),
+        Step::CondSignal(0),
+        Step::CondBroadcast(1),
+        Step::SemPost(0),
+        Step::SemWait(0),
+        Step::Suspend(0),
+        Step::Resume(1),
+    ];
+    assert_eq!(steps(&workload, 10), expected);
+    let objects = &workload.objects;
+    assert_eq!(
+        (&objects.mutexes[..], &objects.suspends[..]),
+        (&["m".into(), "n".into()][..], &["t".into(), "u".into()][..])
+    );
+    assert!(!objects.priority_inheritance);
+}
+
+#[test]
+fn suspending_uses_the_name_that_is_the_value() {
+    let text = r#"{ "tasks" : { "s1" : { "suspend" : "Sub", "run" : 1 }, "main" : { "run" : 1, "resume" : "Sub" } } }"#;
+    let workload = workload(text);
+    assert_eq!(workload.objects.suspends, ["Sub"]);
+    assert_eq!(steps(&workload, 1), [Step::Suspend(0)]);
+}
+
+#[test]
+fn a_barrier_waits_for_the_instances_that_name_it() {
+    let text = r#"{ "tasks" : { "a" : { "instance" : 3, "barrier" : "x", "run" : 1 }, "b" : { "barrier" : "x", "run" : 1 },
+        "c" : { "instance" : 0, "barrier" : "never", "run" : 1 } } }"#;
+    let loaded = workload(text);
+    assert_eq!(loaded.objects.barriers, [("x".to_owned(), 4), ("never".to_owned(), 0)]);
+    assert!(warned(&loaded, "never opens"));
+    let twice = r#"{ "tasks" : { "a" : { "barrier1" : "x", "barrier2" : "x", "run" : 1 }, "b" : { "barrier" : "x", "run" : 1 } } }"#;
+    assert!(warned(&workload(twice), "more than once"));
+}
+
+#[test]
+fn attributes_are_set_at_the_start_of_each_phase_that_changes_them() {
+    let keys = r#""priority" : -5, "cpus" : [2], "phases" : {
+        "a" : { "run" : 1, "cpus" : [0, 1] },
+        "b" : { "run" : 2, "policy" : "SCHED_FIFO", "util_min" : 100 },
+        "c" : { "run" : 3, "policy" : "SCHED_OTHER" } }"#;
+    let workload = task(keys);
+    let expected = [
+        Step::SetAttributes(0),
+        run(1),
+        Step::SetAttributes(1),
+        run(2),
+        Step::SetAttributes(2),
+        run(3),
+        Step::SetAttributes(3),
+        run(1),
+        Step::SetAttributes(4),
+    ];
+    assert_eq!(steps(&workload, 9), expected);
+    let sets = &workload.tasks[0].attributes;
+    let cpus = |cpus: &[u32]| Some(Affinity::Cpus(cpus.to_vec()));
+    let none = Attributes::default;
+    assert_eq!(sets[0], Attributes { nice: Some(-5), affinity: cpus(&[0, 1]), ..none() });
+    let fifo = Attributes { policy: Some(Policy::Fifo(10)), uclamp_min: Some(100), affinity: cpus(&[2]), ..none() };
+    assert_eq!(sets[1], fifo);
+    // Clamps stay; the nice value that a fair phase does not name is 0.
+    assert_eq!(sets[2], Attributes { policy: Some(Policy::Normal), nice: Some(0), ..none() });
+    assert_eq!(sets[3], Attributes { affinity: cpus(&[0, 1]), ..none() });
+    // In the second loop the clamp is as it should be already.
+    assert_eq!(sets[4], Attributes { uclamp_min: None, ..sets[1].clone() });
+    assert_eq!(workload.tasks[0].start, none());
+}
+
+#[test]
+fn a_plain_task_changes_no_attributes() {
+    let workload = task(r#""run" : 1, "policy" : "SCHED_OTHER", "priority" : 0"#);
+    assert!(workload.tasks[0].attributes.is_empty());
+    assert_eq!(steps_of(&workload.tasks[0], 1), [Step::Mark(0)]);
+}
+
+#[test]
+fn a_priority_without_a_policy_keeps_the_policy_that_the_phase_found() {
+    let keys = r#""policy" : "SCHED_RR", "phases" : { "a" : { "run" : 1 }, "b" : { "run" : 1, "priority" : 40 } }"#;
+    let sets = task(keys).tasks.remove(0).attributes;
+    let policies: Vec<Option<Policy>> = sets.iter().map(|set| set.policy).collect();
+    assert_eq!(policies, [Some(Policy::RoundRobin(10)), Some(Policy::RoundRobin(40))]);
+}
+
+#[test]
+fn every_policy_is_known() {
+    for (keys, policy) in [
+        (r#""policy" : "SCHED_BATCH""#, Policy::Batch),
+        (r#""policy" : "SCHED_IDLE""#, Policy::Idle),
+        (r#""policy" : "SCHED_FIFO", "priority" : 99"#, Policy::Fifo(99)),
+        (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-deadline" : 20, "dl-period" : 30"#, {
+            Policy::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
+        }),
+        (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10"#, {
+            Policy::Deadline { runtime: us(10), deadline: us(10), period: us(10) }
+        }),
+        (r#""policy" : "SCHED_DEADLINE", "runtime" : 10, "period" : 30, "deadline" : 20"#, {
+            // The grammar of old. Its "runtime" is the event as well.
+            Policy::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
+        }),
+    ] {
+        let sets = task(&format!(r#"{keys}, "run" : 1"#)).tasks.remove(0).attributes;
+        assert_eq!(sets[0].policy, Some(policy), "{keys}");
+    }
+}
+
+#[test]
+fn what_a_policy_cannot_have_is_an_error_or_a_warning() {
+    let with = |keys: &str| format!(r#"{keys}, "run" : 1"#);
+    for (keys, part) in [
+        (r#""priority" : 20"#, "-20..19"),
+        (r#""policy" : "SCHED_FIFO", "priority" : 100"#, "1..99"),
+        (r#""policy" : "SCHED_FIFO", "priority" : 0"#, "1..99"),
+        (r#""policy" : "SCHED_DEADLINE""#, "dl-runtime"),
+        (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 30, "dl-period" : 20"#, "dl-runtime <= dl-deadline"),
+        (r#""policy" : "SCHED_FAIR""#, "unknown policy"),
+        (r#""util_min" : 800, "util_max" : 700"#, "above util_max"),
+        (r#""util_min" : 1025"#, "0..1024"),
+        (r#""util_max" : -2"#, "0..1024"),
+        (r#""policy" : "SCHED_RR", "taskgroup" : "/g""#, "fair tasks only"),
+        (r#""taskgroup" : "g""#, "does not begin with /"),
+    ] {
+        let error = task_error(&with(keys));
+        assert!(error.message.contains(part), "{keys}: {error}");
+    }
+    for (keys, part) in [
+        (r#""dl-runtime" : 100000"#, "custom slice"),
+        (r#""policy" : "SCHED_IDLE", "priority" : 3"#, "no effect"),
+        (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "priority" : 3"#, "no effect"),
+        (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "util_min" : 3"#, "clamps"),
+        (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "cpus" : [1]"#, "Linux refuses"),
+        (r#""nodes_membind" : [0]"#, "nodes_membind"),
+    ] {
+        assert!(warned(&task(&with(keys)), part), "{keys}");
+    }
+}
+
+#[test]
+fn task_groups_bring_their_parents_and_stay_until_a_phase_names_another() {
+    let keys = r#""phases" : { "a" : { "run" : 1, "taskgroup" : "/tg1/tg11" }, "b" : { "run" : 1 },
+        "c" : { "run" : 1, "taskgroup" : "/" } }"#;
+    let workload = task(keys);
+    let group =
+        |name: &str, parent| GroupSpec { name: name.to_owned(), parent, shares: 1024, quota: None, idle: false };
+    assert_eq!(workload.groups, [group("/tg1", None), group("/tg1/tg11", Some(0))]);
+    let groups: Vec<_> = workload.tasks[0].attributes.iter().map(|set| set.group).collect();
+    assert_eq!(groups, [Some(Some(1)), Some(None)]);
+    let first = [Step::SetAttributes(0), run(1), run(1), Step::SetAttributes(1), run(1), Step::SetAttributes(0)];
+    assert_eq!(steps(&workload, 6), first);
+}
+
+#[test]
+fn there_is_room_for_32_task_groups() {
+    let tasks = |count: usize| {
+        let tasks: Vec<String> =
+            (0..count).map(|i| format!(r#""t{i}" : {{ "run" : 1, "taskgroup" : "/g{i}" }}"#)).collect();
+        format!("{{ \"tasks\" : {{ {} }} }}", tasks.join(", "))
+    };
+    assert_eq!(workload(&tasks(32)).groups.len(), 32);
+    assert!(error(&tasks(33)).message.contains("more than 32"));
+}
+
+#[test]
+fn a_fork_starts_an_instance_of_a_template() {
+    let text = r#"{ "tasks" : { "p" : { "loop" : 1, "fork" : "c", "fork2" : "p2" },
+        "c" : { "instance" : 0, "delay" : 300, "loop" : 1, "run" : 1 }, "p2" : { "loop" : 1, "run" : 2 } } }"#;
+    let workload = workload(text);
+    // The threads p-0 and p2-1, then the templates of c and p2.
+    assert_eq!(steps(&workload, 3), [Step::Fork(2), Step::Fork(3), Step::Exit]);
+    assert_eq!(workload.fork_limit, Some(FORK_LIMIT));
+    let template = &workload.tasks[2];
+    assert_eq!((template.name.as_str(), template.start_at, template.timer_origin), ("c", None, us(300)));
+    // A thread that is forked still waits for its delay, which counts from the start of the run.
+    let delay = Step::Timer { timer: TimerRef::Own(0), period: us(0), mode: TimerMode::Absolute };
+    assert_eq!(steps_of(template, 4), [delay, Step::Mark(0), run(1), Step::Exit]);
+    assert_eq!(steps_of(&workload.tasks[1], 2), steps_of(&workload.tasks[3], 2));
+}
+
+#[test]
+fn memory_and_io_events_are_priced_work() {
+    let keys = r#""mem" : 1000000, "iorun" : 10, "memrun" : { "type" : "chase", "size" : 1024, "count" : 1000 },
+        "memrun2" : { "type" : "read", "count" : 100 }"#;
+    assert_eq!(steps(&task(keys), 4), [run(10), Step::Run(Nanos(200)), Step::Run(Nanos(1100)), Step::Run(Nanos(27))]);
+}
+
+#[test]
+fn the_global_section_sets_duration_policy_and_priority_inheritance() {
+    let text = r#"{ "tasks" : { "t" : { "run" : 1 } }, "global" : { "duration" : 7, "default_policy" : "SCHED_FIFO",
+        "pi_enabled" : true, "calibration" : "CPU3", "logdir" : "./", "gnuplot" : false, "frag" : 1 } }"#;
+    let workload = workload(text);
+    assert_eq!(workload.duration, Some(Nanos::from_secs(7)));
+    assert!(workload.objects.priority_inheritance);
+    assert_eq!(workload.tasks[0].attributes[0].policy, Some(Policy::Fifo(10)));
+    assert!(warned(&workload, "ignored: logdir, gnuplot"));
+    assert!(warned(&workload, "CPU 3") && warned(&workload, "\"frag\""));
+    assert_eq!(workload.warnings.len(), 3);
+}
+
+#[test]
+fn an_endless_duration_is_none() {
+    for duration in ["-1", "0", "null"] {
+        let text = format!(
+            r#"{{ "global" : {{ "duration" : {duration} }}, "tasks" : {{ "t" : {{ "loop" : 1, "run" : 1 }} }} }}"#
+        );
+        assert_eq!(workload(&text).duration, None);
+    }
+}
+
+#[test]
+fn equal_keys_drop_events_with_a_warning_or_are_all_kept() {
+    let text = "{ \"tasks\" : { \"t\" : { \"loop\" : 1, \"run\" : 1, \"sleep\" : 2,\n \"run\" : 3, \"run\" : 4 } } }";
+    let lossy = workload(text);
+    assert_eq!(steps(&lossy, 3), [run(4), sleep(2), Step::Exit]);
+    assert_eq!(lossy.warnings.len(), 1);
+    assert!(
+        lossy.warnings[0].starts_with("test.json:2:2: equal keys in one object (\"run\")"),
+        "{}",
+        lossy.warnings[0]
+    );
+    assert!(lossy.warnings[0].contains("2 were dropped"));
+    let options = Options { duplicate_keys: DuplicateKeys::KeepAll, ..Options::for_cpus(1) };
+    let all = parse("t", text, options).expect("well formed");
+    assert_eq!(steps(&all, 5), [run(1), sleep(2), run(3), run(4), Step::Exit]);
+}
+
+#[test]
+fn cpus_must_be_those_of_the_machine() {
+    let error = task_error("\"run\" : 1,\n \"cpus\" : [0, 8]");
+    assert_eq!((error.line, error.message.as_str()), (2, "the machine has no CPU 8"));
+    assert!(error.help.expect("a way out").contains("8 CPUs are 0 to 7"));
+    for cpus in ["[]", "0", "[-1]", "[\"0\"]", "[1.5]"] {
+        let error = task_error(&format!(r#""run" : 1, "cpus" : {cpus}"#));
+        assert!(error.message.to_lowercase().contains("cpu"), "{cpus}");
+    }
+}
+
+#[test]
+fn what_never_lets_time_pass_is_refused() {
+    for keys in [
+        r#""resume" : "x""#,
+        r#""loop" : -1, "yield" : """#,
+        r#""run" : 0"#,
+        r#""timer" : { "ref" : "unique", "period" : 0 }"#,
+        r#""barrier" : "alone""#,
+        r#""phases" : { "a" : { "run" : 1 }, "b" : { "loop" : -1, "signal" : "c" } }"#,
+    ] {
+        assert!(task_error(keys).message.contains("never uses or waits for time"), "{keys}");
+    }
+    assert_eq!(steps(&task(r#""loop" : 2, "resume" : "x""#), 3), [Step::Resume(0), Step::Resume(0), Step::Exit]);
+}
+
+#[test]
+fn unknown_keys_are_ignored_with_a_warning_that_suggests_the_right_one() {
+    let text = r#"{ "tasks" : { "t" : { "run" : 1, "priorty" : 3, "phase" : 1 } }, "globl" : {} }"#;
+    let workload = workload(text);
+    assert!(warned(&workload, "did you mean \"priority\"?"));
+    assert!(warned(&workload, "did you mean \"phases\"?"));
+    assert!(warned(&workload, "did you mean \"global\"?"));
+    let beside = task(r#""run" : 5, "phases" : { "a" : { "run" : 1, "delay" : 3 } }"#);
+    assert!(warned(&beside, "ignores \"run\" beside") && warned(&beside, "\"delay\""));
+}
