@@ -2,7 +2,7 @@
 //! What is wrong with a file, and where.
 //!
 //! Every importer reports its first error as a [`ParseError`], which shows itself on one screen: the place, the line with a
-//! caret under the word, and the way out. [`Source`] turns byte offsets, which is all that the parsers carry, into places.
+//! caret under the word, and the way out. Parsers carry byte offsets alone; they become places here.
 
 use std::error::Error;
 use std::fmt;

@@ -12,6 +12,9 @@
 
 use crate::error::{ParseError, Source};
 
+#[cfg(test)]
+mod tests;
+
 /// The deepest nesting of objects and arrays that libjson-c accepts.
 const MAX_DEPTH: usize = 32;
 
@@ -347,96 +350,5 @@ impl Reader<'_> {
 
     fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
         self.source.error(at, message)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn value(text: &str) -> Value {
-        read(Source::new("t", text), DuplicateKeys::LastValue).unwrap_or_else(|error| panic!("{error}")).root.value
-    }
-
-    fn keys(document: &Document) -> Vec<(&str, &Value)> {
-        let Value::Object(entries) = &document.root.value else { panic!("no object") };
-        entries.iter().map(|entry| (entry.key.as_str(), &entry.node.value)).collect()
-    }
-
-    #[test]
-    fn what_libjson_accepts_is_accepted() {
-        let text =
-            "/* a */ { // b\n'a' : [1, 010, -7,], \"b\" : TRUE, 'c' : True, 'd' : NaN, \"e\" : 1.5e3, } garbage }";
-        let Value::Object(entries) = value(text) else { panic!("no object") };
-        let Value::Array(nodes) = &entries[0].node.value else { panic!("no list") };
-        let numbers: Vec<&Value> = nodes.iter().map(|node| &node.value).collect();
-        assert_eq!(numbers, [&Value::Int(1), &Value::Int(10), &Value::Int(-7)]);
-        let others: Vec<&Value> = entries[1..].iter().map(|entry| &entry.node.value).collect();
-        let (yes, fraction) = (Value::Bool(true), Value::Fraction);
-        assert_eq!(others, [&yes, &yes, &fraction, &fraction]);
-    }
-
-    #[test]
-    fn strings_know_escapes_and_raw_line_ends() {
-        assert_eq!(value(r#" "a\"\\\/\n\u00e9" "#), Value::Text("a\"\\/\né".to_owned()));
-        assert_eq!(value("'it\"s\ntwo'"), Value::Text("it\"s\ntwo".to_owned()));
-    }
-
-    #[test]
-    fn of_equal_keys_the_last_value_counts_at_the_place_of_the_first() {
-        let text = r#"{ "run" : 1, "sleep" : 2, "run" : 3 }"#;
-        let document = read(Source::new("t", text), DuplicateKeys::LastValue).expect("well formed");
-        assert_eq!(keys(&document), [("run", &Value::Int(3)), ("sleep", &Value::Int(2))]);
-        assert_eq!(document.duplicates, [Duplicate { object_at: 0, key: "run".to_owned(), at: 26 }]);
-        let document = read(Source::new("t", text), DuplicateKeys::KeepAll).expect("well formed");
-        assert_eq!(keys(&document).len(), 3);
-        assert!(document.duplicates.is_empty());
-    }
-
-    #[test]
-    fn a_key_without_a_value_is_refused_as_rt_app_refuses_it() {
-        let error =
-            read(Source::new("t", "{ \"suspend\",\n \"run\" : 1 }"), DuplicateKeys::LastValue).expect_err("no value");
-        assert!(error.message.contains("rt-app itself refuses"), "{error}");
-        assert_eq!((error.line, error.column), (1, 3));
-    }
-
-    #[test]
-    fn deep_nesting_is_refused() {
-        assert!(read(Source::new("t", &"[".repeat(100_000)), DuplicateKeys::LastValue).is_err());
-        let nested = format!("{}{}", "[".repeat(31), "]".repeat(31));
-        assert!(read(Source::new("t", &nested), DuplicateKeys::LastValue).is_ok());
-    }
-
-    #[test]
-    fn numbers_beyond_64_bits_become_the_nearest() {
-        assert_eq!(value("99999999999999999999"), Value::Int(i64::MAX));
-        assert_eq!(value("-99999999999999999999"), Value::Int(i64::MIN));
-    }
-
-    #[test]
-    fn what_is_no_value_is_refused() {
-        for text in [
-            "",
-            "  ",
-            "{",
-            "[",
-            "[1 2]",
-            "{\"a\" 1}",
-            "{a:1}",
-            "\"x",
-            "'",
-            "\"\\q\"",
-            "\"\\u12\"",
-            "-",
-            "1e",
-            "/*",
-            "/",
-            "{,}",
-            "[,]",
-            "tru",
-        ] {
-            assert!(read(Source::new("t", text), DuplicateKeys::LastValue).is_err(), "{text}");
-        }
     }
 }

@@ -96,9 +96,8 @@ impl<'a> TaskReader<'a> {
         if instances > MAX_THREADS {
             return Err(fields.error(entry.key_at, format!("more than {MAX_THREADS} threads")));
         }
-        let Some(sched) = SchedData::read(fields, Some(self.global.default_policy))? else {
-            unreachable!("a task has a default policy and so a default priority")
-        };
+        let sched = SchedData::read(fields, Some(self.global.default_policy))?
+            .expect("a task has a default policy and so a default priority");
         let mut task = TaskDraft {
             name: entry.key.clone(),
             at: entry.key_at,
@@ -145,7 +144,7 @@ impl<'a> TaskReader<'a> {
                 group: self.group(fields)?,
             };
             let loops = self.loops(fields, "phase")?.unwrap_or(Loops::Times(1));
-            let events = self.events(task, fields, entry, &mut barriers)?;
+            let events = self.events(task, fields, (&entry.key, entry.key_at), &mut barriers)?;
             let is_event = |key: &str| EventKind::of_key(key).is_some();
             self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, is_event));
             task.phases.push(PhaseDraft { at: entry.key_at, loops, events, attributes });
@@ -162,12 +161,8 @@ impl<'a> TaskReader<'a> {
     ) -> Result<(), ParseError> {
         let loops = self.loops(fields, "phase")?;
         task.loops = if loops.is_some() { Loops::Times(1) } else { Loops::Endless };
-        let entry = Entry {
-            key: task.name.clone(),
-            key_at: task.at,
-            node: super::json::Node { value: Value::Null, at: fields.at },
-        };
-        let events = self.events(task, fields, &entry, &mut Vec::new())?;
+        let (name, at) = (task.name.clone(), task.at);
+        let events = self.events(task, fields, (&name, at), &mut Vec::new())?;
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
         let is_event = |key: &str| EventKind::of_key(key).is_some();
         self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, is_event));
@@ -180,7 +175,7 @@ impl<'a> TaskReader<'a> {
         &mut self,
         task: &mut TaskDraft,
         fields: Fields<'a>,
-        phase: &Entry,
+        (phase, phase_at): (&str, usize),
         barriers: &mut Vec<usize>,
     ) -> Result<Vec<Event>, ParseError> {
         let mut scope = Scope {
@@ -201,7 +196,7 @@ impl<'a> TaskReader<'a> {
             }
         }
         if events.is_empty() {
-            let error = fields.error(phase.key_at, format!("\"{}\" has no events, which rt-app refuses", phase.key));
+            let error = fields.error(phase_at, format!("\"{phase}\" has no events, which rt-app refuses"));
             let old = ["exec", "lock_order", "resources"].iter().any(|key| fields.get(key).is_some());
             return Err(error.with_help(if old { OLD_GRAMMAR } else { EXAMPLE }));
         }
