@@ -30,12 +30,19 @@ fn main() -> anyhow::Result<()> {
         perturb: None,
     };
     let mut machine = Machine::new(setup)?;
-    let mut trace = TraceJsonl::new(BufWriter::new(std::io::stdout().lock()), nr_cpus, scenario.trace, scenario.trace_pelt);
+    let mut trace =
+        TraceJsonl::new(BufWriter::new(std::io::stdout().lock()), nr_cpus, scenario.trace, scenario.trace_pelt);
     let start = std::time::Instant::now();
     machine.run(&mut trace)?;
     let s = start.elapsed().as_secs_f64();
     trace.write_totals(&machine);
     trace.finish()?;
-    eprintln!("{} {:.3} s, {} events, {:.0}/s", machine.digest(), s, machine.counters().events, machine.counters().events as f64 / s);
+    eprintln!(
+        "{} {:.3} s, {} events, {:.0}/s",
+        machine.digest(),
+        s,
+        machine.counters().events,
+        machine.counters().events as f64 / s
+    );
     Ok(())
 }

@@ -9,12 +9,14 @@ use fairlab_sched::units::Nanos;
 /// Something that happened in the machine rather than in the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineEvent {
-    /// A task of the workload exists from now on.
+    /// A task of the workload is about to be forked.
     Forked {
         /// Its place among the machine's tasks.
         task: usize,
         /// Its name in the scheduler.
         id: TaskId,
+        /// Its pid.
+        pid: i32,
     },
     /// A tick was served.
     Tick {

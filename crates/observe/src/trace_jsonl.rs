@@ -24,7 +24,6 @@ pub struct TraceJsonl<W: Write> {
     pelt: bool,
     /// Pids of the scheduler's tasks; idle tasks have 0, stoppers their own.
     pids: Vec<i64>,
-    nr_cpus: usize,
     error: Option<io::Error>,
 }
 
@@ -56,7 +55,7 @@ impl<W: Write> TraceJsonl<W> {
         let idle = std::iter::repeat_n(0, nr_cpus);
         let stoppers = (0..nr_cpus).map(|cpu| i64::from(FIRST_STOPPER_PID) + cpu as i64);
         let init = std::iter::once(1);
-        Self { out, level, pelt, pids: idle.chain(stoppers).chain(init).collect(), nr_cpus, error: None }
+        Self { out, level, pelt, pids: idle.chain(stoppers).chain(init).collect(), error: None }
     }
 
     /// Writes what is left.
@@ -84,11 +83,8 @@ impl<W: Write> TraceJsonl<W> {
         }
     }
 
-    /// The pid of a task. Tasks that the scheduler made during the run are numbered from 1000 in its order of creation,
-    /// unless a fork has told another number.
     fn pid(&self, task: TaskId) -> i64 {
-        let index = task.index();
-        self.pids.get(index).copied().unwrap_or_else(|| FIRST_PID + (index - 2 * self.nr_cpus - 1) as i64)
+        self.pids[task.index()]
     }
 
     fn note(&mut self, result: io::Result<()>) {
@@ -133,11 +129,7 @@ impl<W: Write> TraceJsonl<W> {
                     IpiKind::Reschedule => 0,
                     IpiKind::CallFunction => 1,
                 };
-                writeln!(
-                    self.out,
-                    "{{\"t\":{t},\"e\":\"ipi\",\"cpu\":{},\"kind\":{kind},\"on\":{}}}",
-                    cpu.0, on.0
-                )
+                writeln!(self.out, "{{\"t\":{t},\"e\":\"ipi\",\"cpu\":{},\"kind\":{kind},\"on\":{}}}", cpu.0, on.0)
             }
             Event::DomainStat { on, cpu, level, counter, idle, amount } if self.level > 2 => {
                 let idle = idle.map_or("-", idle_name);
@@ -316,6 +308,10 @@ impl<W: Write> Probe for TraceJsonl<W> {
 
 impl<W: Write> Observer for TraceJsonl<W> {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Forked { id, pid, .. } = *event {
+            self.pids.resize(id.index() + 1, 0);
+            self.pids[id.index()] = i64::from(pid);
+        }
         let MachineEvent::Changed { what, task, group, result } = *event else { return };
         if self.level == 0 {
             return;

@@ -7,7 +7,7 @@
 use crate::cpumask::CpuMask;
 use crate::ctx::{Ctx, Effect};
 use crate::fork::NewTask;
-use crate::ids::{CpuId, GroupId};
+use crate::ids::{CpuId, GroupId, TaskId};
 use crate::probe::NoProbe;
 use crate::sched::Sched;
 use crate::task::{Policy, SchedClass, TaskState};
@@ -68,8 +68,14 @@ impl Sched {
         let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [CpuId(0)]);
         let group = GroupId::ROOT;
         let new = NewTask { pid: INIT_PID, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        // Until `init` runs, the boot CPU's idle task is not marked as one: the clock of load tracking does not follow the
+        // task clock but runs at the speed of the CPU.
+        let boot_cpu = ctx.cpu.index();
+        let idle = core::mem::replace(&mut self.rqs[boot_cpu].idle, TaskId(u32::MAX));
         let init = self.handle_fork(ctx, new);
-        self.handle_reschedule(ctx);
+        self.schedule(ctx);
+        self.rqs[boot_cpu].idle = idle;
+        self.rqs[boot_cpu].stats.rq_cpu_time = 0;
         self.tasks[init.index()].cpus_allowed.set_all();
         self.tasks[init.index()].nr_cpus_allowed = self.rqs.len() as u32;
         // A stopper is forked as a fair task before it gets its class. The change of its weight then takes load from the

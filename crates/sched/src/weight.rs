@@ -19,6 +19,16 @@ const NICE_TO_WEIGHT: [u32; 40] = [
     1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
+/// The inverses of these weights as the kernel has them: 2^32 / weight, some rounded up and some down.
+const NICE_TO_INVERSE: [u32; 40] = [
+    48388, 59856, 76040, 92818, 118348, 147320, 184698, 229616, 287308, 360437, 449829, 563644, 704093, 875809,
+    1099582, 1376151, 1717300, 2157191, 2708050, 3363326, 4194304, 5237765, 6557202, 8165337, 10153587, 12820798,
+    15790321, 19976592, 24970740, 31350126, 39045157, 49367440, 61356676, 76695844, 95443717, 119304647, 148102320,
+    186737708, 238609294, 286331153,
+];
+/// The inverse of the weight of SCHED_IDLE.
+const INVERSE_IDLEPRIO: u32 = 1_431_655_765;
+
 /// A weight at full resolution.
 pub const fn scale_load(weight: u64) -> u64 {
     weight << CAPACITY_SHIFT
@@ -53,13 +63,13 @@ impl LoadWeight {
     /// # Panics
     /// If the value is outside of that range.
     pub fn of_nice(nice: i8) -> Self {
-        let weight = NICE_TO_WEIGHT[usize::try_from(i32::from(nice) + 20).expect("nice is at least -20")];
-        Self { weight: scale_load(u64::from(weight)), inv_weight: precomputed_inverse(u64::from(weight)) }
+        let level = usize::try_from(i32::from(nice) + 20).expect("nice is at least -20");
+        Self { weight: scale_load(u64::from(NICE_TO_WEIGHT[level])), inv_weight: NICE_TO_INVERSE[level] }
     }
 
     /// The weight of SCHED_IDLE.
     pub const fn idle_policy() -> Self {
-        Self { weight: scale_load(WEIGHT_IDLEPRIO), inv_weight: precomputed_inverse(WEIGHT_IDLEPRIO) }
+        Self { weight: scale_load(WEIGHT_IDLEPRIO), inv_weight: INVERSE_IDLEPRIO }
     }
 
     /// Adds a weight to a sum.
@@ -85,11 +95,6 @@ impl LoadWeight {
         }
         self.inv_weight
     }
-}
-
-/// 2^32 / weight to the nearest, as in the kernel's table of inverses (which [`LoadWeight::inverse`] rounds down).
-const fn precomputed_inverse(weight: u64) -> u32 {
-    (((1 << 32) + weight / 2) / weight) as u32
 }
 
 /// `delta_ns * weight / load`, by the inverse of the load and with a factor of at most 32 bits.

@@ -40,7 +40,11 @@ pub struct IdleResidency {
 
 impl IdleState {
     pub(super) fn new(nr_states: usize) -> Self {
-        Self { residency: vec![IdleResidency::default(); nr_states], intervals: [u64::MAX; NR_INTERVALS], ..Self::default() }
+        Self {
+            residency: vec![IdleResidency::default(); nr_states],
+            intervals: [u64::MAX; NR_INTERVALS],
+            ..Self::default()
+        }
     }
 
     /// The average of the remembered idle times; unbounded until there are enough of them.

@@ -68,11 +68,7 @@ impl Machine {
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let Setup { hardware, workload, features, tunables, named_tunables, duration, snapshot_every, perturb } = setup;
         let tick = hardware.tick.0;
-        let config = SchedConfig {
-            topology: hardware.topology.clone(),
-            tick_ns: tick,
-            jiffies: BOOT_START.0 / tick,
-        };
+        let config = SchedConfig { topology: hardware.topology.clone(), tick_ns: tick, jiffies: BOOT_START.0 / tick };
         let mut sched = Sched::new(config).map_err(SetupError::Topology)?;
         sched.boot(BOOT_START);
         sched.handle_jiffy(START.0 / tick);
@@ -94,10 +90,8 @@ impl Machine {
             debt: 0,
             idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
         });
-        let per_cpu = vec![
-            CpuCounters { idle_since: Some(START), frequency_since: START, ..CpuCounters::default() };
-            nr_cpus
-        ];
+        let per_cpu =
+            vec![CpuCounters { idle_since: Some(START), frequency_since: START, ..CpuCounters::default() }; nr_cpus];
         let mut events = EventQueue::default();
         if let Some(by) = perturb {
             events.perturb(by);

@@ -118,7 +118,13 @@ impl Machine {
     }
 
     /// The running task arrives at a barrier; the last one wakes the others.
-    pub(super) fn arrive(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, barrier: ObjectId) -> Outcome {
+    pub(super) fn arrive(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        task: usize,
+        barrier: ObjectId,
+    ) -> Outcome {
         let (participants, waiting) = &mut self.sync.barriers[barrier];
         if waiting.len() as u32 + 1 < *participants || *participants == 0 {
             waiting.push(task);

@@ -87,7 +87,8 @@ impl Machine {
     pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
         let spec = &self.workload.tasks[self.tasks[task].spec];
         let policy = spec.start.policy.unwrap_or_default();
-        let clamp = |min: Option<u32>, max: Option<u32>| task::Uclamp { min: min.unwrap_or(0), max: max.unwrap_or(1024) };
+        let clamp =
+            |min: Option<u32>, max: Option<u32>| task::Uclamp { min: min.unwrap_or(0), max: max.unwrap_or(1024) };
         let (min, max) = (spec.start.uclamp_min, spec.start.uclamp_max);
         let uclamp = (min.is_some() || max.is_some()).then(|| clamp(min, max));
         let new = NewTask {
@@ -100,19 +101,21 @@ impl Machine {
             uclamp,
         };
         self.next_step(task);
-        let id = self.enter(observer, cpu, |sched, ctx| {
-            let id = sched.handle_fork(ctx, new);
-            if matches!(policy, Policy::Deadline { .. }) {
-                sched.set_policy(ctx, id, to_policy(policy));
-            }
-            id
-        });
+        // Known before, so that observers can name the task when the scheduler speaks of it for the first time.
+        let id = TaskId::from_index(self.sched.nr_tasks());
+        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid });
         self.tasks[task].id = Some(id);
         if self.host_of.len() <= id.index() {
             self.host_of.resize(id.index() + 1, None);
         }
         self.host_of[id.index()] = Some(task as u32);
-        observer.machine_event(self.now, &MachineEvent::Forked { task, id });
+        self.enter(observer, cpu, |sched, ctx| {
+            let forked = sched.handle_fork(ctx, new);
+            debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
+            if matches!(policy, Policy::Deadline { .. }) {
+                sched.set_policy(ctx, id, to_policy(policy));
+            }
+        });
     }
 
     pub(super) fn to_mask(&self, affinity: &Affinity) -> CpuMask {
