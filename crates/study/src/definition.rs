@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A study as data: its arms, and the published tables that its results stand beside.
+
+use fairlab_sched::features::Feature;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A figure as published: a number, or words where there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Figure {
+    /// A number in the table's unit.
+    Number(f64),
+    /// What stands in place of a number.
+    Text(String),
+}
+
+impl Figure {
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    /// With as many digits as a person wants to read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) if number.fract() == 0.0 || number.abs() >= 1000.0 => write!(f, "{number:.0}"),
+            Self::Number(number) if number.abs() >= 100.0 => write!(f, "{number:.1}"),
+            Self::Number(number) => write!(f, "{number:.2}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// When a simulated figure counts as the published one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerdictRule {
+    /// Absolute difference, in the table's unit.
+    pub within: Option<f64>,
+    /// Relative difference, in percent of the published figure.
+    pub within_percent: Option<f64>,
+    /// The figure is a change: the right sign alone is worth something.
+    #[serde(default)]
+    pub sign: bool,
+}
+
+/// A row of a published table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowDefinition {
+    /// What was measured.
+    pub label: String,
+    /// Under which arm.
+    pub arm: String,
+    /// The published figure, if there is one.
+    pub published: Option<Figure>,
+}
+
+/// A published table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableDefinition {
+    /// Short name.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What the figures are.
+    pub metric: String,
+    /// Their unit.
+    pub unit: String,
+    /// When a figure counts as reproduced.
+    #[serde(default)]
+    pub verdict: VerdictRule,
+    /// The rows.
+    #[serde(default)]
+    pub rows: Vec<RowDefinition>,
+}
+
+/// A variant of the scheduler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArmDefinition {
+    /// Short name.
+    pub name: String,
+    /// What it stands for.
+    pub meaning: String,
+    /// Tunables that differ from the defaults.
+    #[serde(default)]
+    pub tunables: BTreeMap<String, i64>,
+    /// Features that are switched.
+    #[serde(default)]
+    pub features: BTreeMap<String, bool>,
+}
+
+impl ArmDefinition {
+    /// The features that it switches.
+    pub fn switched_features(&self) -> Vec<(Feature, bool)> {
+        let known = |name: &String| Feature::from_name(name).expect("names were checked when the study was read");
+        self.features.iter().map(|(name, &on)| (known(name), on)).collect()
+    }
+
+    /// The tunables that it sets.
+    pub fn set_tunables(&self) -> Vec<(String, i64)> {
+        self.tunables.iter().map(|(name, &value)| (name.clone(), value)).collect()
+    }
+}
+
+/// A study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyDefinition {
+    /// Short name.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// Where its figures come from.
+    pub source: String,
+    /// Variants of the scheduler.
+    #[serde(rename = "arm")]
+    pub arms: Vec<ArmDefinition>,
+    /// Published tables.
+    #[serde(rename = "table")]
+    pub tables: Vec<TableDefinition>,
+}
+
+/// Why the data of a study are refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionError {
+    /// It is not the TOML of a study.
+    #[error("studies/{0}.toml: {1}")]
+    Toml(String, toml::de::Error),
+    /// A name in it means nothing.
+    #[error("studies/{study}.toml: {place}: {message}")]
+    Name {
+        /// The study.
+        study: String,
+        /// Where.
+        place: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl StudyDefinition {
+    /// Reads a study's data.
+    ///
+    /// # Errors
+    /// If it is malformed, or names a feature or an arm that does not exist.
+    pub fn parse(name: &str, text: &str) -> Result<Self, DefinitionError> {
+        let study: Self = toml::from_str(text).map_err(|error| DefinitionError::Toml(name.to_owned(), error))?;
+        let wrong = |place: String, message: String| DefinitionError::Name { study: name.to_owned(), place, message };
+        for arm in &study.arms {
+            if let Some(feature) = arm.features.keys().find(|feature| Feature::from_name(feature).is_none()) {
+                return Err(wrong(format!("arm {}", arm.name), format!("there is no feature {feature}")));
+            }
+        }
+        for table in &study.tables {
+            for row in &table.rows {
+                if !study.arms.iter().any(|arm| arm.name == row.arm) {
+                    let place = format!("table {}, row {}", table.name, row.label);
+                    return Err(wrong(place, format!("there is no arm {}", row.arm)));
+                }
+            }
+        }
+        Ok(study)
+    }
+
+    /// An arm by name.
+    ///
+    /// # Panics
+    /// If there is none: the names of a study's rows were checked when it was read.
+    pub fn arm(&self, name: &str) -> &ArmDefinition {
+        self.arms.iter().find(|arm| arm.name == name).unwrap_or_else(|| panic!("{} has no arm {name}", self.name))
+    }
+
+    /// A table by name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn table(&self, name: &str) -> &TableDefinition {
+        self.tables.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("{} has no table {name}", self.name))
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a study found: tables with the simulated beside the published figure, and a verdict per row with its reason.
+
+use crate::definition::{Figure, RowDefinition, TableDefinition, VerdictRule};
+use serde::Serialize;
+use std::fmt;
+
+/// What a row is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The figure is the published one, within the table's rule.
+    Reproduced,
+    /// The change has the right sign, but not the size.
+    DirectionOnly,
+    /// The figure is another one.
+    NotReproduced,
+    /// Nothing was published to compare with.
+    NotPublished,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reproduced => "reproduced",
+            Self::DirectionOnly => "direction only",
+            Self::NotReproduced => "not reproduced",
+            Self::NotPublished => "-",
+        })
+    }
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// What was measured.
+    pub label: String,
+    /// Under which arm.
+    pub arm: String,
+    /// What the figure is.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The simulated figure.
+    pub value: Figure,
+    /// Half the range over the seeds, in the unit; 0 for one deterministic run.
+    pub spread: f64,
+    /// The published figure.
+    pub published: Option<Figure>,
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// Short name.
+    pub name: String,
+    /// What it shows.
+    #[serde(skip)]
+    pub title: String,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// What a study found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The study.
+    pub study: String,
+    /// What it is about.
+    #[serde(skip)]
+    pub title: String,
+    /// Where the published figures come from.
+    #[serde(skip)]
+    pub source: String,
+    /// How it was done: machine, length of runs, seeds, prices.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+    /// The tables.
+    pub tables: Vec<Table>,
+}
+
+/// A simulated figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The figure.
+    pub value: Figure,
+    /// Half the range over the seeds.
+    pub spread: f64,
+    /// What there is to say about it; empty: only the comparison.
+    pub remark: String,
+}
+
+impl Measured {
+    /// A figure of one run.
+    pub fn number(value: f64) -> Self {
+        Self { value: Figure::Number(value), spread: 0.0, remark: String::new() }
+    }
+
+    /// Words instead of a figure.
+    pub fn text(text: &str) -> Self {
+        Self { value: Figure::Text(text.to_owned()), spread: 0.0, remark: String::new() }
+    }
+
+    /// The median of several runs, and half their range.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn of_runs(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let (first, last) = (values[0], values[values.len() - 1]);
+        let middle = values.len() / 2;
+        let median =
+            if values.len().is_multiple_of(2) { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] };
+        Self { value: Figure::Number(median), spread: (last - first) / 2.0, remark: String::new() }
+    }
+
+    /// The same with a remark.
+    pub fn because(mut self, remark: impl Into<String>) -> Self {
+        self.remark = remark.into();
+        self
+    }
+}
+
+/// Judges a figure.
+fn judge(rule: VerdictRule, value: &Figure, published: Option<&Figure>) -> (Verdict, String) {
+    let Some(published) = published else { return (Verdict::NotPublished, "nothing published".to_owned()) };
+    let (Some(value), Some(target)) = (value.number(), published.number()) else {
+        let is_same = value == published;
+        let verdict = if is_same { Verdict::Reproduced } else { Verdict::NotReproduced };
+        return (verdict, if is_same { "the same".to_owned() } else { format!("published: {published}") });
+    };
+    let difference = value - target;
+    let percent = if target == 0.0 { f64::INFINITY } else { 100.0 * difference / target.abs() };
+    let is_within = rule.within.is_some_and(|most| difference.abs() <= most)
+        || rule.within_percent.is_some_and(|most| percent.abs() <= most);
+    let how_far = if rule.within_percent.is_some() {
+        format!("{percent:+.1} % of the published figure")
+    } else {
+        format!("{difference:+.2} from the published figure")
+    };
+    if rule.sign && value.signum() != target.signum() {
+        return (Verdict::NotReproduced, format!("the change has the other sign; {how_far}"));
+    }
+    match (is_within, rule.sign) {
+        (true, _) => (Verdict::Reproduced, how_far),
+        (false, true) => (Verdict::DirectionOnly, how_far),
+        (false, false) => (Verdict::NotReproduced, how_far),
+    }
+}
+
+impl Row {
+    /// A row of a published table with its simulated figure.
+    pub fn new(table: &TableDefinition, row: &RowDefinition, measured: Measured) -> Self {
+        let (verdict, comparison) = judge(table.verdict, &measured.value, row.published.as_ref());
+        let reason = match (measured.remark.is_empty(), verdict) {
+            (true, _) => comparison,
+            (false, Verdict::NotPublished) => measured.remark,
+            (false, _) => format!("{comparison}; {}", measured.remark),
+        };
+        Self {
+            label: row.label.clone(),
+            arm: row.arm.clone(),
+            metric: table.metric.clone(),
+            unit: table.unit.clone(),
+            value: measured.value,
+            spread: measured.spread,
+            published: row.published.clone(),
+            verdict,
+            reason,
+        }
+    }
+}
+
+impl Table {
+    /// A published table with simulated figures, which `measure` gives for each row.
+    pub fn fill(table: &TableDefinition, mut measure: impl FnMut(&RowDefinition) -> Measured) -> Self {
+        let rows = table.rows.iter().map(|row| Row::new(table, row, measure(row))).collect();
+        Self { name: table.name.clone(), title: table.title.clone(), rows }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(rule: VerdictRule, value: f64, published: f64) -> Verdict {
+        judge(rule, &Figure::Number(value), Some(&Figure::Number(published))).0
+    }
+
+    #[test]
+    fn a_figure_is_reproduced_up_to_the_limit_and_not_beyond() {
+        let rule = VerdictRule { within: Some(1.0), ..VerdictRule::default() };
+        assert_eq!(verdict(rule, 139.0, 138.0), Verdict::Reproduced);
+        assert_eq!(verdict(rule, 139.5, 138.0), Verdict::NotReproduced);
+        let rule = VerdictRule { within_percent: Some(10.0), ..VerdictRule::default() };
+        assert_eq!(verdict(rule, 109.0, 121.0), Verdict::Reproduced);
+        assert_eq!(verdict(rule, 108.0, 121.0), Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn a_change_of_the_right_sign_is_direction_only_if_its_size_is_wrong() {
+        let rule = VerdictRule { within: Some(1.0), sign: true, ..VerdictRule::default() };
+        assert_eq!(verdict(rule, 0.3, 0.23), Verdict::Reproduced);
+        assert_eq!(verdict(rule, -0.3, 0.23), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, -1.0, -7.47), Verdict::DirectionOnly);
+    }
+
+    #[test]
+    fn words_must_be_the_same_words() {
+        let (unreachable, number) = (Figure::Text("unreachable".to_owned()), Figure::Number(3.0));
+        let rule = VerdictRule::default();
+        assert_eq!(judge(rule, &unreachable, Some(&unreachable)).0, Verdict::Reproduced);
+        assert_eq!(judge(rule, &number, Some(&unreachable)).0, Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn the_median_stands_for_the_runs() {
+        let measured = Measured::of_runs(vec![3.0, 1.0, 2.0]);
+        assert_eq!((measured.value, measured.spread), (Figure::Number(2.0), 1.0));
+    }
+}
