@@ -6,6 +6,7 @@ use crate::ids::{CpuId, TaskId};
 use crate::pelt::SchedAvg;
 use crate::topology::CpuIdleType;
 use crate::units::{Capacity, Nanos};
+use crate::wakeup::decision::WakeupDecision;
 
 /// Something that happened inside the scheduler, in the order in which it happened.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +75,8 @@ pub enum Event<'a> {
         /// By how much.
         amount: i64,
     },
+    /// A CPU was selected for a fair task that wakes or is new.
+    WakeupDecision(&'a WakeupDecision),
     /// The averages of an entity were refreshed.
     PeltEntity {
         /// Its task; `None` for a group's entity.

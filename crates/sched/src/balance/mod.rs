@@ -33,18 +33,4 @@ impl Sched {
 
     /// Whether the CPU is overutilised.
     pub(crate) fn check_update_overutilized_status(&mut self, _cpu: CpuId) {}
-
-    /// A CPU goes idle: its core may be idle as a whole.
-    pub(crate) fn update_idle_core(&mut self, _cpu: CpuId) {}
-
-    /// Where a fair task is to run.
-    pub(crate) fn select_task_rq_fair(
-        &mut self,
-        _ctx: &mut Ctx<'_>,
-        _task: TaskId,
-        prev: CpuId,
-        _flags: crate::wakeup::WakeFlags,
-    ) -> CpuId {
-        prev
-    }
 }
