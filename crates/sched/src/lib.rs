@@ -29,6 +29,7 @@ pub(crate) mod h_load;
 pub mod idle;
 pub mod ids;
 pub mod ipi;
+pub(crate) mod misfit;
 pub mod nohz;
 pub mod pelt;
 pub mod probe;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the scheduler tells those who listen. Listening changes nothing.
 
+pub use crate::balance::decision::{
+    BalanceDecision, BalanceVerdict, Balanced, GroupType, KickDecision, KickReason, MigrationType,
+};
+
 use crate::ctx::{IpiKind, PrevState};
 use crate::ids::{CpuId, TaskId};
 use crate::pelt::SchedAvg;
@@ -77,6 +81,10 @@ pub enum Event<'a> {
     },
     /// A CPU was selected for a fair task that wakes or is new.
     WakeupDecision(&'a WakeupDecision),
+    /// A pass of load balancing is over.
+    BalanceDecision(&'a BalanceDecision),
+    /// A tick has thought of tickless CPUs.
+    KickDecision(&'a KickDecision),
     /// The averages of an entity were refreshed.
     PeltEntity {
         /// Its task; `None` for a group's entity.
