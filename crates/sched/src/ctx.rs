@@ -76,6 +76,8 @@ pub struct Ctx<'a> {
     pub now: Nanos,
     /// How far the clocks that the scheduler reads have run ahead of `now`, because paths of this event took time.
     pub ahead: Nanos,
+    /// How far they run ahead for each balancing pass of a CPU that runs out of work.
+    pub newidle_pass_cost: Nanos,
     /// What the machine must do, in order.
     pub effects: &'a mut Vec<Effect>,
     /// Who listens.

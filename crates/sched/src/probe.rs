@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the scheduler tells those who listen. Listening changes nothing.
 
+pub use crate::balance::decision::{
+    BalanceDecision, BalanceVerdict, Balanced, GroupType, KickDecision, KickReason, MigrationType,
+};
+
 use crate::ctx::{IpiKind, PrevState};
 use crate::ids::{CpuId, TaskId};
 use crate::pelt::SchedAvg;
 use crate::topology::CpuIdleType;
 use crate::units::{Capacity, Nanos};
+use crate::wakeup::decision::WakeupDecision;
 
 /// Something that happened inside the scheduler, in the order in which it happened.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +79,12 @@ pub enum Event<'a> {
         /// By how much.
         amount: i64,
     },
+    /// A CPU was selected for a fair task that wakes or is new.
+    WakeupDecision(&'a WakeupDecision),
+    /// A pass of load balancing is over.
+    BalanceDecision(&'a BalanceDecision),
+    /// A tick has thought of tickless CPUs.
+    KickDecision(&'a KickDecision),
     /// The averages of an entity were refreshed.
     PeltEntity {
         /// Its task; `None` for a group's entity.

@@ -264,6 +264,7 @@ impl Machine {
             cpu,
             now: self.now,
             ahead: self.ahead,
+            newidle_pass_cost: self.hardware.newidle_cost,
             effects: &mut effects,
             probe: &mut tap,
             work: &mut self.meter,

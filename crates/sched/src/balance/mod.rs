@@ -1,50 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Load balancing.
+//! Load balancing: moving runnable tasks to where CPUs have more room for them.
+//!
+//! Models the balancing half of `fair.c` (6.1.192, without NUMA balancing), one mechanism in a module. Who balances when:
+//! [`domains`] (the tick and its softirq), [`newidle`] (a CPU that runs out of work), [`crate::nohz`] (for tickless CPUs).
+//! One [`pass`] over a domain: [`stats`] of its groups, which [`classify`] puts into states; [`imbalance`] says whether
+//! and how much, [`busiest`] from where; [`detach`] moves tasks, or [`active`] has the running one pushed.
 
-use crate::ctx::Ctx;
-use crate::ids::{CpuId, TaskId};
+pub(crate) mod active;
+pub(crate) mod busiest;
+pub(crate) mod capacity;
+pub(crate) mod classify;
+pub(crate) mod counters;
+pub(crate) mod decision;
+pub(crate) mod detach;
+pub(crate) mod domains;
+pub(crate) mod env;
+pub(crate) mod imbalance;
+pub(crate) mod interval;
+pub(crate) mod newidle;
+pub(crate) mod pass;
+pub(crate) mod stats;
+
+use crate::ids::CpuId;
 use crate::sched::Sched;
-use crate::schedule::NewIdle;
 
 impl Sched {
-    /// A CPU runs out of work.
-    pub(crate) fn sched_balance_newidle(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId) -> NewIdle {
-        let rq = &mut self.rqs[cpu.index()];
-        rq.idle_stamp = rq.clock;
-        NewIdle::Nothing
-    }
-
-    /// Whether the tick makes the CPU balance.
-    pub(crate) fn trigger_load_balance(&mut self, _ctx: &mut Ctx<'_>, _cpu: CpuId) {}
-
-    /// The balancing softirq.
-    pub(crate) fn run_rebalance_domains(&mut self, _ctx: &mut Ctx<'_>, _cpu: CpuId) {}
-
-    /// The stopper's part of active balancing.
-    pub(crate) fn active_load_balance_cpu_stop(&mut self, _ctx: &mut Ctx<'_>, _cpu: CpuId) {}
-
     /// Some CPU has more than one runnable task.
     pub(crate) fn set_overload(&mut self, _cpu: CpuId) {
         self.domains.root.overload = true;
-    }
-
-    /// Whether the running task fits its CPU.
-    pub(crate) fn update_misfit_status(&mut self, _ctx: &mut Ctx<'_>, _cpu: CpuId, _task: Option<TaskId>) {}
-
-    /// Whether the CPU is overutilised.
-    pub(crate) fn check_update_overutilized_status(&mut self, _cpu: CpuId) {}
-
-    /// A CPU goes idle: its core may be idle as a whole.
-    pub(crate) fn update_idle_core(&mut self, _cpu: CpuId) {}
-
-    /// Where a fair task is to run.
-    pub(crate) fn select_task_rq_fair(
-        &mut self,
-        _ctx: &mut Ctx<'_>,
-        _task: TaskId,
-        prev: CpuId,
-        _flags: crate::wakeup::WakeFlags,
-    ) -> CpuId {
-        prev
     }
 }

@@ -1,45 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Balancing on behalf of idle CPUs whose tick is stopped.
+//!
+//! Models the NO_HZ_COMMON part of `fair.c` (6.1.192). A CPU without ticks neither balances nor decays its blocked load;
+//! others do that for it. [`state`] knows which CPUs are tickless, [`kick`] decides at a busy CPU's tick whether one of
+//! them is asked, [`idle_balance`] is what that one does for all, [`blocked`] is the decay of blocked load.
 
-use crate::cpumask::CpuMask;
-use crate::ctx::Ctx;
-use crate::ids::CpuId;
-use crate::sched::Sched;
+pub(crate) mod blocked;
+pub(crate) mod idle_balance;
+pub(crate) mod kick;
+pub mod state;
 
-/// The kernel's `nohz`: what is known of tickless CPUs.
-#[derive(Clone, Debug)]
-pub struct Nohz {
-    /// Tickless idle CPUs.
-    pub idle_cpus_mask: CpuMask,
-    /// How many there are.
-    pub nr_cpus: u32,
-    /// Whether any of them has blocked load.
-    pub has_blocked: bool,
-    /// Whether a CPU has become tickless since `next_balance` was computed.
-    pub needs_update: bool,
-    /// When idle balancing is due, in jiffies.
-    pub next_balance: u64,
-    /// When blocked load is to be updated, in jiffies.
-    pub next_blocked: u64,
-}
+pub use state::Nohz;
 
-impl Nohz {
-    pub(crate) fn new(nr_cpus: usize, jiffies: u64) -> Self {
-        Self {
-            idle_cpus_mask: CpuMask::new(nr_cpus),
-            nr_cpus: 0,
-            has_blocked: false,
-            needs_update: false,
-            next_balance: jiffies,
-            next_blocked: jiffies,
-        }
-    }
-}
+/// Balance for tickless CPUs: the kernel's NOHZ_BALANCE_KICK.
+pub const NOHZ_BALANCE_KICK: u32 = 1 << 0;
+/// Update their blocked load: NOHZ_STATS_KICK.
+pub const NOHZ_STATS_KICK: u32 = 1 << 1;
+/// A CPU that went idle itself updates blocked load before it sleeps: NOHZ_NEWILB_KICK.
+pub const NOHZ_NEWILB_KICK: u32 = 1 << 2;
+/// Bring `next_balance` up to date: NOHZ_NEXT_KICK.
+pub const NOHZ_NEXT_KICK: u32 = 1 << 3;
+/// What one CPU asks of another: NOHZ_KICK_MASK.
+pub const NOHZ_KICK_MASK: u32 = NOHZ_BALANCE_KICK | NOHZ_STATS_KICK | NOHZ_NEXT_KICK;
 
-impl Sched {
-    pub(crate) fn nohz_csd_func(&mut self, _ctx: &mut Ctx<'_>, _cpu: CpuId) {}
-
-    pub(crate) fn nohz_run_idle_balance(&mut self, _ctx: &mut Ctx<'_>, _cpu: CpuId) {}
-
-    pub(crate) fn nohz_balance_enter_idle(&mut self, _cpu: CpuId) {}
-}
+/// The half-life of averages, and so the time between updates of blocked load, in ms (`LOAD_AVG_PERIOD`).
+pub(crate) const LOAD_AVG_PERIOD_MS: u64 = 32;

@@ -22,6 +22,12 @@ pub struct TaskList {
 }
 
 impl TaskList {
+    /// The task at the head.
+    #[inline]
+    pub fn newest(&self) -> Option<TaskId> {
+        self.newest
+    }
+
     /// The task at the end.
     #[inline]
     pub fn oldest(&self) -> Option<TaskId> {

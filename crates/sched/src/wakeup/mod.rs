@@ -2,7 +2,21 @@
 //! Waking tasks.
 //!
 //! Models `try_to_wake_up()`, `ttwu_queue()`, `ttwu_do_activate()`, `sched_ttwu_pending()` and `ttwu_stat()` (6.1). Where a
-//! task is to run is decided by its class; for the fair class in the modules below.
+//! task is to run is decided by its class; for the fair class in the modules below, from [`select`] downwards.
+
+pub mod decision;
+#[cfg(test)]
+mod golden_tests;
+mod idle_capacity;
+mod idle_core;
+mod idle_cpu;
+mod idle_sibling;
+mod idlest_group;
+mod record;
+mod select;
+mod slow_path;
+mod wake_affine;
+mod without;
 
 use crate::ctx::Ctx;
 use crate::features::Feature;
@@ -13,6 +27,7 @@ use crate::rq::enqueue::EnqueueFlags;
 use crate::sched::Sched;
 use crate::task::{OnRq, SchedClass, TaskState};
 use crate::work::Op;
+use decision::{WakeRule, WakeupDecision};
 
 /// Why a CPU is selected for a task: WF_*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +40,8 @@ pub(crate) struct WakeFlags {
     pub exec: bool,
     /// The waker is about to sleep: WF_SYNC.
     pub sync: bool,
+    /// An interrupt handler asks, not the running task: the opposite of `in_task()`.
+    pub in_interrupt: bool,
 }
 
 /// A wake-up between the choice of a CPU and the enqueueing there.
@@ -41,19 +58,14 @@ impl Sched {
     /// Wakes a task from the CPU that executes this; `sync` says that the waker is about to sleep. Returns whether the
     /// task slept.
     pub fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
-        match self.begin_wakeup(ctx, task, sync) {
-            Some(pending) => {
-                self.finish_wakeup(ctx, pending);
-                true
-            }
-            None => false,
-        }
+        self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, sync, ..WakeFlags::default() })
     }
 
     /// An interrupt that wakes a task: a sleep is over, or something has arrived.
     pub fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         ctx.charge(Op::IpiReceive);
-        let slept = self.handle_wakeup(ctx, task, false);
+        let slept =
+            self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() });
         self.run_softirqs(ctx);
         slept
     }
@@ -62,10 +74,25 @@ impl Sched {
         self.handle_wakeup(ctx, task, false)
     }
 
+    fn try_to_wake_up(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> bool {
+        let Some(pending) = self.select_for_wakeup(ctx, task, flags) else { return false };
+        self.finish_wakeup(ctx, pending);
+        true
+    }
+
     /// The first phase of a wake-up: a CPU is selected. `None` if the task does not sleep.
     ///
     /// Until [`Sched::finish_wakeup`] other CPUs do not see where the task will be.
     pub fn begin_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> Option<PendingWakeup> {
+        self.select_for_wakeup(ctx, task, WakeFlags { ttwu: true, sync, ..WakeFlags::default() })
+    }
+
+    /// The same from an interrupt; [`Sched::finish_wakeup`] has to be called before the interrupt ends.
+    pub fn begin_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> Option<PendingWakeup> {
+        self.select_for_wakeup(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() })
+    }
+
+    fn select_for_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> Option<PendingWakeup> {
         ctx.charge(Op::Wakeup);
         let p = &self.tasks[task.index()];
         if p.state != TaskState::Interruptible {
@@ -74,13 +101,12 @@ impl Sched {
         debug_assert!(p.on_rq == OnRq::No, "a sleeping task is on no runqueue: {p:?}");
         let prev_cpu = p.wake_cpu;
         self.tasks[task.index()].state = TaskState::Waking;
-        let flags = WakeFlags { ttwu: true, sync, ..WakeFlags::default() };
         let cpu = self.select_task_rq(ctx, task, prev_cpu, flags);
         let migrated = self.tasks[task.index()].cpu != cpu;
         if migrated {
             self.set_task_cpu(ctx, task, cpu);
         }
-        Some(PendingWakeup { task, cpu, sync, migrated })
+        Some(PendingWakeup { task, cpu, sync: flags.sync, migrated })
     }
 
     /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
@@ -169,16 +195,34 @@ impl Sched {
     /// Chooses a CPU for a task, by its class. A task that may use only one has no choice.
     pub(crate) fn select_task_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
         let p = &self.tasks[task.index()];
+        if p.class == SchedClass::Fair {
+            let decision = self.decide_fair(ctx, task, prev, flags);
+            ctx.report(Event::WakeupDecision(&decision));
+            return decision.cpu;
+        }
         let cpu = if p.nr_cpus_allowed > 1 {
             match p.class {
-                SchedClass::Fair => self.select_task_rq_fair(ctx, task, prev, flags),
                 SchedClass::RealTime => self.select_task_rq_rt(ctx, task, prev, flags),
-                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => p.cpu,
+                SchedClass::Fair | SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => p.cpu,
             }
         } else {
             p.cpus_allowed.first().expect("every task may use some CPU")
         };
         if self.tasks[task.index()].cpus_allowed.contains(cpu) { cpu } else { self.select_fallback_rq(task) }
+    }
+
+    fn decide_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> WakeupDecision {
+        let p = &self.tasks[task.index()];
+        if p.nr_cpus_allowed == 1 {
+            let mut decision = WakeupDecision::new(task, prev, ctx.cpu, flags);
+            decision.choose(p.cpus_allowed.first().expect("counted above"), WakeRule::PinnedToOne);
+            return decision;
+        }
+        let mut decision = self.select_task_rq_fair(ctx, task, prev, flags);
+        if !self.tasks[task.index()].cpus_allowed.contains(decision.cpu) {
+            decision.choose(self.select_fallback_rq(task), WakeRule::Fallback);
+        }
+        decision
     }
 
     /// The first allowed CPU of the task's node, or else the first of all: `select_fallback_rq()`.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Decay of blocked load: averages of what is not there any more but was until a moment ago.
+//!
+//! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1),
+//! and from before 5.12 the updates that a CPU did on its way while it looked for work (`LBF_NOHZ_STATS`).
+
+use super::LOAD_AVG_PERIOD_MS;
+use crate::balance::env::LbEnv;
+use crate::balance::interval::msecs_to_jiffies;
+use crate::ctx::Ctx;
+use crate::ids::{CfsRqId, CpuId};
+use crate::pelt::attach::UpdateLoad;
+use crate::sched::Sched;
+use crate::topology::{CpuIdleType, SchedGroupId};
+use crate::work::Op;
+
+impl Sched {
+    /// Brings all averages of a CPU up to date. A CPU with nothing left to decay says so.
+    pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        self.rqs[cpu.index()].last_blocked_load_update_tick = self.jiffies;
+        self.update_rq_clock(ctx, cpu);
+        let others_decayed = self.update_blocked_others(ctx, cpu);
+        let mut has_blocked = self.others_have_blocked(cpu);
+        let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
+        if !has_blocked {
+            self.rqs[cpu.index()].has_blocked_load = false;
+        }
+        if others_decayed || fair_decayed {
+            self.cpufreq_update_util(ctx, cpu);
+        }
+    }
+
+    /// Brings the cfs_rqs with load up to date, children before parents. Returns whether the root's averages changed.
+    ///
+    /// For each:
+    /// 1. Its averages, and what the group knows of them.
+    /// 2. Those of its entity, if that has anything to decay or to pass on.
+    /// 3. With nothing left it leaves the list, so that the next walk is shorter.
+    fn update_blocked_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, has_blocked: &mut bool) -> bool {
+        let root = self.root_cfs_rq(cpu);
+        let mut root_changed = false;
+        let mut next = self.first_leaf_cfs_rq(cpu);
+        while let Some(id) = next {
+            ctx.charge(Op::BlockedCfsRq);
+            next = self.next_leaf_cfs_rq(id);
+            let now = self.cfs_rq_clock_pelt(id);
+            if self.update_cfs_rq_load_avg(ctx, now, id) {
+                self.update_tg_load_avg(id);
+                if self.cfs_rqs[id.index()].nr_running == 0 {
+                    self.update_idle_cfs_rq_clock_pelt(id);
+                }
+                root_changed |= id == root;
+            }
+            if let Some(se) = self.cfs_rqs[id.index()].entity
+                && !self.skip_blocked_update(se)
+            {
+                let (above, _) = self.place_of(se);
+                self.update_load_avg(ctx, above, se, UpdateLoad::TG);
+            }
+            if self.cfs_rq_is_decayed(id) {
+                self.list_del_leaf_cfs_rq(id);
+            }
+            let avg = &self.cfs_rqs[id.index()].avg;
+            *has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;
+        }
+        root_changed
+    }
+
+    /// Whether a cfs_rq has nothing left: no weight, no sums, and no child in the list just before it.
+    pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id)
+    }
+
+    /// Brings a tickless CPU up to date, once in a tick. Returns whether it has blocked load.
+    ///
+    /// The tunable `blocked_limit` makes that less often.
+    pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        if !rq.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
+            return false;
+        }
+        if self.jiffies <= rq.last_blocked_load_update_tick + self.tunables.changes.blocked_limit {
+            return true;
+        }
+        self.update_blocked_averages(ctx, cpu);
+        self.rqs[cpu.index()].has_blocked_load
+    }
+
+    /// Before a pass gathers statistics: with the tunable `newidle_blocked`, a CPU that runs out of work updates blocked
+    /// load on the way.
+    pub(crate) fn begin_nohz_stats(&self, env: &mut LbEnv) {
+        env.flags.nohz_stats |=
+            self.tunables.changes.newidle_blocked && env.idle == CpuIdleType::NewlyIdle && self.nohz.has_blocked;
+    }
+
+    /// Updates blocked load of the tickless CPUs of a group.
+    pub(crate) fn update_nohz_stats_of_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, group: SchedGroupId) {
+        let mut from = CpuId(0);
+        while let Some(cpu) = self.domains.groups[group].span.next_from(from) {
+            if env.cpus.contains(cpu) && self.rqs[cpu.index()].has_blocked_load {
+                env.flags.nohz_again |= self.update_nohz_stats(ctx, cpu);
+            }
+            from = CpuId(cpu.0 + 1);
+        }
+    }
+
+    /// After statistics were gathered: if all tickless CPUs were looked at, and some still has blocked load, it is time
+    /// again after a half-life.
+    pub(crate) fn end_nohz_stats(&mut self, env: &LbEnv) {
+        if env.flags.nohz_again && self.nohz.idle_cpus_mask.is_subset_of(&self.domains.domains[env.sd].span) {
+            self.nohz.next_blocked = self.jiffies + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz());
+        }
+    }
+}
