@@ -3,6 +3,7 @@
 
 use crate::description::PriceList;
 use fairlab_sched::work::{NR_OPS, Op, WorkMeter};
+use fairlab_workload::workload::ChannelKind;
 
 /// Price of each operation, in picoseconds on a CPU of capacity 1024 at its highest frequency.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,12 +13,14 @@ pub struct Prices {
     syscall_ps: u64,
     /// What moving one message through a pipe costs, in the same unit.
     pipe_transfer_ps: u64,
+    /// The same for a pair of sockets.
+    socket_transfer_ps: u64,
 }
 
 impl Prices {
     /// The idealised machine: kernel code takes no time.
     pub const fn free() -> Self {
-        Self { ps: [0; NR_OPS], syscall_ps: 0, pipe_transfer_ps: 0 }
+        Self { ps: [0; NR_OPS], syscall_ps: 0, pipe_transfer_ps: 0, socket_transfer_ps: 0 }
     }
 
     /// The prices of a machine file; what it does not name is free.
@@ -28,6 +31,7 @@ impl Prices {
         }
         prices.syscall_ps = list.ps("Syscall");
         prices.pipe_transfer_ps = list.ps("PipeTransfer");
+        prices.socket_transfer_ps = list.ps("SocketTransfer");
         prices
     }
 
@@ -46,14 +50,21 @@ impl Prices {
         self.ps[op as usize] = ps;
     }
 
-    /// What a system call costs around the scheduler, in picoseconds.
-    pub fn syscall_ps(&self) -> u64 {
-        self.syscall_ps
+    /// What moving a message costs, with the system call but without the scheduler, in picoseconds.
+    pub fn transfer_ps(&self, kind: ChannelKind) -> u64 {
+        let transfer = match kind {
+            ChannelKind::Pipe => self.pipe_transfer_ps,
+            ChannelKind::Socket => self.socket_transfer_ps,
+        };
+        self.syscall_ps + transfer
     }
 
-    /// What moving one message through a pipe costs, in picoseconds.
-    pub fn pipe_transfer_ps(&self) -> u64 {
-        self.pipe_transfer_ps
+    /// Sets what moving a message costs beside the system call, in picoseconds.
+    pub fn set_transfer(&mut self, kind: ChannelKind, ps: u64) {
+        match kind {
+            ChannelKind::Pipe => self.pipe_transfer_ps = ps,
+            ChannelKind::Socket => self.socket_transfer_ps = ps,
+        }
     }
 
     /// The price of what was counted, in picoseconds.

@@ -12,13 +12,13 @@ use crate::fork::NewTask;
 use crate::group::TaskGroup;
 use crate::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::nohz::Nohz;
-use crate::pelt::SchedAvg;
+use crate::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::rq::cfs_rq::CfsRq;
 use crate::rq::{Rq, Rqs};
 use crate::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
-use crate::tunables::Tunables;
-use crate::units::{Capacity, Nanos};
+use crate::tunables::{PeltScaling, Tunables};
+use crate::units::{Capacity, Nanos, cap_scale};
 use alloc::vec::Vec;
 
 /// What a scheduler is made of.
@@ -189,6 +189,28 @@ impl Sched {
     /// The fair entity of a task.
     pub fn entity(&self, task: TaskId) -> &SchedEntity {
         &self.entities[self.tasks[task.index()].se.index()]
+    }
+
+    /// A task's `util_avg` as it would be if it were computed anew at a time, also within a period. Nothing changes.
+    pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
+        let se = self.entity(task);
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
+        let rq = &self.rqs[cfs_rq.cpu.index()];
+        let passed = now.0.saturating_sub(rq.clock);
+        let (scale, passed) = match self.tunables.pelt_scaling {
+            PeltScaling::Time if !rq.is_idle_task_running() => {
+                (None, cap_scale(cap_scale(passed, rq.cpu_capacity_orig), rq.freq_capacity))
+            }
+            PeltScaling::Time => (None, passed),
+            PeltScaling::Contribution => {
+                (Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig }), passed)
+            }
+        };
+        let mut avg = se.avg;
+        let running = cfs_rq.curr == Some(self.tasks[task.index()].se);
+        let what = Contribution { load: u64::from(se.on_rq), runnable: u64::from(se.on_rq), running };
+        avg.update_sum(self.cfs_rq_clock_pelt(se.cfs_rq) + passed, what, scale);
+        u64::from(avg.util_sum / avg.divider())
     }
 
     /// A task group.

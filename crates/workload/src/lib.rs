@@ -5,6 +5,7 @@
 //! [`step::Behaviour`], which answers one question: what next? Importers read workloads from files: [`scn`] the scenarios of
 //! the oracle, [`rtapp`] the JSON of rt-app; [`load::load`] looks which of them a file is.
 
+pub mod bench;
 pub mod error;
 pub mod load;
 pub mod rtapp;

@@ -92,6 +92,11 @@ pub enum Step {
     Suspend(ObjectId),
     /// Wake all tasks that are suspended under this name.
     Resume(ObjectId),
+    /// Put a message into a channel, or block while it is full. Wakes a receiver that waits, as a waker that is about to
+    /// sleep.
+    Send(ObjectId),
+    /// Take a message from a channel, or block while it is empty. Wakes senders that wait once there is room enough.
+    Receive(ObjectId),
     /// Start an instance of a task that is a template.
     Fork(TaskIndex),
     /// Apply a set of attributes to this task, by its place in [`crate::workload::TaskSpec::attributes`].

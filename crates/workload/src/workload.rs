@@ -149,6 +149,26 @@ pub enum Change {
     },
 }
 
+/// What a channel is made of; decides what moving a message costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelKind {
+    /// A pipe.
+    Pipe,
+    /// A connected pair of stream sockets.
+    Socket,
+}
+
+/// A channel for messages between tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// What it is.
+    pub kind: ChannelKind,
+    /// How many messages fit.
+    pub capacity: u32,
+    /// Senders that wait are woken when no more than this many messages are left.
+    pub wake_senders_at: u32,
+}
+
 /// How many objects of each kind the tasks share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
@@ -164,6 +184,8 @@ pub struct Objects {
     pub timers: Vec<String>,
     /// Names under which tasks suspend.
     pub suspends: Vec<String>,
+    /// Channels.
+    pub channels: Vec<Channel>,
     /// Whether mutexes inherit priority.
     pub priority_inheritance: bool,
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 30] = [
+pub const OPERATIONS: [&str; 31] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -42,6 +42,7 @@ pub const OPERATIONS: [&str; 30] = [
     "Exit",
     "Syscall",
     "PipeTransfer",
+    "SocketTransfer",
 ];
 
 /// The highest price: one second, in picoseconds.

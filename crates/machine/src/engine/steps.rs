@@ -21,10 +21,13 @@ impl Machine {
     /// Does the step at which a running task has arrived.
     pub(super) fn step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Result<(), RunError> {
         if self.tasks[task].resume != Resume::Nothing {
-            match self.carry_on(task) {
+            match self.carry_on(observer, cpu, task) {
                 Outcome::Waits => self.block(observer, cpu),
                 Outcome::GoesOn => self.replan(task),
             }
+            return Ok(());
+        }
+        if self.pays_first(task) {
             return Ok(());
         }
         match self.tasks[task].step {
@@ -110,6 +113,8 @@ impl Machine {
                 Outcome::GoesOn
             }
             Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            Step::Send(channel) => self.send(observer, cpu, task, channel),
+            Step::Receive(channel) => self.receive(observer, cpu, task, channel),
             Step::Suspend(name) => {
                 self.suspend(task, name);
                 Outcome::Waits
@@ -124,6 +129,18 @@ impl Machine {
             Outcome::Waits => self.block(observer, cpu),
             Outcome::GoesOn => self.replan(task),
         }
+    }
+
+    /// A message has its price, which is paid before it moves: the system call, and copying. Returns whether that takes time.
+    fn pays_first(&mut self, task: usize) -> bool {
+        let (Step::Send(channel) | Step::Receive(channel)) = self.tasks[task].step else { return false };
+        if self.prices_are_free || core::mem::replace(&mut self.tasks[task].has_paid, true) {
+            return false;
+        }
+        let price = u128::from(self.transfer_price(channel));
+        self.tasks[task].work_left = price * u128::from(FULL_SPEED) / 1000;
+        self.replan(task);
+        self.tasks[task].work_left > 0
     }
 
     /// Goes on to the next step, whose work begins to count at once.

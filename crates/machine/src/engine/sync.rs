@@ -9,7 +9,7 @@ use crate::observer::Observer;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::ObjectId;
-use fairlab_workload::workload::Objects;
+use fairlab_workload::workload::{Channel, Objects};
 use std::collections::VecDeque;
 
 /// The rest of a step that has blocked a task.
@@ -21,6 +21,10 @@ pub(crate) enum Resume {
     Lock(ObjectId),
     /// Take one from a semaphore.
     SemWait(ObjectId),
+    /// Put a message into a channel.
+    Send(ObjectId),
+    /// Take a message from a channel.
+    Receive(ObjectId),
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +39,14 @@ struct Semaphore {
     waiters: VecDeque<usize>,
 }
 
+#[derive(Debug)]
+struct ChannelState {
+    channel: Channel,
+    queued: u32,
+    senders: VecDeque<usize>,
+    receivers: VecDeque<usize>,
+}
+
 /// Objects of a workload.
 #[derive(Debug, Default)]
 pub(crate) struct SyncObjects {
@@ -43,6 +55,7 @@ pub(crate) struct SyncObjects {
     barriers: Vec<(u32, Vec<usize>)>,
     semaphores: Vec<Semaphore>,
     suspended: Vec<Vec<usize>>,
+    channels: Vec<ChannelState>,
     /// Last expiry of each shared timer, once it was used.
     pub(super) timers: Vec<Option<Nanos>>,
 }
@@ -56,6 +69,16 @@ impl SyncObjects {
             barriers: objects.barriers.iter().map(|&(_, participants)| (participants, Vec::new())).collect(),
             semaphores: times(objects.semaphores.len()).map(|()| Semaphore::default()).collect(),
             suspended: times(objects.suspends.len()).map(|()| Vec::new()).collect(),
+            channels: objects
+                .channels
+                .iter()
+                .map(|channel| ChannelState {
+                    channel: channel.clone(),
+                    queued: 0,
+                    senders: VecDeque::new(),
+                    receivers: VecDeque::new(),
+                })
+                .collect(),
             timers: vec![None; objects.timers.len()],
         }
     }
@@ -169,12 +192,50 @@ impl Machine {
         }
     }
 
+    /// Puts a message into a channel and wakes who waits for one, or queues the running task for room.
+    pub(super) fn send(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, channel: ObjectId) -> Outcome {
+        let state = &mut self.sync.channels[channel];
+        if state.queued == state.channel.capacity {
+            state.senders.push_back(task);
+            self.tasks[task].resume = Resume::Send(channel);
+            return Outcome::Waits;
+        }
+        state.queued += 1;
+        if let Some(receiver) = state.receivers.pop_front() {
+            self.wake(observer, cpu, receiver, true);
+        }
+        Outcome::GoesOn
+    }
+
+    /// Takes a message from a channel, and wakes senders once there is room enough, or queues the running task for one.
+    pub(super) fn receive(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, channel: ObjectId) -> Outcome {
+        let state = &mut self.sync.channels[channel];
+        if state.queued == 0 {
+            state.receivers.push_back(task);
+            self.tasks[task].resume = Resume::Receive(channel);
+            return Outcome::Waits;
+        }
+        state.queued -= 1;
+        while self.sync.channels[channel].queued <= self.sync.channels[channel].channel.wake_senders_at {
+            let Some(sender) = self.sync.channels[channel].senders.pop_front() else { break };
+            self.wake(observer, cpu, sender, true);
+        }
+        Outcome::GoesOn
+    }
+
+    /// What moving a message through a channel costs around the scheduler, in picoseconds at full capacity.
+    pub(super) fn transfer_price(&self, channel: ObjectId) -> u64 {
+        self.hardware.prices.transfer_ps(self.sync.channels[channel].channel.kind)
+    }
+
     /// Carries on what is left of a step that blocked a task.
-    pub(super) fn carry_on(&mut self, task: usize) -> Outcome {
+    pub(super) fn carry_on(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Outcome {
         match core::mem::replace(&mut self.tasks[task].resume, Resume::Nothing) {
             Resume::Nothing => Outcome::GoesOn,
             Resume::Lock(mutex) => self.lock(task, mutex),
             Resume::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            Resume::Send(channel) => self.send(observer, cpu, task, channel),
+            Resume::Receive(channel) => self.receive(observer, cpu, task, channel),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct HostTask {
     pub(super) completion: u32,
     /// When its step that lasts for wall time began.
     pub(super) wall_start: Option<Nanos>,
+    /// Whether it has paid for its step.
+    pub(super) has_paid: bool,
     /// What it does first when it goes on: the rest of a step that blocked.
     pub(super) resume: super::sync::Resume,
     /// Last expiries of its own timers.
@@ -77,6 +79,7 @@ impl Machine {
             accounted_until: START,
             completion: 0,
             wall_start: None,
+            has_paid: false,
             resume: super::sync::Resume::Nothing,
             own_timers: vec![None; task.own_timers.len()],
         });
@@ -131,6 +134,7 @@ impl Machine {
         let host = &mut self.tasks[task];
         host.step = host.behaviour.next();
         host.wall_start = None;
+        host.has_paid = false;
         host.work_left = match host.step {
             Step::Run(work) => u128::from(work.0) * u128::from(FULL_SPEED),
             _ => 0,

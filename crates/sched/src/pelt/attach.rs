@@ -62,25 +62,23 @@ impl Sched {
 
     /// How contributions on a CPU are scaled, in the state before 5.1.
     #[inline]
-    pub(crate) fn contribution_scale(&self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<ContributionScale> {
+    pub(crate) fn contribution_scale(&self, cpu: CpuId) -> Option<ContributionScale> {
         if self.tunables.pelt_scaling == PeltScaling::Time {
             return None;
         }
-        ctx.charge(Op::PeltScale);
         let rq = &self.rqs[cpu.index()];
         Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig })
     }
 
     /// Advances an entity that may be runnable. Models `__update_load_avg_se()`.
     fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) {
-        ctx.charge(Op::PeltUpdate);
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let (cpu, running) = (queue.cpu, queue.curr == Some(id));
-        let scale = self.contribution_scale(ctx, cpu);
+        let scale = self.contribution_scale(cpu);
         let se = &mut self.entities[id.index()];
         let what = Contribution { load: u64::from(se.on_rq), runnable: se.runnable(), running };
         let weight = se.weight();
-        if se.avg.update(now, what, weight, scale) {
+        if advance(ctx, &mut se.avg, now, what, weight, scale) {
             if self.features.has(Feature::UtilEst) {
                 se.avg.util_est.enqueued &= !super::util_est::UTIL_AVG_UNCHANGED;
             }
@@ -90,10 +88,9 @@ impl Sched {
 
     /// Advances an entity that is blocked. Models `__update_load_avg_blocked_se()`.
     pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) {
-        ctx.charge(Op::PeltUpdate);
         let se = &mut self.entities[id.index()];
         let weight = se.weight();
-        if se.avg.update(now, Contribution::NONE, weight, None) {
+        if advance(ctx, &mut se.avg, now, Contribution::NONE, weight, None) {
             self.report_entity(ctx, id);
         }
     }
@@ -101,15 +98,14 @@ impl Sched {
     /// Brings a cfs_rq up to date, and takes out what has left it. Returns whether anything changed.
     pub(crate) fn update_cfs_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, id: CfsRqId) -> bool {
         let subtracted = self.subtract_removed(id);
-        ctx.charge(Op::PeltUpdate);
-        let scale = self.contribution_scale(ctx, self.cfs_rqs[id.index()].cpu);
+        let scale = self.contribution_scale(self.cfs_rqs[id.index()].cpu);
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         let what = Contribution {
             load: scale_load_down(cfs_rq.load.weight),
             runnable: u64::from(cfs_rq.h_nr_running),
             running: cfs_rq.curr.is_some(),
         };
-        let refreshed = cfs_rq.avg.update(now, what, 1, scale);
+        let refreshed = advance(ctx, &mut cfs_rq.avg, now, what, 1, scale);
         if refreshed {
             self.report_cfs_rq(ctx, id);
         }
@@ -242,6 +238,25 @@ impl Sched {
             ctx.report(Event::PeltCfsRq { cpu: cfs_rq.cpu, is_root: cfs_rq.entity.is_none(), avg: &cfs_rq.avg });
         }
     }
+}
+
+/// Advances an average and counts the work: the update, and the scaling of its contribution if there is one.
+#[inline]
+pub(crate) fn advance(
+    ctx: &mut Ctx<'_>,
+    avg: &mut SchedAvg,
+    now: u64,
+    what: Contribution,
+    weight: u64,
+    scale: Option<ContributionScale>,
+) -> bool {
+    ctx.charge(Op::PeltUpdate);
+    let before = avg.last_update_time;
+    let refreshed = avg.update(now, what, weight, scale);
+    if scale.is_some() && avg.last_update_time != before {
+        ctx.charge(Op::PeltScale);
+    }
+    refreshed
 }
 
 impl SchedAvg {

@@ -10,23 +10,28 @@
 //!    for good, and all readers subtract it.
 
 use super::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
+use crate::ctx::Ctx;
 use crate::ids::{CfsRqId, CpuId};
 use crate::rq::Rq;
 use crate::sched::Sched;
 use crate::tunables::PeltScaling;
 use crate::units::{CAPACITY_SHIFT, cap_scale};
+use crate::work::Op;
 
 /// A utilisation sum from which on a CPU counts as having had no idle time at all.
 const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
 
 impl Sched {
     /// Lets the clock follow `delta_ns` of the task clock.
-    pub(crate) fn update_rq_clock_pelt(&mut self, cpu: CpuId, delta_ns: u64) {
+    pub(crate) fn update_rq_clock_pelt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
         let scales_time = self.tunables.pelt_scaling == PeltScaling::Time;
         let rq = &mut self.rqs[cpu.index()];
         if rq.is_idle_task_running() {
             sync_idle_clock(rq);
         } else if scales_time {
+            if delta_ns > 0 {
+                ctx.charge(Op::PeltScale);
+            }
             rq.clock_pelt += cap_scale(cap_scale(delta_ns, rq.cpu_capacity_orig), rq.freq_capacity);
         } else {
             rq.clock_pelt += delta_ns;

@@ -4,6 +4,7 @@
 //! Models `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, `update_irq_load_avg()`, `update_thermal_load_avg()`,
 //! `others_have_blocked()` and `__update_blocked_others()` (6.1).
 
+use super::attach::advance;
 use super::{Contribution, ContributionScale, SchedAvg};
 use crate::ctx::Ctx;
 use crate::ids::CpuId;
@@ -16,11 +17,6 @@ use crate::work::Op;
 /// A constant contribution: the same amount counts as load, as runnable and (if there is any) as running.
 const fn constant(amount: u64) -> Contribution {
     Contribution { load: amount, runnable: amount, running: amount != 0 }
-}
-
-/// Advances the average of a class that is simply there or not.
-pub(crate) fn update_class(avg: &mut SchedAvg, now: u64, is_there: bool, scale: Option<ContributionScale>) -> bool {
-    avg.update(now, constant(is_there as u64), 1, scale)
 }
 
 /// Advances the average of thermal pressure.
@@ -55,16 +51,14 @@ pub(crate) fn update_irq(
 impl Sched {
     /// Advances the real-time average to `now`.
     pub(crate) fn update_rt_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
-        ctx.charge(Op::PeltUpdate);
-        let scale = self.contribution_scale(ctx, cpu);
-        update_class(&mut self.rqs[cpu.index()].avg_rt, now, running, scale)
+        let scale = self.contribution_scale(cpu);
+        advance(ctx, &mut self.rqs[cpu.index()].avg_rt, now, constant(u64::from(running)), 1, scale)
     }
 
     /// Advances the deadline average to `now`.
     pub(crate) fn update_dl_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
-        ctx.charge(Op::PeltUpdate);
-        let scale = self.contribution_scale(ctx, cpu);
-        update_class(&mut self.rqs[cpu.index()].avg_dl, now, running, scale)
+        let scale = self.contribution_scale(cpu);
+        advance(ctx, &mut self.rqs[cpu.index()].avg_dl, now, constant(u64::from(running)), 1, scale)
     }
 
     /// Advances the interrupt average to the runqueue's clock.

@@ -24,7 +24,7 @@ impl Sched {
         if irq_delta > 0 && self.features.has(Feature::NontaskCapacity) {
             self.update_irq_load_avg(ctx, cpu, irq_delta);
         }
-        self.update_rq_clock_pelt(cpu, delta - irq_delta);
+        self.update_rq_clock_pelt(ctx, cpu, delta - irq_delta);
     }
 
     /// Says that the next `schedule()` on this CPU need not update the clock: it was done just now.

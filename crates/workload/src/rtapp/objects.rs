@@ -104,6 +104,7 @@ impl Shared {
             timers: self.timers.names.list,
             suspends: self.suspends.list,
             priority_inheritance,
+            channels: Vec::new(),
         }
     }
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the change saves: `perf bench sched pipe` and hackbench on HiKey, in the root group, one and two groups deep.
+//!
+//! The prices are those of the machine's file. The change's own is that of the scalings that it removes ([`Op::PeltScale`]);
+//! the others make the times what they are before the change, and are the same in both arms. So the times before are calibrated,
+//! and the gains are predictions.
+//!
+//! [`Op::PeltScale`]: fairlab_sched::work::Op::PeltScale
+
+use crate::definition::{ArmDefinition, Figure, RowDefinition, StudyDefinition};
+use crate::report::{Measured, Table};
+use crate::run::{machine, performance_governor, run_until_done};
+use crate::{Options, Progress, StudyError};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::hackbench::Hackbench;
+use fairlab_workload::bench::pipe::pipe;
+use fairlab_workload::workload::Workload;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The loops that the published times are for.
+const PUBLISHED_LOOPS: f64 = 1000.0;
+/// Group levels by their name in the tables.
+const LEVELS: [(&str, u32); 3] = [("root", 0), ("level 1", 1), ("level 2", 2)];
+
+/// How much is simulated.
+struct Size {
+    pipe_rounds: u64,
+    hackbench_loops: u64,
+    seeds: u64,
+}
+
+/// A benchmark at a level under an arm.
+type Key = (&'static str, String, String);
+
+/// Runs a workload whose tasks start at times that differ by seed, to its end. Returns the seconds.
+fn seconds(arm: &ArmDefinition, mut workload: Workload, seed: u64) -> Result<f64, StudyError> {
+    // Another phase against the tick for each seed.
+    for task in &mut workload.tasks {
+        task.start_at = Some(Nanos(seed * 317_000 % 4_000_000));
+    }
+    let mut hardware = machine("hikey");
+    performance_governor(&mut hardware);
+    let begin = Nanos(seed * 317_000 % 4_000_000);
+    let end = run_until_done(arm, hardware, workload)?;
+    Ok((end - begin).0 as f64 / 1e9)
+}
+
+fn measure(size: &Size, benchmark: &str, arm: &ArmDefinition, levels: u32, seed: u64) -> Result<f64, StudyError> {
+    if benchmark == "pipe" {
+        let time = seconds(arm, pipe(size.pipe_rounds, levels), seed)?;
+        return Ok(size.pipe_rounds as f64 / time);
+    }
+    let hackbench = Hackbench { loops: size.hackbench_loops, group_levels: levels, ..Hackbench::default() };
+    let time = seconds(arm, hackbench.workload(), seed)?;
+    Ok(time * PUBLISHED_LOOPS / size.hackbench_loops as f64)
+}
+
+pub(super) fn tables(
+    study: &StudyDefinition,
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<(Vec<Table>, Vec<String>), StudyError> {
+    let size = if options.quick {
+        Size { pipe_rounds: 5_000, hackbench_loops: 20, seeds: 2 }
+    } else {
+        Size { pipe_rounds: 100_000, hackbench_loops: 100, seeds: 5 }
+    };
+    let mut jobs: Vec<(Key, &ArmDefinition, u32, u64)> = Vec::new();
+    for benchmark in ["pipe", "hackbench"] {
+        for arm in &study.arms {
+            for (level, depth) in LEVELS {
+                for seed in 0..size.seeds {
+                    jobs.push(((benchmark, level.to_owned(), arm.name.clone()), arm, depth, seed));
+                }
+            }
+        }
+    }
+    let (nr_jobs, nr_done) = (jobs.len(), AtomicUsize::new(0));
+    let results: Vec<(Key, f64)> = jobs
+        .into_par_iter()
+        .map(|(key, arm, depth, seed)| {
+            let value = measure(&size, key.0, arm, depth, seed)?;
+            let done = nr_done.fetch_add(1, Ordering::Relaxed) + 1;
+            progress.done(&format!("{} {} {}", key.0, key.1, key.2), 0.15 + 0.85 * done as f64 / nr_jobs as f64);
+            Ok((key, value))
+        })
+        .collect::<Result<_, StudyError>>()?;
+    let mut by_key: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
+    for (key, value) in results {
+        by_key.entry(key).or_default().push(value);
+    }
+
+    let mut tables = Vec::new();
+    for benchmark in ["pipe", "hackbench"] {
+        tables.push(Table::fill(study.table(benchmark), |row| {
+            let measured = Measured::of_runs(by_key[&(benchmark, row.label.clone(), row.arm.clone())].clone());
+            match (row.arm.as_str(), row.label.as_str()) {
+                ("before", "root") => measured.because("prices are calibrated against this row"),
+                ("before", _) if benchmark == "pipe" => measured.because("the price of a level is calibrated against these rows"),
+                _ => measured,
+            }
+        }));
+        let gain = study.table(&format!("{benchmark} gain"));
+        tables.push(Table::fill(gain, |row| gain_of(&by_key, benchmark, row)));
+    }
+    let notes = vec![
+        format!(
+            "Tables pipe and hackbench: machine hikey with its prices, performance governor, {} seeds (the tasks start at another \
+             phase against the tick), {} rounds and {} loops; times of hackbench are scaled to 1000 loops.",
+            size.seeds, size.pipe_rounds, size.hackbench_loops
+        ),
+    ];
+    Ok((tables, notes))
+}
+
+/// The change in percent, seed by seed.
+fn gain_of(by_key: &BTreeMap<Key, Vec<f64>>, benchmark: &'static str, row: &RowDefinition) -> Measured {
+    let of = |arm: &str| &by_key[&(benchmark, row.label.clone(), arm.to_owned())];
+    let gains = of("before").iter().zip(of("after")).map(|(before, after)| 100.0 * (after - before) / before);
+    let mut measured = Measured::of_runs(gains.collect());
+    if let Figure::Number(number) = &mut measured.value {
+        *number = (*number * 1000.0).round() / 1000.0;
+    }
+    measured
+}

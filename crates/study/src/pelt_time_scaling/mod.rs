@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The study `pelt-time-scaling`: what became of load tracking when it began to scale time instead of contributions.
+//!
+//! [`response`]: how fast utilisation rises. [`ramp`]: how fast schedutil gets to the highest frequency. [`ranges`]: between which
+//! values the utilisation of periodic tasks moves. [`cost`]: what the change saves in `perf bench sched pipe` and hackbench.
+
+mod cost;
+mod ramp;
+mod ranges;
+mod response;
+
+use crate::definition::StudyDefinition;
+use crate::report::Report;
+use crate::{Options, Progress, StudyError};
+
+/// Runs the study.
+pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
+    let mut tables = vec![response::table(study)?];
+    progress.done("response times", 0.05);
+    tables.push(ramp::table(study)?);
+    progress.done("ramp", 0.1);
+    tables.push(ranges::table(study)?);
+    progress.done("ranges", 0.15);
+    let (cost, mut notes) = cost::tables(study, options, progress)?;
+    tables.extend(cost);
+    notes.insert(0, "Tables response, ramp and ranges: one deterministic run per row, kernel code free.".to_owned());
+    Ok(Report {
+        study: study.name.clone(),
+        title: study.title.clone(),
+        source: study.source.clone(),
+        notes,
+        tables,
+    })
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Between which values the utilisation of a periodic task moves.
+//!
+//! A task that runs r of every p periods has at the most U (1 - y^r) / (1 - y^p), at the end of its run, and at the least that
+//! times y^i, after i idle periods. On a CPU of half capacity it runs for twice as long. Before the change the result was
+//! also multiplied by the capacity; since then it is that of the full capacity: the task's clock runs at half speed while it
+//! runs, and catches up while it sleeps.
+
+use super::response::PERIOD;
+use crate::StudyError;
+use crate::definition::{Figure, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
+use crate::report::{Measured, Row, Table};
+use crate::run::{Run, run, single_cpu};
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::Observer;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::{CAPACITY_FULL, Nanos};
+use fairlab_workload::scn;
+
+/// Work and period of the tasks, in periods of load tracking.
+const TASKS: [(u32, u32); 4] = [(1, 8), (4, 16), (8, 32), (12, 64)];
+/// How far an extreme may lie from the formula.
+const WITHIN: f64 = 2.0;
+/// How often its utilisation is read: eight times in a period.
+const LOOK_EVERY: Nanos = Nanos(PERIOD.0 / 8);
+/// Until then the task only warms up.
+const WARM_UP: Nanos = Nanos::from_secs(3);
+
+/// The extremes of the only task's utilisation, which is read several times in each period.
+struct Extremes {
+    least: u64,
+    most: u64,
+}
+
+impl Probe for Extremes {
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for Extremes {
+    fn snapshot(&mut self, machine: &Machine) {
+        if machine.elapsed() < WARM_UP {
+            return;
+        }
+        if let Some(id) = machine.tasks()[0].id {
+            let util = machine.sched().util_avg_at(id, machine.now());
+            self.least = self.least.min(util);
+            self.most = self.most.max(util);
+        }
+    }
+}
+
+/// The formula's extremes: least and most.
+fn formula(work: u32, period: u32, capacity: f64, is_contribution_scaled: bool) -> (f64, f64) {
+    let y = 0.5_f64.powf(1.0 / 32.0);
+    // Before, the contribution is scaled and the task runs for longer; since, its clock makes that good.
+    let (run, scale) =
+        if is_contribution_scaled { (f64::from(work) / capacity, capacity) } else { (f64::from(work), 1.0) };
+    let period = f64::from(period);
+    let most = CAPACITY_FULL as f64 * scale * (1.0 - y.powf(run)) / (1.0 - y.powf(period));
+    (most * y.powf(period - run), most)
+}
+
+pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+    let definition = TableDefinition {
+        name: "ranges".to_owned(),
+        title: "util_avg of periodic tasks against the formulas".to_owned(),
+        metric: "util_avg".to_owned(),
+        unit: "of 1024".to_owned(),
+        verdict: VerdictRule { within: Some(WITHIN), ..VerdictRule::default() },
+        rows: Vec::new(),
+    };
+    let mut rows = Vec::new();
+    for (capacity_name, capacity) in [("full", CAPACITY_FULL), ("half", CAPACITY_FULL / 2)] {
+        for arm in &study.arms {
+            for (work, period) in TASKS {
+                let text = format!(
+                    "cpus 1\ntask t loop run {}ns sleep {}ns\n",
+                    PERIOD.0 * u64::from(work),
+                    PERIOD.0 * (u64::from(period) - u64::from(work) * CAPACITY_FULL / capacity)
+                );
+                let scenario =
+                    scn::parse("ranges.scn", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
+                let mut extremes = Extremes { least: u64::MAX, most: 0 };
+                let duration = WARM_UP + WARM_UP;
+                let hardware = single_cpu(capacity);
+                run(arm, Run { hardware, workload: scenario.workload, duration, snapshot_every: Some(LOOK_EVERY) }, &mut extremes)?;
+                let is_contribution_scaled = arm.tunables.contains_key("pelt_contribution");
+                let fraction = capacity as f64 / CAPACITY_FULL as f64;
+                let (least, most) = formula(work, period, fraction, is_contribution_scaled);
+                for (which, simulated, expected) in [("least", extremes.least, least), ("most", extremes.most, most)] {
+                    let row = RowDefinition {
+                        label: format!("{work} of {period} periods, {capacity_name} capacity, {which}"),
+                        arm: arm.name.clone(),
+                        published: Some(Figure::Number((expected * 10.0).round() / 10.0)),
+                    };
+                    rows.push(Row::new(&definition, &row, Measured::number(simulated as f64)));
+                }
+            }
+        }
+    }
+    Ok(Table { name: definition.name, title: definition.title, rows })
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs of a study: a machine, an arm, a workload.
+
+use crate::StudyError;
+use crate::definition::ArmDefinition;
+use fairlab_machine::description::preset;
+use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::hardware::{FrequencyPolicy, Hardware};
+use fairlab_machine::observer::Observer;
+use fairlab_machine::prices::Prices;
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_workload::workload::Workload;
+
+/// A machine of one CPU of a capacity, ticking 1000 times a second; kernel code is free.
+pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
+    let place = CpuPlace { core: 0, cluster: 0, llc: 0, package: 0, node: 0 };
+    Hardware {
+        name: format!("one CPU of capacity {capacity}"),
+        topology: MachineTopology {
+            cpus: vec![place],
+            capacity: vec![capacity],
+            levels: vec![TopologyLevel::Mc],
+            distances: vec![vec![10]],
+        },
+        tick: Nanos::from_millis(1),
+        tick_skew: Nanos::ZERO,
+        ipi_latency: Nanos::ZERO,
+        scale_work: true,
+        newidle_cost: Nanos::ZERO,
+        frequency_domains: Vec::new(),
+        frequency_steps: Vec::new(),
+        idle_states: vec![Vec::new()],
+        interrupts: Vec::new(),
+        prices: Prices::free(),
+    }
+}
+
+/// A preset machine with all its prices.
+///
+/// # Panics
+/// If there is none of that name: studies name presets of their own.
+pub(crate) fn machine(name: &str) -> Hardware {
+    let description = preset(name).unwrap_or_else(|| panic!("studies use presets, and {name} is none"));
+    Hardware::from_description(&description)
+}
+
+/// Lets every frequency domain stay at its highest frequency.
+pub(crate) fn performance_governor(hardware: &mut Hardware) {
+    for domain in &mut hardware.frequency_domains {
+        domain.policy = FrequencyPolicy::Fixed(*domain.khz.last().expect("a frequency domain has frequencies"));
+    }
+}
+
+/// What a run needs beside the arm.
+pub(crate) struct Run {
+    pub(crate) hardware: Hardware,
+    pub(crate) workload: Workload,
+    pub(crate) duration: Nanos,
+    pub(crate) snapshot_every: Option<Nanos>,
+}
+
+/// Runs a workload under an arm to its end, and gives the machine as it then is.
+pub(crate) fn run(arm: &ArmDefinition, run: Run, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
+    let setup = Setup {
+        hardware: run.hardware,
+        workload: run.workload,
+        features: arm.switched_features(),
+        tunables: Vec::new(),
+        named_tunables: arm.set_tunables(),
+        duration: run.duration,
+        snapshot_every: run.snapshot_every,
+        perturb: None,
+    };
+    let mut machine = Machine::new(setup)?;
+    machine.run(observer)?;
+    Ok(machine)
+}
+
+/// The longest that a benchmark is given.
+const PATIENCE: Nanos = Nanos::from_secs(3600);
+/// How often it is looked whether all tasks have ended.
+const LOOK_EVERY: Nanos = Nanos::from_millis(100);
+
+/// When the last task ended.
+#[derive(Default)]
+struct LastExit(Nanos);
+
+impl Probe for LastExit {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
+            self.0 = now;
+        }
+    }
+}
+
+impl Observer for LastExit {}
+
+/// Runs a workload whose tasks all end. Returns when the last one did, from the start of the run.
+pub(crate) fn run_until_done(arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Nanos, StudyError> {
+    let setup = Setup {
+        hardware,
+        workload,
+        features: arm.switched_features(),
+        tunables: Vec::new(),
+        named_tunables: arm.set_tunables(),
+        duration: PATIENCE,
+        snapshot_every: None,
+        perturb: None,
+    };
+    let mut machine = Machine::new(setup)?;
+    let mut last_exit = LastExit::default();
+    machine.start(&mut last_exit)?;
+    let mut until = START;
+    while machine.tasks().iter().any(|task| !task.dead) {
+        until += LOOK_EVERY;
+        if !machine.advance(&mut last_exit, until)? {
+            return Err(StudyError::Measurement(format!("the benchmark does not end within {PATIENCE}")));
+        }
+    }
+    Ok(last_exit.0 - START)
+}

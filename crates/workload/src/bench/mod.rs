@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Models of benchmarks: their algorithms as workloads. Each module says what is modelled and what is not.
+
+pub mod hackbench;
+pub mod pipe;
+
+use crate::step::{Behaviour, Step};
+use crate::workload::{Attributes, GroupSpec, TaskSpec};
+use fairlab_sched::units::Nanos;
+
+/// A program that repeats some steps and then ends.
+struct Repeat {
+    steps: Vec<Step>,
+    next: usize,
+    rounds_left: u64,
+}
+
+impl Behaviour for Repeat {
+    fn next(&mut self) -> Step {
+        if self.next == self.steps.len() {
+            self.next = 0;
+            self.rounds_left -= 1;
+        }
+        if self.rounds_left == 0 {
+            return Step::Exit;
+        }
+        self.next += 1;
+        self.steps[self.next - 1]
+    }
+}
+
+/// A task that repeats steps, in a group, from the start of the run on.
+fn repeating_task(name: String, family: &str, group: Option<usize>, steps: Vec<Step>, rounds: u64) -> TaskSpec {
+    TaskSpec {
+        name,
+        family: family.to_owned(),
+        start: Attributes { group: Some(group), ..Attributes::default() },
+        attributes: Vec::new(),
+        start_cpu: 0,
+        start_at: Some(Nanos::ZERO),
+        own_timers: Vec::new(),
+        timer_origin: Nanos::ZERO,
+        behaviour: Box::new(move |_| Box::new(Repeat { steps: steps.clone(), next: 0, rounds_left: rounds })),
+    }
+}
+
+/// Task groups inside each other, as many as `levels`; a benchmark runs in the innermost one.
+fn nested_groups(levels: u32) -> Vec<GroupSpec> {
+    (0..levels as usize)
+        .map(|level| GroupSpec {
+            name: format!("level{}", level + 1),
+            parent: level.checked_sub(1),
+            shares: 1024,
+            quota: None,
+            idle: false,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeating_program_does_all_its_rounds_and_ends() {
+        let mut program = Repeat { steps: vec![Step::Send(0), Step::Receive(1)], next: 0, rounds_left: 2 };
+        let steps: Vec<Step> = (0..5).map(|_| program.next()).collect();
+        assert_eq!(steps, [Step::Send(0), Step::Receive(1), Step::Send(0), Step::Receive(1), Step::Exit]);
+    }
+
+    #[test]
+    fn nested_groups_stand_in_each_other() {
+        let groups = nested_groups(2);
+        assert_eq!(groups.iter().map(|group| group.parent).collect::<Vec<_>>(), [None, Some(0)]);
+    }
+}

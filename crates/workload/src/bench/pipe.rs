@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `perf bench sched pipe`: two processes pass a token of four bytes to and fro through two pipes.
+//!
+//! Each round one process reads and then writes, the other writes and then reads: two wake-ups by a waker that is about to sleep.
+//! A pipe takes far more than one token, so nobody ever waits for room. Not modelled: creating the processes.
+
+use super::{nested_groups, repeating_task};
+use crate::step::Step;
+use crate::workload::{Channel, ChannelKind, Objects, Workload};
+
+/// Slots of a pipe.
+const PIPE_CAPACITY: u32 = 16;
+
+/// The benchmark with this many rounds, in the innermost of nested task groups.
+pub fn pipe(rounds: u64, group_levels: u32) -> Workload {
+    let groups = nested_groups(group_levels);
+    let group = groups.len().checked_sub(1);
+    let channel = Channel { kind: ChannelKind::Pipe, capacity: PIPE_CAPACITY, wake_senders_at: PIPE_CAPACITY - 1 };
+    let ping = vec![Step::Receive(0), Step::Send(1)];
+    let pong = vec![Step::Send(0), Step::Receive(1)];
+    Workload {
+        tasks: vec![
+            repeating_task("pipe0".to_owned(), "pipe", group, ping, rounds),
+            repeating_task("pipe1".to_owned(), "pipe", group, pong, rounds),
+        ],
+        groups,
+        objects: Objects { channels: vec![channel; 2], ..Objects::default() },
+        ..Workload::default()
+    }
+}
