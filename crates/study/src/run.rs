@@ -54,6 +54,13 @@ pub(crate) fn performance_governor(hardware: &mut Hardware) {
     }
 }
 
+/// Leaves every CPU only its first, shallowest idle state.
+pub(crate) fn only_first_idle_state(hardware: &mut Hardware) {
+    for states in &mut hardware.idle_states {
+        states.truncate(1);
+    }
+}
+
 /// What a run needs beside the arm.
 pub(crate) struct Run {
     pub(crate) hardware: Hardware,
