@@ -9,6 +9,12 @@
 pub(crate) mod attach;
 pub(crate) mod clock;
 pub mod decay;
+#[cfg(test)]
+mod golden_clock_tests;
+#[cfg(test)]
+mod golden_sum_tests;
+#[cfg(test)]
+mod golden_tests;
 pub(crate) mod other;
 pub(crate) mod propagate;
 pub mod util_est;
