@@ -69,7 +69,8 @@ pub(crate) fn avg_columns(avg: &SchedAvg) -> [u64; 8] {
 
 /// An average with these eight columns.
 pub(crate) fn avg_from(columns: [u64; 8]) -> SchedAvg {
-    let [last_update_time, load_sum, runnable_sum, util_sum, period_contrib, load_avg, runnable_avg, util_avg] = columns;
+    let [last_update_time, load_sum, runnable_sum, util_sum, period_contrib, load_avg, runnable_avg, util_avg] =
+        columns;
     let (util_sum, period_contrib) = (util_sum as u32, period_contrib as u32);
     SchedAvg {
         last_update_time,

@@ -73,13 +73,7 @@ impl Sched {
     /// Advances an entity that may be runnable. Returns whether its averages were refreshed.
     ///
     /// Models `__update_load_avg_se()`.
-    pub(crate) fn update_load_avg_se(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        now: u64,
-        cfs_rq: CfsRqId,
-        id: EntityId,
-    ) -> bool {
+    pub(crate) fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) -> bool {
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let (cpu, running) = (queue.cpu, queue.curr == Some(id));
         let scale = self.contribution_scale(cpu);

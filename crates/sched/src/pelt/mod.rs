@@ -97,7 +97,7 @@ impl SchedAvg {
         if units == 0 {
             return false;
         }
-        self.last_update_time += units << 10;
+        self.last_update_time = self.last_update_time.wrapping_add(units << 10);
         if what.load == 0 {
             what = Contribution::NONE;
         }

@@ -77,6 +77,6 @@ fn slices_places_and_preemption() {
         nr_states += 1;
     }
     compared("place_entity, initial and at wake-up", nr_states, 1500);
-    compared("sched_slice and sched_vslice", nr_slices, 0);
-    compared("wakeup_preempt_entity", nr_preemptions, 0);
+    compared("sched_slice and sched_vslice", nr_slices, 6582);
+    compared("wakeup_preempt_entity", nr_preemptions, 5082);
 }

@@ -98,20 +98,20 @@ pub(super) fn tables(
             let measured = Measured::of_runs(by_key[&(benchmark, row.label.clone(), row.arm.clone())].clone());
             match (row.arm.as_str(), row.label.as_str()) {
                 ("before", "root") => measured.because("prices are calibrated against this row"),
-                ("before", _) if benchmark == "pipe" => measured.because("the price of a level is calibrated against these rows"),
+                ("before", _) if benchmark == "pipe" => {
+                    measured.because("the price of a level is calibrated against these rows")
+                }
                 _ => measured,
             }
         }));
         let gain = study.table(&format!("{benchmark} gain"));
         tables.push(Table::fill(gain, |row| gain_of(&by_key, benchmark, row)));
     }
-    let notes = vec![
-        format!(
-            "Tables pipe and hackbench: machine hikey with its prices, performance governor, {} seeds (the tasks start at another \
+    let notes = vec![format!(
+        "Tables pipe and hackbench: machine hikey with its prices, performance governor, {} seeds (the tasks start at another \
              phase against the tick), {} rounds and {} loops; times of hackbench are scaled to 1000 loops.",
-            size.seeds, size.pipe_rounds, size.hackbench_loops
-        ),
-    ];
+        size.seeds, size.pipe_rounds, size.hackbench_loops
+    )];
     Ok((tables, notes))
 }
 
