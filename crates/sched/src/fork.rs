@@ -4,6 +4,9 @@
 //! Models `sched_fork()`, `sched_cgroup_fork()`, `wake_up_new_task()`, `init_entity_runnable_average()` and
 //! `post_init_entity_util_avg()` (6.1).
 
+#[cfg(test)]
+mod golden_tests;
+
 use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
 use crate::entity::{Owner, SchedEntity};
@@ -115,7 +118,7 @@ impl Sched {
     ///
     /// Rules: as much of the cfs_rq's utilisation as its weight is of the load, but at the most half of the capacity that
     /// is still free; that half if the cfs_rq has no utilisation yet. Other classes start with nothing.
-    fn post_init_entity_util_avg(&mut self, task: TaskId) {
+    pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (is_fair, entity) = (p.class == SchedClass::Fair, p.se);
         let cfs_rq = self.entities[entity.index()].cfs_rq;

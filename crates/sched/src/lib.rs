@@ -24,6 +24,8 @@ pub mod entity;
 pub mod features;
 pub(crate) mod fits;
 pub mod fork;
+#[cfg(test)]
+mod golden;
 pub mod group;
 pub(crate) mod h_load;
 pub mod idle;

@@ -4,6 +4,9 @@
 //! Models `sched_prio_to_weight`, `sched_prio_to_wmult`, `__calc_delta()` and their neighbours (6.1, 64 bits: weights are
 //! kept with ten more bits of resolution than `cpu.shares` shows).
 
+#[cfg(test)]
+mod golden_tests;
+
 use crate::units::CAPACITY_SHIFT;
 
 /// Weight of a nice-0 task at full resolution: the kernel's `NICE_0_LOAD`.

@@ -4,6 +4,22 @@
 fn main() {
     let quick = std::env::args().any(|a| a == "--quick");
     let r = fairlab_study::run("pelt-time-scaling", fairlab_study::Options { quick }, &fairlab_study::Silent).unwrap();
-    for t in &r.tables { println!("== {}", t.title); for r in &t.rows { println!("{:45} {:8} {:>12} ±{:.3} {:>12} {:?} {}", r.label, r.arm, r.value.to_string(), r.spread, r.published.as_ref().map(|p| p.to_string()).unwrap_or_default(), r.verdict, r.reason); } }
-    for n in &r.notes { println!("{n}"); }
+    for t in &r.tables {
+        println!("== {}", t.title);
+        for r in &t.rows {
+            println!(
+                "{:45} {:8} {:>12} ±{:.3} {:>12} {:?} {}",
+                r.label,
+                r.arm,
+                r.value.to_string(),
+                r.spread,
+                r.published.as_ref().map(|p| p.to_string()).unwrap_or_default(),
+                r.verdict,
+                r.reason
+            );
+        }
+    }
+    for n in &r.notes {
+        println!("{n}");
+    }
 }

@@ -185,6 +185,9 @@ impl StudyDefinition {
     /// # Panics
     /// If there is none.
     pub fn table(&self, name: &str) -> &TableDefinition {
-        self.tables.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("{} has no table {name}", self.name))
+        self.tables
+            .iter()
+            .find(|table| table.name == name)
+            .unwrap_or_else(|| panic!("{} has no table {name}", self.name))
     }
 }

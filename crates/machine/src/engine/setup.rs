@@ -70,17 +70,21 @@ impl Machine {
         let tick = hardware.tick.0;
         let config = SchedConfig { topology: hardware.topology.clone(), tick_ns: tick, jiffies: BOOT_START.0 / tick };
         let mut sched = Sched::new(config).map_err(SetupError::Topology)?;
+        let mut wanted = sched.tunables().clone();
+        for change in tunables {
+            change(&mut wanted);
+        }
+        for (name, value) in named_tunables {
+            wanted.set(&name, value).map_err(|error| SetupError::Tunable(error.to_string()))?;
+        }
+        // How load tracking works is a property of the kernel, so the boot has it already; all else is set afterwards.
+        sched.tunables_mut().pelt_scaling = wanted.pelt_scaling;
         sched.boot(BOOT_START);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {
             sched.features_mut().set(feature, on);
         }
-        for change in tunables {
-            change(sched.tunables_mut());
-        }
-        for (name, value) in named_tunables {
-            sched.tunables_mut().set(&name, value).map_err(|error| SetupError::Tunable(error.to_string()))?;
-        }
+        *sched.tunables_mut() = wanted;
         let nr_cpus = hardware.nr_cpus();
         let cpus = (0..nr_cpus).map(|cpu| HostCpu {
             in_idle: false,

@@ -208,7 +208,13 @@ impl Machine {
     }
 
     /// Takes a message from a channel, and wakes senders once there is room enough, or queues the running task for one.
-    pub(super) fn receive(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, channel: ObjectId) -> Outcome {
+    pub(super) fn receive(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        task: usize,
+        channel: ObjectId,
+    ) -> Outcome {
         let state = &mut self.sync.channels[channel];
         if state.queued == 0 {
             state.receivers.push_back(task);

@@ -4,6 +4,8 @@
 //! Models `sched_create_group()`, `sched_online_group()` and the fair part of `struct task_group` (6.1). A group has on
 //! each CPU a cfs_rq for its members and an entity that stands for them on the parent's cfs_rq.
 
+#[cfg(test)]
+mod golden_tests;
 pub mod shares;
 
 use crate::ctx::Ctx;

@@ -70,29 +70,37 @@ impl Sched {
         Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig })
     }
 
-    /// Advances an entity that may be runnable. Models `__update_load_avg_se()`.
-    fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) {
+    /// Advances an entity that may be runnable. Returns whether its averages were refreshed.
+    ///
+    /// Models `__update_load_avg_se()`.
+    pub(crate) fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) -> bool {
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let (cpu, running) = (queue.cpu, queue.curr == Some(id));
         let scale = self.contribution_scale(cpu);
         let se = &mut self.entities[id.index()];
         let what = Contribution { load: u64::from(se.on_rq), runnable: se.runnable(), running };
         let weight = se.weight();
-        if advance(ctx, &mut se.avg, now, what, weight, scale) {
+        let refreshed = advance(ctx, &mut se.avg, now, what, weight, scale);
+        if refreshed {
             if self.features.has(Feature::UtilEst) {
                 se.avg.util_est.enqueued &= !super::util_est::UTIL_AVG_UNCHANGED;
             }
             self.report_entity(ctx, id);
         }
+        refreshed
     }
 
-    /// Advances an entity that is blocked. Models `__update_load_avg_blocked_se()`.
-    pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) {
+    /// Advances an entity that is blocked. Returns whether its averages were refreshed.
+    ///
+    /// Models `__update_load_avg_blocked_se()`.
+    pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) -> bool {
         let se = &mut self.entities[id.index()];
         let weight = se.weight();
-        if advance(ctx, &mut se.avg, now, Contribution::NONE, weight, None) {
+        let refreshed = advance(ctx, &mut se.avg, now, Contribution::NONE, weight, None);
+        if refreshed {
             self.report_entity(ctx, id);
         }
+        refreshed
     }
 
     /// Brings a cfs_rq up to date, and takes out what has left it. Returns whether anything changed.

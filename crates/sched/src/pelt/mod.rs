@@ -9,6 +9,12 @@
 pub(crate) mod attach;
 pub(crate) mod clock;
 pub mod decay;
+#[cfg(test)]
+mod golden_clock_tests;
+#[cfg(test)]
+mod golden_sum_tests;
+#[cfg(test)]
+mod golden_tests;
 pub(crate) mod other;
 pub(crate) mod propagate;
 pub mod util_est;
@@ -91,7 +97,7 @@ impl SchedAvg {
         if units == 0 {
             return false;
         }
-        self.last_update_time += units << 10;
+        self.last_update_time = self.last_update_time.wrapping_add(units << 10);
         if what.load == 0 {
             what = Contribution::NONE;
         }

@@ -5,6 +5,8 @@ pub mod cfs_rq;
 pub(crate) mod clock;
 pub(crate) mod curr;
 pub(crate) mod enqueue;
+#[cfg(test)]
+mod golden_tests;
 pub(crate) mod hrtick;
 pub mod leaf;
 pub(crate) mod pick;

@@ -18,10 +18,10 @@ use crate::topology::{CpuPlace, MachineTopology, SdFlags, TopologyLevel};
 use crate::units::{Capacity, Nanos};
 use crate::work::WorkMeter;
 use serde_json::Value;
+use std::format;
 use std::path::Path;
 use std::string::String;
 use std::vec::Vec;
-use std::{format, vec};
 
 /// Some time far from 0.
 const NOW: u64 = 1_000_000_000;
@@ -270,7 +270,15 @@ impl Fixture {
 
     fn ctx(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>, TaskId)) {
         let (effects, work) = (&mut self.effects, &mut self.work);
-        let ctx = &mut Ctx { cpu, now: Nanos(NOW), ahead: Nanos::ZERO, effects, probe: &mut NoProbe, work };
+        let ctx = &mut Ctx {
+            cpu,
+            now: Nanos(NOW),
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects,
+            probe: &mut NoProbe,
+            work,
+        };
         act(&mut self.sched, ctx, self.wakee);
     }
 

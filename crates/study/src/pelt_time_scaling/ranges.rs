@@ -83,7 +83,11 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
                 let mut extremes = Extremes { least: u64::MAX, most: 0 };
                 let duration = WARM_UP + WARM_UP;
                 let hardware = single_cpu(capacity);
-                run(arm, Run { hardware, workload: scenario.workload, duration, snapshot_every: Some(LOOK_EVERY) }, &mut extremes)?;
+                run(
+                    arm,
+                    Run { hardware, workload: scenario.workload, duration, snapshot_every: Some(LOOK_EVERY) },
+                    &mut extremes,
+                )?;
                 let is_contribution_scaled = arm.tunables.contains_key("pelt_contribution");
                 let fraction = capacity as f64 / CAPACITY_FULL as f64;
                 let (least, most) = formula(work, period, fraction, is_contribution_scaled);

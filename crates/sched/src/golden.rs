@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Recordings of what the kernel's own functions compute, and a scheduler to put their inputs into.
+//!
+//! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192, run as a program. Every number of every step
+//! is compared; a test that passes says how many steps those were.
+
+use crate::cpumask::CpuMask;
+use crate::ctx::{Ctx, Effect};
+use crate::fork::NewTask;
+use crate::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::pelt::SchedAvg;
+use crate::probe::NoProbe;
+use crate::sched::{Sched, SchedConfig};
+use crate::task::Policy;
+use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::units::{CAPACITY_FULL, Nanos};
+use crate::work::WorkMeter;
+use serde_json::Value;
+use std::path::Path;
+use std::string::String;
+use std::vec;
+use std::vec::Vec;
+
+/// The CPU of the scheduler under test.
+pub(crate) const CPU: CpuId = CpuId(0);
+
+/// The lines of a recording.
+pub(crate) fn recording(name: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kernel").join(name);
+    let packed = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = String::from_utf8(zstd::decode_all(&packed[..]).expect("the recording is zstd data")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is a JSON object")).collect()
+}
+
+/// A whole number; negative ones as the kernel's conversion to unsigned has them.
+pub(crate) fn number(value: &Value) -> u64 {
+    let negative = || value.as_i64().map(|number| number as u64);
+    value.as_u64().or_else(negative).unwrap_or_else(|| panic!("{value} is no whole number"))
+}
+
+/// The elements of an array of whole numbers.
+pub(crate) fn numbers(value: &Value) -> Vec<u64> {
+    value.as_array().unwrap_or_else(|| panic!("{value} is no array")).iter().map(number).collect()
+}
+
+/// As many numbers as are expected, no more and no less.
+pub(crate) fn columns<const N: usize>(value: &Value) -> [u64; N] {
+    numbers(value).try_into().unwrap_or_else(|all: Vec<u64>| panic!("{} columns instead of {N}", all.len()))
+}
+
+/// The steps of a line.
+pub(crate) fn steps(line: &Value) -> &[Value] {
+    line["steps"].as_array().expect("a line has steps")
+}
+
+/// The eight columns of an average.
+pub(crate) fn avg_columns(avg: &SchedAvg) -> [u64; 8] {
+    [
+        avg.last_update_time,
+        avg.load_sum,
+        avg.runnable_sum,
+        u64::from(avg.util_sum),
+        u64::from(avg.period_contrib),
+        avg.load_avg,
+        avg.runnable_avg,
+        avg.util_avg,
+    ]
+}
+
+/// An average with these eight columns.
+pub(crate) fn avg_from(columns: [u64; 8]) -> SchedAvg {
+    let [last_update_time, load_sum, runnable_sum, util_sum, period_contrib, load_avg, runnable_avg, util_avg] =
+        columns;
+    let (util_sum, period_contrib) = (util_sum as u32, period_contrib as u32);
+    SchedAvg {
+        last_update_time,
+        load_sum,
+        runnable_sum,
+        util_sum,
+        period_contrib,
+        load_avg,
+        runnable_avg,
+        util_avg,
+        ..SchedAvg::default()
+    }
+}
+
+/// A scheduler of one CPU that was not booted: its averages are all zero.
+pub(crate) struct Rig {
+    pub(crate) sched: Sched,
+    effects: Vec<Effect>,
+    work: WorkMeter,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        let topology = MachineTopology {
+            cpus: vec![CpuPlace { core: 0, cluster: 0, llc: 0, package: 0, node: 0 }],
+            capacity: vec![CAPACITY_FULL],
+            levels: vec![TopologyLevel::Mc],
+            distances: vec![vec![10]],
+        };
+        let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 0 }).expect("one CPU is a machine");
+        Self { sched, effects: Vec::new(), work: WorkMeter::default() }
+    }
+
+    /// Calls the scheduler at time 0.
+    pub(crate) fn with<R>(&mut self, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
+        let mut ctx = Ctx {
+            cpu: CPU,
+            now: Nanos::ZERO,
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects: &mut self.effects,
+            probe: &mut NoProbe,
+            work: &mut self.work,
+        };
+        act(&mut self.sched, &mut ctx)
+    }
+
+    /// A nice-0 task that is not queued, with averages of zero.
+    pub(crate) fn task(&mut self) -> (TaskId, EntityId) {
+        let cpus_allowed = CpuMask::full(1);
+        let new =
+            NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
+        let task = self.sched.new_task(new, CPU);
+        let entity = self.sched.tasks[task.index()].se;
+        self.sched.entities[entity.index()].avg = SchedAvg::default();
+        (task, entity)
+    }
+
+    /// A group that is not queued, with averages of zero: the group and its entity.
+    pub(crate) fn group(&mut self) -> (GroupId, EntityId) {
+        let group = self.with(|sched, ctx| sched.create_group(ctx, GroupId::ROOT));
+        let entity = self.sched.group_entity(group, CPU).expect("every group but the root has entities");
+        self.sched.entities[entity.index()].avg = SchedAvg::default();
+        (group, entity)
+    }
+}
+
+/// The end of a test: it compared as many steps as the recording is known to have.
+#[expect(clippy::print_stdout, reason = "how much was compared is a result of the test")]
+pub(crate) fn compared(what: &str, nr_compared: usize, expected: usize) {
+    std::println!("{what}: {nr_compared} steps compared");
+    assert_eq!(nr_compared, expected, "{what}: the recording has another number of steps than it should");
+}
