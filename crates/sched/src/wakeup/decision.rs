@@ -18,82 +18,73 @@ pub enum WakeKind {
     Exec,
 }
 
-/// Whether a wake-up pulls the task towards the waker, and why: the outcome of `wake_wide()` and `wake_affine()`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AffineRule {
-    /// Not asked: no wake-up, or decided before.
-    NotAsked,
-    /// Previous CPU: waker and task wake so many others that they had better be spread.
-    Wide,
-    /// Previous CPU: the task may not use the waker's.
-    NotAllowed,
-    /// Previous CPU: no domain for affine wake-ups holds both.
-    NoDomain,
-    /// Both are the same CPU.
-    SameCpu,
-    /// Waker's CPU: it is idle (an interrupt wakes), shares the cache, and the previous CPU is busy.
-    ThisIdle,
-    /// Previous CPU: it is as idle as the waker's, and both share a cache.
-    BothIdle,
-    /// Waker's CPU: the waker is alone there and about to sleep.
-    SyncAlone,
-    /// Previous CPU: it is idle.
-    PrevIdle,
-    /// Waker's CPU: the waker is about to sleep and is more load than there is.
-    SyncAllLoad,
-    /// Waker's CPU: it would be less loaded.
-    LessLoad,
-    /// Previous CPU: the waker's would not be less loaded.
-    NotLessLoad,
-    /// Previous CPU: the features that would compare are off, and nothing else has decided.
-    NotCompared,
+/// Declares the rules of an enum once: variant and meaning.
+macro_rules! rules {
+    ($(#[$doc:meta])* $name:ident $($variant:ident $meaning:literal)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl $name {
+            /// All rules.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name, as in results.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)* }
+            }
+
+            /// What it says, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+        }
+    };
 }
 
-/// Which rule chose the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WakeRule {
-    /// The task may use only one CPU.
-    PinnedToOne,
-    /// The choice was no CPU that the task may use; it got another (`select_fallback_rq()`).
-    Fallback,
+rules! {
+    /// Whether a wake-up pulls the task towards the waker, and why: the outcome of `wake_wide()` and `wake_affine()`.
+    AffineRule
+    NotAsked "Not asked: no wake-up, or decided before."
+    Wide "Previous CPU: waker and task wake so many others that they had better be spread."
+    NotAllowed "Previous CPU: the task may not use the waker's."
+    NoDomain "Previous CPU: no domain for affine wake-ups holds both."
+    SameCpu "Both are the same CPU."
+    ThisIdle "Waker's CPU: it is idle (an interrupt wakes), shares the cache, and the previous CPU is busy."
+    BothIdle "Previous CPU: it is as idle as the waker's, and both share a cache."
+    SyncAlone "Waker's CPU: the waker is alone there and about to sleep."
+    PrevIdle "Previous CPU: it is idle."
+    SyncAllLoad "Waker's CPU: the waker is about to sleep and is more load than there is."
+    LessLoad "Waker's CPU: it would be less loaded."
+    NotLessLoad "Previous CPU: the waker's would not be less loaded."
+    NotCompared "Previous CPU: the features that would compare are off, and nothing else has decided."
+}
 
-    /// The target is idle, or runs only SCHED_IDLE tasks. "Idle" means both in what follows.
-    TargetIdle,
-    /// The previous CPU is idle and shares the target's cache.
-    PrevIdle,
-    /// A kernel thread of this CPU wakes the task that asked it for something: the task stays with it.
-    PerCpuKthread,
-    /// The CPU that the task used before the previous one is idle and shares the target's cache.
-    RecentUsedIdle,
-    /// Where capacities differ: the first idle CPU that is big enough.
-    AsymFits,
-    /// Where capacities differ: no idle CPU is big enough; the one that comes nearest.
-    AsymBest,
-    /// The target has no cache domain to search (or the waker none to account the search to, with SIS_PROP): the target.
-    NoCacheDomain,
-    /// No core is idle, but a sibling of the previous CPU.
-    IdleSmt,
-    /// A core that is idle as a whole.
-    IdleCore,
-    /// An idle CPU of a core that is not idle as a whole, although one was expected to be.
-    IdleCpuOfBusyCore,
-    /// The first idle CPU after the target.
-    IdleCpu,
-    /// The cache domain is so busy that a search is not worth it (`nr_idle_scan` is 0): the target.
-    ScanBusy,
-    /// The search gave up at its limit: the target.
-    ScanLimit,
-    /// A whole search found no idle CPU: the target.
-    NothingIdle,
-
-    /// No domain balances on such an occasion: the previous CPU.
-    NoDomain,
-    /// The domain has no CPU that the task may use: the previous CPU.
-    SlowPathNotAllowed,
-    /// The idlest CPU of the idlest group is elsewhere.
-    SlowPathIdlest,
-    /// No group is better than that of this CPU, nor another CPU in it.
-    SlowPathStays,
+rules! {
+    /// Which rule chose the CPU.
+    WakeRule
+    PinnedToOne "The task may use only one CPU."
+    Fallback "The choice was no CPU that the task may use; it got another (`select_fallback_rq()`)."
+    TargetIdle "The target is idle, or runs only SCHED_IDLE tasks. \"Idle\" means both in what follows."
+    PrevIdle "The previous CPU is idle and shares the target's cache."
+    PerCpuKthread "A kernel thread of this CPU wakes the task that asked it for something: the task stays with it."
+    RecentUsedIdle "The CPU that the task used before the previous one is idle and shares the target's cache."
+    AsymFits "Where capacities differ: the first idle CPU that is big enough."
+    AsymBest "Where capacities differ: no idle CPU is big enough; the one that comes nearest."
+    NoCacheDomain "The target has no cache domain to search (or the waker none to account the search to, with SIS_PROP): the target."
+    IdleSmt "No core is idle, but a sibling of the previous CPU."
+    IdleCore "A core that is idle as a whole."
+    IdleCpuOfBusyCore "An idle CPU of a core that is not idle as a whole, although one was expected to be."
+    IdleCpu "The first idle CPU after the target."
+    ScanBusy "The cache domain is so busy that a search is not worth it (`nr_idle_scan` is 0): the target."
+    ScanLimit "The search gave up at its limit: the target."
+    NothingIdle "A whole search found no idle CPU: the target."
+    NoDomain "No domain balances on such an occasion: the previous CPU."
+    SlowPathNotAllowed "The domain has no CPU that the task may use: the previous CPU."
+    SlowPathIdlest "The idlest CPU of the idlest group is elsewhere."
+    SlowPathStays "No group is better than that of this CPU, nor another CPU in it."
 }
 
 /// One selection of a CPU for a fair task.
