@@ -15,6 +15,8 @@ mod idlest_group;
 mod record;
 mod select;
 mod slow_path;
+#[cfg(test)]
+mod tests;
 mod wake_affine;
 mod without;
 

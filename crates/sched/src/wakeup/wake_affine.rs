@@ -5,9 +5,9 @@
 //! search for an idle CPU starts.
 
 use super::decision::{AffineRule, WakeupDecision};
+use crate::balance::counters::DomainCounter;
 use crate::ctx::Ctx;
 use crate::features::Feature;
-use crate::probe::Event;
 use crate::sched::Sched;
 use crate::topology::DomainId;
 
@@ -27,11 +27,7 @@ impl Sched {
         decision.affine = rule.unwrap_or(AffineRule::NotCompared);
         decision.target = if decision.affine.is_pull() { decision.waker } else { decision.prev };
         if decision.affine.is_pull() {
-            let domain = &mut self.domains.domains[sd];
-            domain.stats.ttwu_move_affine += 1;
-            let (cpu, level) = (domain.cpu, domain.level);
-            let (on, counter) = (ctx.cpu, "ttwu_move_affine");
-            ctx.report(Event::DomainStat { on, cpu, level, counter, idle: None, amount: 1 });
+            self.count_domain(ctx, sd, DomainCounter::TtwuMoveAffine, 1);
         }
     }
 
