@@ -45,17 +45,18 @@ impl Sched {
                 return decision.choose(target, WakeRule::ScanBusy);
             }
         }
-        self.scan_cpus(sd, decision);
-        ctx.work.count(Op::ScanCpu, u64::from(decision.nr_scanned));
+        let nr_scanned = self.scan_cpus(sd, decision);
+        decision.nr_scanned += nr_scanned;
+        ctx.work.count(Op::ScanCpu, u64::from(nr_scanned));
         if decision.rule != WakeRule::ScanLimit
             && let Some(this_sd) = accounted_to
         {
-            self.account_scan(ctx.cpu, this_sd, decision.nr_scanned);
+            self.account_scan(ctx.cpu, this_sd, nr_scanned);
         }
     }
 
-    /// Rules 3 and 4 of [`Sched::select_idle_cpu`].
-    fn scan_cpus(&self, sd: DomainId, decision: &mut WakeupDecision) {
+    /// Rules 3 and 4 of [`Sched::select_idle_cpu`]. Returns how many CPUs were looked at.
+    fn scan_cpus(&self, sd: DomainId, decision: &mut WakeupDecision) -> u32 {
         let target = decision.target;
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
@@ -73,8 +74,8 @@ impl Sched {
                 break;
             }
         }
-        decision.nr_scanned += nr_scanned;
         decision.choose(choice.0, choice.1);
+        nr_scanned
     }
 
     /// How many CPUs a search of the target's cache domain may look at by SIS_UTIL, as of the last periodic balancing.

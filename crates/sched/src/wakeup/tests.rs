@@ -391,6 +391,16 @@ fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
 }
 
 #[test]
+fn siblings_that_were_looked_at_before_are_no_part_of_the_searchs_cost() {
+    let mut lab = smt().busy(&[0, 1, 2, 3]).cache(4, false);
+    lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
+    lab.sched.tunables.changes.scan_cost_ns = 800;
+    assert_eq!((lab.select(WAKE).nr_scanned, lab.work.of(Op::ScanCpu)), (5, 5));
+    let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    assert_eq!(lab.sched.domains.domains[sd].avg_scan_cost, 4 * 800 / 8);
+}
+
+#[test]
 fn a_search_for_an_idle_core_in_vain_takes_the_hint_back() {
     let mut lab = smt().busy(&[0, 2]).cache(4, true);
     lab.select(WAKE);
