@@ -6,6 +6,7 @@
 use crate::ctx::Ctx;
 use crate::ids::CpuId;
 use crate::sched::Sched;
+use crate::units::Nanos;
 use crate::work::Op;
 
 impl Sched {
@@ -28,6 +29,12 @@ impl Sched {
             self.nohz_balance_enter_idle(cpu);
         }
         true
+    }
+
+    /// A CPU is in an idle state that takes so long to leave, or in none any more: `idle_set_state()`. A search for an
+    /// idle CPU on behalf of a new task prefers those that wake up soon.
+    pub fn set_idle_exit_latency(&mut self, cpu: CpuId, latency: Option<Nanos>) {
+        self.rqs[cpu.index()].idle_exit_latency = latency;
     }
 
     /// The idle task of the CPU that executes this leaves its loop: the tick runs again.

@@ -69,6 +69,7 @@ impl Machine {
         host.idle.current = deepest.or(if states.is_empty() { None } else { Some(0) });
         if let Some(state) = host.idle.current {
             host.idle.residency[state].entries += 1;
+            self.sched.set_idle_exit_latency(cpu, Some(states[state].exit_latency));
         }
         let state = host.idle.current;
         observer.machine_event(self.now, &MachineEvent::IdleEnter { cpu, state });
@@ -79,6 +80,7 @@ impl Machine {
         let idle = &mut self.cpus[cpu.index()].idle;
         idle.back_at = None;
         if let Some(state) = idle.current.take() {
+            self.sched.set_idle_exit_latency(cpu, None);
             let time = self.now - idle.since;
             idle.residency[state].time += time;
             idle.intervals[idle.next] = time.0;

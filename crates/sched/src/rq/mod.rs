@@ -25,7 +25,7 @@ use crate::rq::leaf::LeafList;
 use crate::rq::task_list::TaskList;
 use crate::stopper::StopWork;
 use crate::timer::TimerQueue;
-use crate::units::{CAPACITY_FULL, Capacity};
+use crate::units::{CAPACITY_FULL, Capacity, Nanos};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -148,6 +148,8 @@ pub struct Rq {
     pub push_cpu: CpuId,
     /// When it went idle, in ns of `clock`; 0 while it does not count as idle.
     pub idle_stamp: u64,
+    /// How long it takes to leave the idle state in which it is; none while it is in no idle state: `idle_get_state()`.
+    pub idle_exit_latency: Option<Nanos>,
     /// Average idle time, in ns.
     pub avg_idle: u64,
     /// When a wake-up ended its idle time last, in jiffies.
@@ -223,6 +225,7 @@ impl Rq {
             active_balance: false,
             push_cpu: CpuId(0),
             idle_stamp: 0,
+            idle_exit_latency: None,
             avg_idle: 1_000_000,
             wake_stamp: jiffies,
             wake_avg_idle: 1_000_000,

@@ -21,7 +21,7 @@ impl Sched {
     /// 3. Otherwise the one of which the fair class has most.
     /// 4. The first of equals. If none is idle, the target.
     pub(super) fn select_idle_capacity(
-        &mut self,
+        &self,
         ctx: &mut Ctx<'_>,
         sd: DomainId,
         util: ClampedUtil,

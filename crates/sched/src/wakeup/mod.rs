@@ -180,7 +180,7 @@ impl Sched {
     }
 
     /// Counts a wake-up for schedstat.
-    fn ttwu_stat(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+    fn ttwu_stat(&mut self, ctx: &Ctx<'_>, cpu: CpuId) {
         let this_cpu = ctx.cpu;
         let stats = &mut self.rqs[this_cpu.index()].stats;
         stats.ttwu_count += 1;

@@ -9,6 +9,7 @@ use crate::ctx::Ctx;
 use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
 use crate::topology::{DomainId, SchedGroupId};
+use crate::units::Nanos;
 use crate::work::Op;
 
 impl Sched {
@@ -53,8 +54,8 @@ impl Sched {
     /// Rules, in order:
     /// 1. A group of one CPU has no other.
     /// 2. The first CPU that runs only SCHED_IDLE tasks.
-    /// 3. Of the idle CPUs the one that can be left the soonest; of equals, the one that went idle last, since its caches
-    ///    are the warmest. Idle states are not known here, so all are equal.
+    /// 3. Of the idle CPUs the one whose idle state can be left the soonest; of equals, the one that went idle last, since its
+    ///    caches are the warmest. A CPU that is in no idle state is compared only by that.
     /// 4. The least loaded CPU before the first idle one, or `this_cpu`.
     fn find_idlest_group_cpu(&self, ctx: &mut Ctx<'_>, group: SchedGroupId, task: TaskId, this_cpu: CpuId) -> CpuId {
         let group = &self.domains.groups[group];
@@ -62,21 +63,22 @@ impl Sched {
             return group.span.first().expect("a group of one CPU has one");
         }
         let (mut least_loaded, mut min_load) = (this_cpu, u64::MAX);
-        let (mut latest_idle, mut latest_stamp) = (None, 0);
+        let (mut best_idle, mut min_latency, mut latest_stamp) = (None, Nanos::NEVER, 0);
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             ctx.charge(Op::ScanCpu);
             if self.sched_idle_cpu(cpu) {
                 return cpu;
             }
             if self.available_idle_cpu(cpu) {
-                let idle_stamp = self.rqs[cpu.index()].idle_stamp;
-                if idle_stamp > latest_stamp {
-                    (latest_idle, latest_stamp) = (Some(cpu), idle_stamp);
+                let rq = &self.rqs[cpu.index()];
+                let latency = rq.idle_exit_latency.unwrap_or(min_latency);
+                if latency < min_latency || (latency == min_latency && rq.idle_stamp > latest_stamp) {
+                    (best_idle, min_latency, latest_stamp) = (Some(cpu), latency, rq.idle_stamp);
                 }
-            } else if latest_idle.is_none() && self.cpu_load(cpu) < min_load {
+            } else if best_idle.is_none() && self.cpu_load(cpu) < min_load {
                 (least_loaded, min_load) = (cpu, self.cpu_load(cpu));
             }
         }
-        latest_idle.unwrap_or(least_loaded)
+        best_idle.unwrap_or(least_loaded)
     }
 }

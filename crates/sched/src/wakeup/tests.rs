@@ -443,6 +443,30 @@ fn a_fork_takes_the_cpu_of_an_idle_group_that_went_idle_last() {
 }
 
 #[test]
+fn a_fork_prefers_the_idle_cpu_that_wakes_up_the_soonest() {
+    let mut lab = Lab::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
+    for (cpu, stamp, latency_ns) in [(4, 40, 50), (5, 30, 10), (6, 20, 10), (7, 35, 20)] {
+        lab.sched.rqs[cpu].idle_stamp = stamp;
+        lab.sched.set_idle_exit_latency(CpuId(cpu as u32), Some(Nanos(latency_ns)));
+    }
+    assert_eq!(lab.select(FORK).cpu, CpuId(5));
+}
+
+#[test]
+fn a_task_that_begins_another_program_does_not_count_itself_as_work() {
+    let mut lab = flat().busy(&[0]);
+    lab.task = lab.sched.curr(CpuId(0));
+    lab.sched.tasks[lab.task.index()].on_rq = crate::task::OnRq::Queued;
+    let se = lab.sched.tasks[lab.task.index()].se;
+    lab.sched.entities[se.index()].avg.last_update_time = 1;
+    lab.sched.cfs_rqs[0].avg.last_update_time = 1;
+    let exec = WakeFlags { fork: false, exec: true, ..FORK };
+    assert_eq!(lab.select(exec).rule, WakeRule::SlowPathStays);
+    lab.sched.rqs[0].nr_running = 2;
+    assert_eq!(lab.select(exec).rule, WakeRule::SlowPathIdlest);
+}
+
+#[test]
 fn a_fork_stays_in_its_node_while_few_tasks_run_there() {
     // A node of 16 CPUs may have two tasks, the new one included, before an imbalance counts.
     let mut lab = Lab::new(machine(32, 1, 16, 16)).busy(&[0]);
