@@ -35,6 +35,8 @@ pub(crate) mod misfit;
 pub mod nohz;
 pub mod pelt;
 pub mod probe;
+#[cfg(test)]
+pub(crate) mod recorded_states;
 pub mod rq;
 pub mod sched;
 pub mod schedule;

@@ -48,6 +48,7 @@ impl Sched {
         let mut continue_balancing = true;
         let mut has_decayed = false;
         let mut max_cost = 0;
+        let latest = self.jiffies + 60 * self.hz();
         let mut next_balance = None;
         let mut next = self.domains.cpus[cpu.index()].base;
         while let Some(sd) = next {
@@ -73,7 +74,6 @@ impl Sched {
                 interval = self.get_sd_balance_interval(sd, is_busy);
             }
             let due = self.domains.domains[sd].last_balance + interval;
-            let latest = self.jiffies + 60 * self.hz();
             if due < next_balance.unwrap_or(latest) {
                 next_balance = Some(due);
             }

@@ -15,6 +15,8 @@ pub(crate) mod decision;
 pub(crate) mod detach;
 pub(crate) mod domains;
 pub(crate) mod env;
+#[cfg(test)]
+mod golden_tests;
 pub(crate) mod imbalance;
 pub(crate) mod interval;
 pub(crate) mod newidle;

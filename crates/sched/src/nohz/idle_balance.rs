@@ -65,6 +65,7 @@ impl Sched {
         if wants_next {
             self.nohz.needs_update = false;
         }
+        let latest = now + 60 * self.hz();
         let (mut next_balance, mut has_blocked) = (None, false);
         let mut walk = Wrap::after(this_cpu);
         while let Some(cpu) = walk.next(&self.nohz.idle_cpus_mask) {
@@ -87,7 +88,7 @@ impl Sched {
                 }
             }
             let due = self.rqs[cpu.index()].next_balance;
-            if due < next_balance.unwrap_or(now + 60 * self.hz()) {
+            if due < next_balance.unwrap_or(latest) {
                 next_balance = Some(due);
             }
         }
