@@ -5,85 +5,56 @@
 
 use crate::ids::CpuId;
 use crate::topology::CpuIdleType;
+use crate::wakeup::decision::rules;
 
-/// How busy a group is: the kernel's `enum group_type`, in its order. A later one is more in need of help.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GroupType {
-    /// `group_has_spare`: it can take more.
-    #[default]
-    HasSpare,
-    /// `group_fully_busy`: it is used up, but tasks do not compete.
-    FullyBusy,
-    /// `group_misfit_task`: a task is too big for its CPU.
-    MisfitTask,
-    /// `group_asym_packing`: a CPU of higher priority should take its tasks.
-    AsymPacking,
-    /// `group_imbalanced`: affinity kept an earlier pass from balancing it.
-    Imbalanced,
-    /// `group_overloaded`: tasks compete for it.
-    Overloaded,
+rules! {
+    /// How busy a group is: the kernel's `enum group_type`, in its order. A later one is more in need of help.
+    #[derive(Default)]
+    GroupType
+    #[default] HasSpare "It can take more (`group_has_spare`)."
+    FullyBusy "It is used up, but tasks do not compete (`group_fully_busy`)."
+    MisfitTask "A task is too big for its CPU (`group_misfit_task`)."
+    AsymPacking "A CPU of higher priority should take its tasks (`group_asym_packing`)."
+    Imbalanced "Affinity kept an earlier pass from balancing it (`group_imbalanced`)."
+    Overloaded "Tasks compete for it (`group_overloaded`)."
 }
 
-/// What is counted when tasks are moved: the kernel's `enum migration_type`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum MigrationType {
-    /// `migrate_load`: load.
-    #[default]
-    Load,
-    /// `migrate_util`: utilisation.
-    Util,
-    /// `migrate_task`: tasks.
-    Task,
-    /// `migrate_misfit`: a single task, which does not fit its CPU.
-    Misfit,
+rules! {
+    /// What is counted when tasks are moved: the kernel's `enum migration_type`, in its order.
+    MigrationType
+    Load "Load (`migrate_load`)."
+    Util "Utilisation (`migrate_util`)."
+    Task "Tasks (`migrate_task`)."
+    Misfit "A single task, which does not fit its CPU (`migrate_misfit`)."
 }
 
-/// Why a domain counts as balanced after its groups were looked at: the exits of `find_busiest_group()`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Balanced {
-    /// No other group has tasks that this CPU should take.
-    NoCandidate,
-    /// Energy-aware placement is in charge: no CPU is over-utilised.
-    EnergyAware,
-    /// The local group is in a worse state than the busiest one.
-    LocalIsBusier,
-    /// Both are overloaded, and the local one has at least as much load for its capacity.
-    LocalHasMoreLoad,
-    /// Both are overloaded, and the local one is above the domain's average.
-    LocalIsAboveAverage,
-    /// Both are overloaded, and the difference is within `imbalance_pct`.
-    WithinMargin,
-    /// This CPU has work itself, and no tasks compete there.
-    BusyWithoutCompetition,
-    /// The busiest group has not fewer idle CPUs than the local one, give or take one.
-    IdleCpusAlike,
-    /// The busiest group has a single task: moving it would gain nothing.
-    SingleTask,
-    /// All said there is an imbalance, but it amounts to nothing.
-    NoImbalance,
+rules! {
+    /// Why a domain counts as balanced after its groups were looked at: the exits of `find_busiest_group()`.
+    Balanced
+    NoCandidate "No other group has tasks that this CPU should take."
+    EnergyAware "Energy-aware placement is in charge: no CPU is over-utilised."
+    LocalIsBusier "The local group is in a worse state than the busiest one."
+    LocalHasMoreLoad "Both are overloaded, and the local one has at least as much load for its capacity."
+    LocalIsAboveAverage "Both are overloaded, and the local one is above the domain's average."
+    WithinMargin "Both are overloaded, and the difference is within `imbalance_pct`."
+    BusyWithoutCompetition "This CPU has work itself, and no tasks compete there."
+    IdleCpusAlike "The busiest group has not fewer idle CPUs than the local one, give or take one."
+    SingleTask "The busiest group has a single task: moving it would gain nothing."
+    NoImbalance "All said there is an imbalance, but it amounts to nothing."
 }
 
-/// What became of a pass of `load_balance()`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BalanceVerdict {
-    /// Another CPU of the group is to balance this domain (`should_we_balance()`), or the CPU has got work meanwhile.
-    NotOurs,
-    /// There is nothing to do.
-    NoBusiestGroup(Balanced),
-    /// No runqueue of the busiest group is suited.
-    NoBusiestQueue,
-    /// All tasks of the busiest runqueue may not run here, nor on another CPU of the group.
-    AllPinned,
-    /// Tasks were moved.
-    Moved,
-    /// No task could be moved.
-    Failed,
-    /// No task could be moved, so the running one is being pushed by its stopper.
-    ActiveBalance,
-    /// The running one should be pushed, but that is under way already.
-    ActiveBalancePending,
-    /// The running one should be pushed, but may not run here.
-    RunningTaskPinned,
+rules! {
+    /// What became of a pass of `load_balance()`.
+    BalanceVerdict
+    NotOurs "Another CPU of the group is to balance this domain, or the CPU has got work meanwhile (`should_we_balance()`)."
+    NoBusiestGroup "There is nothing to do; why is a matter of its own."
+    NoBusiestQueue "No runqueue of the busiest group is suited."
+    AllPinned "All tasks of the busiest runqueue may not run here, nor on another CPU of the group."
+    Moved "Tasks were moved."
+    Failed "No task could be moved."
+    ActiveBalance "No task could be moved, so the running one is being pushed by its stopper."
+    ActiveBalancePending "The running one should be pushed, but that is under way already."
+    RunningTaskPinned "The running one should be pushed, but may not run here."
 }
 
 /// One pass of `load_balance()`.
@@ -99,6 +70,8 @@ pub struct BalanceDecision {
     pub idle: CpuIdleType,
     /// What became of it.
     pub verdict: BalanceVerdict,
+    /// Why it is balanced, if it is.
+    pub balanced: Option<Balanced>,
     /// State of the local group, if groups were looked at.
     pub local_type: Option<GroupType>,
     /// State of the busiest group, if there was one.
@@ -107,8 +80,8 @@ pub struct BalanceDecision {
     pub busiest_group: Option<CpuId>,
     /// The CPU of the busiest runqueue that was chosen last.
     pub busiest_queue: Option<CpuId>,
-    /// What was to be moved.
-    pub migration: MigrationType,
+    /// What was to be moved, if there was a busiest group.
+    pub migration: Option<MigrationType>,
     /// How much of it, as found.
     pub imbalance: i64,
     /// Number of tasks looked at.
@@ -119,29 +92,19 @@ pub struct BalanceDecision {
     pub redos: u32,
 }
 
-/// The rule of `nohz_balancer_kick()` that decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum KickReason {
-    /// The CPU is idle itself: its own softirq balances.
-    CpuIsIdle,
-    /// No CPU is tickless.
-    NobodyTickless,
-    /// Idle balancing is not due yet.
-    NotDue,
-    /// The CPU has two or more tasks.
-    ManyTasks,
-    /// Other classes and interrupts leave too little of the CPU for its fair task.
-    ReducedCapacity,
-    /// A tickless CPU has a higher priority.
-    AsymPacking,
-    /// The CPU's task does not fit it, and a better CPU exists.
-    Misfit,
-    /// CPUs differ in capacity, and nothing of the above holds: the cache rule does not count.
-    AsymCapacity,
-    /// More than one CPU of the last-level cache is busy.
-    LlcBusy,
-    /// No rule asked for balancing.
-    NoReason,
+rules! {
+    /// The rule of `nohz_balancer_kick()` that decided.
+    KickReason
+    CpuIsIdle "The CPU is idle itself: its own softirq balances."
+    NobodyTickless "No CPU is tickless."
+    NotDue "Idle balancing is not due yet."
+    ManyTasks "The CPU has two or more tasks."
+    ReducedCapacity "Other classes and interrupts leave too little of the CPU for its fair task."
+    AsymPacking "A tickless CPU has a higher priority."
+    Misfit "The CPU's task does not fit it, and a better CPU exists."
+    AsymCapacity "CPUs differ in capacity, and nothing of the above holds: the cache rule does not count."
+    LlcBusy "More than one CPU of the last-level cache is busy."
+    NoReason "No rule asked for balancing."
 }
 
 /// A tick that asked whether to balance for tickless CPUs.

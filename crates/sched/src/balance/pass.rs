@@ -75,11 +75,12 @@ impl Sched {
                 Ok(group) => group,
                 Err(why) => {
                     self.count_lb(ctx, env, LbCounter::NobusyG, 1);
-                    return BalanceVerdict::NoBusiestGroup(why);
+                    env.decision.balanced = Some(why);
+                    return BalanceVerdict::NoBusiestGroup;
                 }
             };
             env.decision.busiest_group = self.domains.groups[group].span.first();
-            (env.decision.migration, env.decision.imbalance) = (env.migration, env.imbalance);
+            (env.decision.migration, env.decision.imbalance) = (Some(env.migration), env.imbalance);
             let Some(busiest) = self.find_busiest_queue(env, group) else {
                 self.count_lb(ctx, env, LbCounter::NobusyQ, 1);
                 return BalanceVerdict::NoBusiestQueue;
@@ -201,9 +202,7 @@ impl Sched {
     /// 3. Nothing to do here for a CPU that has time to wait: the next pass is later, twice as much each time.
     fn end_pass(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, verdict: BalanceVerdict) {
         let (is_balanced, is_pinned) = match verdict {
-            BalanceVerdict::NotOurs | BalanceVerdict::NoBusiestGroup(_) | BalanceVerdict::NoBusiestQueue => {
-                (true, false)
-            }
+            BalanceVerdict::NotOurs | BalanceVerdict::NoBusiestGroup | BalanceVerdict::NoBusiestQueue => (true, false),
             BalanceVerdict::AllPinned => (true, true),
             BalanceVerdict::RunningTaskPinned => (false, true),
             BalanceVerdict::Moved

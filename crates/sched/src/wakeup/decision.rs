@@ -20,11 +20,11 @@ pub enum WakeKind {
 
 /// Declares the rules of an enum once: variant and meaning.
 macro_rules! rules {
-    ($(#[$doc:meta])* $name:ident $($variant:ident $meaning:literal)*) => {
+    ($(#[$doc:meta])* $name:ident $($(#[$attribute:meta])* $variant:ident $meaning:literal)*) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
-            $(#[doc = $meaning] $variant,)*
+            $(#[doc = $meaning] $(#[$attribute])* $variant,)*
         }
 
         impl $name {
@@ -43,6 +43,8 @@ macro_rules! rules {
         }
     };
 }
+
+pub(crate) use rules;
 
 rules! {
     /// Whether a wake-up pulls the task towards the waker, and why: the outcome of `wake_wide()` and `wake_affine()`.
