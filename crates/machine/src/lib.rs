@@ -10,3 +10,4 @@ pub mod event;
 pub mod hardware;
 pub mod observer;
 pub mod prices;
+pub mod streams;

@@ -17,6 +17,8 @@ pub enum MachineEvent {
         id: TaskId,
         /// Its pid.
         pid: i32,
+        /// Its place in the workload, or its template's.
+        spec: usize,
     },
     /// A tick was served.
     Tick {

@@ -156,6 +156,11 @@ impl Sched {
         &mut self.tunables
     }
 
+    /// Starts the dice of a CPU anew (`sched_rnd_state`). Words below 128 are raised: the generator needs higher bits.
+    pub fn seed_dice(&mut self, cpu: CpuId, words: [u32; 4]) {
+        self.rqs[cpu.index()].rnd_state = words.map(|word| if word < 128 { word + 128 } else { word });
+    }
+
     /// Number of CPUs.
     pub fn nr_cpus(&self) -> usize {
         self.rqs.len()

@@ -8,6 +8,7 @@ use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue};
 use crate::hardware::{FrequencyPolicy, Hardware};
 use crate::observer::Observer;
+use crate::streams::Stream;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::sched::{Sched, SchedConfig};
@@ -126,6 +127,16 @@ impl Machine {
             machine.add_task(spec, 0);
         }
         Ok(machine)
+    }
+
+    /// Derives everything that is random in the scheduler from a seed: the dice of newly-idle balancing (NI_RANDOM). Without
+    /// this, every run throws what the kernel throws after its boot. Random lengths of a workload are its own.
+    pub fn seed(&mut self, seed: u64) {
+        for cpu in self.sched.cpu_ids() {
+            let mut stream = Stream::new(seed, "newidle-dice", u64::from(cpu.0));
+            let (low, high) = (stream.draw(), stream.draw());
+            self.sched.seed_dice(cpu, [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]);
+        }
     }
 
     /// Domains without a governor get their frequency; schedutil starts at the highest one.

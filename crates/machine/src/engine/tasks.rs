@@ -88,7 +88,8 @@ impl Machine {
 
     /// A task of the workload is forked on a CPU.
     pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
-        let spec = &self.workload.tasks[self.tasks[task].spec];
+        let place = self.tasks[task].spec;
+        let spec = &self.workload.tasks[place];
         let policy = spec.start.policy.unwrap_or_default();
         let clamp =
             |min: Option<u32>, max: Option<u32>| task::Uclamp { min: min.unwrap_or(0), max: max.unwrap_or(1024) };
@@ -106,7 +107,7 @@ impl Machine {
         self.next_step(task);
         // Known before, so that observers can name the task when the scheduler speaks of it for the first time.
         let id = TaskId::from_index(self.sched.nr_tasks());
-        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid });
+        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec: place });
         self.tasks[task].id = Some(id);
         if self.host_of.len() <= id.index() {
             self.host_of.resize(id.index() + 1, None);

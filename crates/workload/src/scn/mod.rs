@@ -35,8 +35,8 @@ pub struct Scenario {
     pub machine: ScenarioMachine,
     /// Events at this time still happen.
     pub end: Nanos,
-    /// Level of the trace, 0 to 3.
-    pub trace: u8,
+    /// Level of the trace, 0 to 3, if the file says one.
+    pub trace: Option<u8>,
     /// Whether every update of a load average is traced.
     pub trace_pelt: bool,
     /// Time between two snapshots, if there are any but the last.

@@ -64,7 +64,7 @@ struct Parser<'a> {
     changes: Vec<ChangeDraft<'a>>,
     /// All but the machine and the tasks, which follow at the end of the file.
     end: Nanos,
-    trace: u8,
+    trace: Option<u8>,
     trace_pelt: bool,
     stats: Option<Nanos>,
     features: Vec<(String, bool)>,
@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
             tasks: TaskDrafts::default(),
             changes: Vec::new(),
             end: Nanos::from_secs(1),
-            trace: 1,
+            trace: None,
             trace_pelt: false,
             stats: None,
             features: Vec::new(),
@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
             "end" => self.end = words.duration("when the scenario ends")?,
             "trace" => {
                 let level = words.next_small("the level, 0 to 3", 0..=3)?;
-                self.trace = u8::try_from(level).expect("a level up to 3");
+                self.trace = Some(u8::try_from(level).expect("a level up to 3"));
             }
             "tracepelt" => self.trace_pelt = words.flag("0 or 1")?,
             "stats" => self.stats = Some(words.duration("the time between two snapshots")?).filter(|t| t.0 > 0),
