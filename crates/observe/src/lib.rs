@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Measuring, checking, explaining and exporting runs. Everything here listens; nothing changes a run.
+//!
+//! A [`recorder::Recorder`] is the observer of a run; afterwards [`summary::Summary`] says what it found. [`manifest`] holds
+//! what is needed to repeat a run, and [`trace_jsonl`] writes every event.
 
+pub mod cpus;
+pub mod decisions;
+pub mod families;
+pub mod latency;
+pub mod manifest;
+pub mod recorder;
+pub mod sha256;
+pub mod summary;
 pub mod trace_jsonl;

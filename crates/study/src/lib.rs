@@ -4,6 +4,7 @@
 //! A study's data (arms, published tables) are in `studies/*.toml`; how its figures are simulated is in a module here.
 
 pub mod definition;
+pub mod kernels;
 mod pelt_time_scaling;
 pub mod report;
 mod run;

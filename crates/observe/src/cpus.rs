@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the CPUs did: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
+
+use fairlab_machine::engine::Machine;
+use fairlab_machine::hardware::FrequencyDomain;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// What is known of a CPU.
+#[derive(Clone, Debug)]
+struct Track {
+    /// Whether something other than its idle task runs.
+    is_busy: bool,
+    since: Nanos,
+    busy: Nanos,
+    idle: Nanos,
+    /// The idle state that it is in, and since when.
+    idle_state: Option<(usize, Nanos)>,
+    in_states: Vec<(u64, Nanos)>,
+}
+
+/// Time at a frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrequencyTime {
+    /// The frequency, if the machine says what it is.
+    pub khz: Option<u64>,
+    /// Part of the highest frequency, of 1024.
+    pub part: Capacity,
+    /// Time.
+    pub ns: u64,
+}
+
+/// Time in an idle state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleTime {
+    /// The state.
+    pub state: String,
+    /// How often it was entered.
+    pub entries: u64,
+    /// Time.
+    pub ns: u64,
+}
+
+/// What is told of a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSummary {
+    /// Its number.
+    pub cpu: u32,
+    /// Its capacity at its highest frequency, of 1024.
+    pub capacity: Capacity,
+    /// Its last-level cache: the first CPU that shares it.
+    pub llc: u32,
+    /// Time in which a task ran.
+    pub busy_ns: u64,
+    /// Time in which its idle task ran.
+    pub idle_ns: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Ticks that were served.
+    pub ticks: u64,
+    /// Reschedule interrupts that were sent to it.
+    pub reschedule_ipis: u64,
+    /// Call-function interrupts that were sent to it.
+    pub call_function_ipis: u64,
+    /// Work of kernel code, in nanoseconds at full capacity and frequency. It is part of the busy time.
+    pub kernel_ns: u64,
+    /// Time at each frequency, ascending; empty if it has only one.
+    pub frequencies: Vec<FrequencyTime>,
+    /// Time in each idle state, shallowest first.
+    pub idle_states: Vec<IdleTime>,
+}
+
+/// Follows the CPUs of a machine.
+#[derive(Clone, Debug)]
+pub struct Cpus {
+    tracks: Vec<Track>,
+}
+
+impl Cpus {
+    /// Follows the CPUs of a machine that has not started: all are idle.
+    pub fn new(machine: &Machine) -> Self {
+        let track = |states: usize| Track {
+            is_busy: false,
+            since: machine.now(),
+            busy: Nanos::ZERO,
+            idle: Nanos::ZERO,
+            idle_state: None,
+            in_states: vec![(0, Nanos::ZERO); states],
+        };
+        Self { tracks: machine.hardware().idle_states.iter().map(|states| track(states.len())).collect() }
+    }
+
+    /// A CPU switches to another task.
+    #[inline]
+    pub fn switched(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
+        // Idle tasks are numbered first, as the CPUs are.
+        let is_busy = next.index() >= self.tracks.len();
+        let track = &mut self.tracks[cpu.index()];
+        track.settle(now);
+        track.is_busy = is_busy;
+        if is_busy {
+            track.leave_idle_state(now);
+        }
+    }
+
+    /// A CPU waits for interrupts.
+    pub fn entered_idle(&mut self, now: Nanos, cpu: CpuId, state: Option<usize>) {
+        let track = &mut self.tracks[cpu.index()];
+        track.leave_idle_state(now);
+        track.idle_state = state.map(|state| (state, now));
+        if let Some(state) = state {
+            track.in_states[state].0 += 1;
+        }
+    }
+
+    /// What was found, after the end of a run.
+    pub fn summaries(&self, machine: &Machine) -> Vec<CpuSummary> {
+        let now = machine.now();
+        let (hardware, topology) = (machine.hardware(), &machine.hardware().topology);
+        let of_cpu = |(index, track): (usize, &Track)| {
+            let mut track = track.clone();
+            track.settle(now);
+            track.leave_idle_state(now);
+            let counters = &machine.counters().per_cpu[index];
+            let cpu = CpuId::from_index(index);
+            let domain = hardware.frequency_domains.iter().find(|domain| domain.cpus.contains(&cpu));
+            let states = hardware.idle_states[index].iter().zip(&track.in_states);
+            let llc = topology.cpus[index].llc;
+            CpuSummary {
+                cpu: cpu.0,
+                capacity: topology.capacity[index],
+                llc: topology.cpus.iter().position(|place| place.llc == llc).map_or(cpu.0, |first| first as u32),
+                busy_ns: track.busy.0,
+                idle_ns: track.idle.0,
+                switches: counters.switches,
+                ticks: counters.ticks,
+                reschedule_ipis: counters.resched_ipis,
+                call_function_ipis: counters.call_ipis,
+                kernel_ns: counters.kernel_ps / 1000,
+                frequencies: frequency_times(&counters.at_frequency, domain),
+                idle_states: states
+                    .map(|(state, &(entries, time))| IdleTime { state: state.name.clone(), entries, ns: time.0 })
+                    .collect(),
+            }
+        };
+        self.tracks.iter().enumerate().map(of_cpu).collect()
+    }
+}
+
+impl Track {
+    fn settle(&mut self, now: Nanos) {
+        let time = now - std::mem::replace(&mut self.since, now);
+        if self.is_busy {
+            self.busy += time;
+        } else {
+            self.idle += time;
+        }
+    }
+
+    fn leave_idle_state(&mut self, now: Nanos) {
+        if let Some((state, since)) = self.idle_state.take() {
+            self.in_states[state].1 += now - since;
+        }
+    }
+}
+
+fn frequency_times(times: &[(Capacity, Nanos)], domain: Option<&FrequencyDomain>) -> Vec<FrequencyTime> {
+    if domain.is_none() && times.iter().all(|&(part, _)| part == CAPACITY_FULL) {
+        return Vec::new();
+    }
+    let khz_of = |part| {
+        let khz = &domain?.khz;
+        let highest = khz.last()?;
+        khz.iter().copied().find(|khz| khz * CAPACITY_FULL / highest == part)
+    };
+    times.iter().map(|&(part, time)| FrequencyTime { khz: khz_of(part), part, ns: time.0 }).collect()
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the tasks of a workload got: time on a CPU, waiting, latencies, switches and migrations, by task family.
+//!
+//! The rules are those of the kernel's own accounting: a task waits from the moment when it becomes runnable, or is switched
+//! out while runnable, until it is switched in (`run_delay`); its wake-up latency is from tracepoint `sched_wakeup` to the
+//! `sched_switch` that puts it on a CPU; a switch is voluntary if the task blocked or ended. Forks count as wake-ups neither
+//! in number nor in latency.
+
+use crate::latency::{Latency, LatencySummary};
+use fairlab_machine::engine::Machine;
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_workload::workload::Workload;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It sleeps, has ended, or was not forked yet.
+    Off,
+    /// It waits for a CPU since then.
+    Waits(Nanos),
+    /// It has had a CPU since then.
+    Runs(Nanos, CpuId),
+}
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug)]
+struct Track {
+    family: usize,
+    state: State,
+    /// When it was woken, until it runs.
+    woken_at: Option<Nanos>,
+    /// When the timer expires that it waits for.
+    timer_at: Option<Nanos>,
+}
+
+/// What the tasks of a family got.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    tasks: u64,
+    run: Nanos,
+    wait: Nanos,
+    wakeups: u64,
+    latency: Latency,
+    voluntary: u64,
+    involuntary: u64,
+    migrations: u64,
+    timer_waits: u64,
+    timer_misses: u64,
+    slack: Latency,
+    timer_latency: Latency,
+    /// Time on CPUs of each capacity, ascending.
+    by_capacity: Vec<Nanos>,
+}
+
+/// What is told of a family.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FamilySummary {
+    /// Its name.
+    pub name: String,
+    /// How many tasks were forked.
+    pub tasks: u64,
+    /// Time on a CPU.
+    pub run_ns: u64,
+    /// Time on CPUs of each capacity: capacity and nanoseconds, ascending.
+    pub run_by_capacity: Vec<(Capacity, u64)>,
+    /// Time runnable without a CPU.
+    pub wait_ns: u64,
+    /// Wake-ups, without forks.
+    pub wakeups: u64,
+    /// From the wake-up to the CPU.
+    pub wakeup_latency: Option<LatencySummary>,
+    /// Switches because the task blocked or ended.
+    pub voluntary_switches: u64,
+    /// Switches because it was preempted or gave way.
+    pub involuntary_switches: u64,
+    /// Migrations to another CPU.
+    pub migrations: u64,
+    /// Periodic timers, if it has any.
+    pub timers: Option<TimerSummary>,
+}
+
+/// What is told of a family's periodic timers, in the words of rt-app's log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimerSummary {
+    /// How often a task arrived at its timer.
+    pub arrivals: u64,
+    /// How often that was too late: the timer had expired.
+    pub missed: u64,
+    /// How long before the expiry it arrived (rt-app's `slack`), where it was not too late.
+    pub slack: Option<LatencySummary>,
+    /// From the expiry until the task ran (rt-app's `wu_lat`).
+    pub wakeup_latency: Option<LatencySummary>,
+}
+
+/// Follows the tasks of a workload.
+#[derive(Clone, Debug)]
+pub struct Families {
+    names: Vec<String>,
+    /// Family of each task of the workload.
+    family_of: Vec<usize>,
+    totals: Vec<Totals>,
+    /// By the scheduler's number; CPUs' own tasks are none.
+    tracks: Vec<Option<Track>>,
+    /// The scheduler's number of each of the machine's tasks.
+    ids: Vec<Option<TaskId>>,
+    capacities: Vec<Capacity>,
+    /// Place of each CPU's capacity among them.
+    class_of: Vec<usize>,
+}
+
+impl Families {
+    /// Follows the tasks of a machine that has not started.
+    pub fn new(machine: &Machine) -> Self {
+        let (names, family_of) = families(machine.workload());
+        let of_cpus = &machine.hardware().topology.capacity;
+        let mut capacities = of_cpus.clone();
+        capacities.sort_unstable();
+        capacities.dedup();
+        let class_of = |capacity| capacities.binary_search(capacity).expect("it is one of them");
+        let by_capacity = vec![Nanos::ZERO; capacities.len()];
+        Self {
+            totals: vec![Totals { by_capacity, ..Totals::default() }; names.len()],
+            names,
+            family_of,
+            tracks: Vec::new(),
+            ids: Vec::new(),
+            class_of: of_cpus.iter().map(class_of).collect(),
+            capacities,
+        }
+    }
+
+    /// A task is about to be forked.
+    pub fn forked(&mut self, host: usize, id: TaskId, spec: usize) {
+        let family = self.family_of[spec];
+        self.totals[family].tasks += 1;
+        if self.tracks.len() <= id.index() {
+            self.tracks.resize(id.index() + 1, None);
+        }
+        self.tracks[id.index()] = Some(Track { family, state: State::Off, woken_at: None, timer_at: None });
+        if self.ids.len() <= host {
+            self.ids.resize(host + 1, None);
+        }
+        self.ids[host] = Some(id);
+    }
+
+    /// A task has become runnable.
+    #[inline]
+    pub fn woke(&mut self, now: Nanos, task: TaskId, is_new: bool) {
+        let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
+        if track.state == State::Off {
+            track.state = State::Waits(now);
+        }
+        if !is_new {
+            self.totals[track.family].wakeups += 1;
+            track.woken_at.get_or_insert(now);
+        }
+    }
+
+    /// A CPU switches from one task to another.
+    #[inline]
+    pub fn switched(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+        if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
+            let totals = &mut self.totals[track.family];
+            if let State::Runs(since, _) = track.state {
+                totals.run += now - since;
+                totals.by_capacity[self.class_of[cpu.index()]] += now - since;
+            }
+            if prev_state == PrevState::Runnable {
+                totals.involuntary += 1;
+                track.state = State::Waits(now);
+            } else {
+                totals.voluntary += 1;
+                track.state = State::Off;
+            }
+        }
+        if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
+            let totals = &mut self.totals[track.family];
+            if let State::Waits(since) = track.state {
+                totals.wait += now - since;
+            }
+            if let Some(woken_at) = track.woken_at.take() {
+                totals.latency.record((now - woken_at).0);
+            }
+            if let Some(expired) = track.timer_at.filter(|&at| at <= now) {
+                totals.timer_latency.record((now - expired).0);
+                track.timer_at = None;
+            }
+            track.state = State::Runs(now, cpu);
+        }
+    }
+
+    /// A task belongs to another CPU.
+    #[inline]
+    pub fn migrated(&mut self, task: TaskId) {
+        if let Some(Some(track)) = self.tracks.get(task.index()) {
+            self.totals[track.family].migrations += 1;
+        }
+    }
+
+    /// A task arrives at its timer, which expires then, or has expired.
+    pub fn reached_timer(&mut self, now: Nanos, host: usize, expiry: Nanos) {
+        let Some(id) = self.ids.get(host).copied().flatten() else { return };
+        let Some(track) = &mut self.tracks[id.index()] else { return };
+        let totals = &mut self.totals[track.family];
+        totals.timer_waits += 1;
+        if expiry <= now {
+            totals.timer_misses += 1;
+        } else {
+            totals.slack.record((expiry - now).0);
+            track.timer_at = Some(expiry);
+        }
+    }
+
+    /// What was found, with what runs or waits at the end, in the order of the workload. Families of which nothing was forked
+    /// are left out.
+    pub fn summaries(&self, end: Nanos) -> Vec<FamilySummary> {
+        let mut totals = self.totals.clone();
+        for track in self.tracks.iter().flatten() {
+            let totals = &mut totals[track.family];
+            match track.state {
+                State::Off => {}
+                State::Waits(since) => totals.wait += end - since,
+                State::Runs(since, cpu) => {
+                    totals.run += end - since;
+                    totals.by_capacity[self.class_of[cpu.index()]] += end - since;
+                }
+            }
+        }
+        let of_family = |(name, totals): (&String, &Totals)| FamilySummary {
+            name: name.clone(),
+            tasks: totals.tasks,
+            run_ns: totals.run.0,
+            run_by_capacity: self.capacities.iter().copied().zip(totals.by_capacity.iter().map(|time| time.0)).collect(),
+            wait_ns: totals.wait.0,
+            wakeups: totals.wakeups,
+            wakeup_latency: totals.latency.summary(),
+            voluntary_switches: totals.voluntary,
+            involuntary_switches: totals.involuntary,
+            migrations: totals.migrations,
+            timers: (totals.timer_waits > 0).then(|| TimerSummary {
+                arrivals: totals.timer_waits,
+                missed: totals.timer_misses,
+                slack: totals.slack.summary(),
+                wakeup_latency: totals.timer_latency.summary(),
+            }),
+        };
+        self.names.iter().zip(&totals).filter(|(_, totals)| totals.tasks > 0).map(of_family).collect()
+    }
+}
+
+/// Names of the families in the order of the workload, and the family of each task.
+fn families(workload: &Workload) -> (Vec<String>, Vec<usize>) {
+    let (mut names, mut places) = (Vec::new(), BTreeMap::new());
+    let mut family_of = |name: &str| {
+        *places.entry(name.to_owned()).or_insert_with(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        })
+    };
+    let of_tasks = workload.tasks.iter().map(|task| family_of(&task.family)).collect();
+    (names, of_tasks)
+}

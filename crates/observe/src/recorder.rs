@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The observer behind a summary: hands each event to those that count it.
+
+use crate::cpus::Cpus;
+use crate::decisions::Decisions;
+use crate::families::Families;
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+
+/// Measures a run.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    /// Tasks.
+    pub families: Families,
+    /// CPUs.
+    pub cpus: Cpus,
+    /// Reasons.
+    pub decisions: Decisions,
+}
+
+impl Recorder {
+    /// For a machine that has not started.
+    pub fn new(machine: &Machine) -> Self {
+        Self { families: Families::new(machine), cpus: Cpus::new(machine), decisions: Decisions::default() }
+    }
+}
+
+impl Probe for Recorder {
+    #[inline]
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        match *event {
+            Event::Wakeup { task, is_new, .. } => self.families.woke(now, task, is_new),
+            Event::Switch { cpu, prev, next, prev_state } => {
+                self.families.switched(now, cpu, prev, next, prev_state);
+                self.cpus.switched(now, cpu, next);
+            }
+            Event::Migrate { task, .. } => self.families.migrated(task),
+            Event::WakeupDecision(decision) => self.decisions.selected(decision),
+            Event::BalanceDecision(decision) => self.decisions.balanced(decision),
+            Event::KickDecision(decision) => self.decisions.thought_of_kicking(decision),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        match *event {
+            MachineEvent::Forked { task, id, spec, .. } => self.families.forked(task, id, spec),
+            MachineEvent::IdleEnter { cpu, state } => self.cpus.entered_idle(now, cpu, state),
+            MachineEvent::TimerWoke { task, expired } => self.families.reached_timer(now, task, expired),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a run amounts to: everything that its tables show, as data.
+//!
+//! All but [`Speed`] is the same for equal runs, on every machine that they run on.
+
+use crate::cpus::CpuSummary;
+use crate::decisions::{BalanceSummary, SelectionSummary};
+use crate::families::FamilySummary;
+use crate::recorder::Recorder;
+use fairlab_machine::engine::Machine;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// The workload's file, as it was given.
+    pub workload: String,
+    /// What kind of file: `scenario` or `rt-app`.
+    pub kind: String,
+    /// The machine's name; `scenario` for one that a scenario describes.
+    pub machine: String,
+    /// The kernel's name.
+    pub kernel: String,
+}
+
+/// Sums over the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Tasks that were forked.
+    pub tasks: u64,
+    /// Time that tasks had a CPU.
+    pub busy_ns: u64,
+    /// Time that CPUs had no task.
+    pub idle_ns: u64,
+    /// Time that tasks were runnable without a CPU.
+    pub wait_ns: u64,
+    /// Work of kernel code, in nanoseconds at full capacity and frequency.
+    pub kernel_ns: u64,
+    /// Events of the machine.
+    pub events: u64,
+    /// Context switches, those of the kernel's own tasks among them.
+    pub switches: u64,
+    /// Wake-ups, without forks.
+    pub wakeups: u64,
+    /// Migrations.
+    pub migrations: u64,
+    /// Ticks that were served.
+    pub ticks: u64,
+    /// Inter-processor interrupts.
+    pub ipis: u64,
+}
+
+/// How fast the simulation was.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Speed {
+    /// Seconds that it took.
+    pub wall_s: f64,
+    /// Events of the machine in a second.
+    pub events_per_s: f64,
+    /// Simulated seconds in a second.
+    pub simulated_per_s: f64,
+}
+
+/// What a run amounts to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of fairlab.
+    pub fairlab: String,
+    /// What was run.
+    pub run: Subject,
+    /// Length of the run.
+    pub duration_ns: u64,
+    /// The hash over all that the scheduler did.
+    pub digest: String,
+    /// Sums.
+    pub totals: Totals,
+    /// Task families, in the order of the workload.
+    pub families: Vec<FamilySummary>,
+    /// CPUs, in their order.
+    pub cpus: Vec<CpuSummary>,
+    /// How CPUs were selected.
+    pub selection: SelectionSummary,
+    /// What load balancing did.
+    pub balance: BalanceSummary,
+    /// What could not be honoured of the workload.
+    pub warnings: Vec<String>,
+    /// How fast it was; left out where results are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Speed>,
+}
+
+impl Summary {
+    /// What a recorder found, after the end of a run.
+    pub fn new(run: Subject, machine: &Machine, recorder: &Recorder) -> Self {
+        let families = recorder.families.summaries(machine.now());
+        let cpus = recorder.cpus.summaries(machine);
+        let counters = machine.counters();
+        let of_cpus = |what: fn(&CpuSummary) -> u64| cpus.iter().map(what).sum::<u64>();
+        let of_families = |what: fn(&FamilySummary) -> u64| families.iter().map(what).sum::<u64>();
+        let totals = Totals {
+            tasks: of_families(|family| family.tasks),
+            busy_ns: of_cpus(|cpu| cpu.busy_ns),
+            idle_ns: of_cpus(|cpu| cpu.idle_ns),
+            wait_ns: of_families(|family| family.wait_ns),
+            kernel_ns: of_cpus(|cpu| cpu.kernel_ns),
+            events: counters.events,
+            switches: counters.switches,
+            wakeups: of_families(|family| family.wakeups),
+            migrations: of_families(|family| family.migrations),
+            ticks: of_cpus(|cpu| cpu.ticks),
+            ipis: of_cpus(|cpu| cpu.reschedule_ipis + cpu.call_function_ipis),
+        };
+        Self {
+            fairlab: env!("CARGO_PKG_VERSION").to_owned(),
+            run,
+            duration_ns: machine.duration().0,
+            digest: machine.digest().to_string(),
+            totals,
+            selection: recorder.decisions.selections(),
+            balance: recorder.decisions.balancing(),
+            warnings: machine.workload().warnings.clone(),
+            families,
+            cpus,
+            speed: None,
+        }
+    }
+
+    /// The same with how long it took.
+    #[must_use]
+    pub fn with_speed(mut self, wall: Duration) -> Self {
+        let wall_s = wall.as_secs_f64().max(1e-9);
+        self.speed = Some(Speed {
+            wall_s,
+            events_per_s: self.totals.events as f64 / wall_s,
+            simulated_per_s: self.duration_ns as f64 / 1e9 / wall_s,
+        });
+        self
+    }
+}

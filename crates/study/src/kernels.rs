@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Named kernels: releases of Linux as sets of features and tunables on top of 6.1's scheduler.
+//!
+//! A release has the before-state of each [`Change`] that came after it, as far as 6.1's features and the published changes'
+//! tunables can bring it back. The rest is 6.1's, and [`Kernel::leaves_out`] says so.
+
+use fairlab_sched::features::Feature;
+
+/// The kernel that behaviour follows.
+pub const DEFAULT: &str = "6.1";
+
+/// A release, as major and minor number.
+type Release = (u32, u32);
+
+/// A change of the scheduler between releases, with its state before.
+#[derive(Debug)]
+struct Change {
+    /// The first release with it.
+    since: Release,
+    /// How it was before.
+    before: &'static str,
+    features: &'static [(Feature, bool)],
+    tunables: &'static [(&'static str, i64)],
+}
+
+/// Something that cannot be brought back.
+#[derive(Debug)]
+struct Missing {
+    since: Release,
+    what: &'static str,
+}
+
+const CHANGES: &[Change] = &[
+    Change {
+        since: (5, 1),
+        before: "load tracking scales contributions by frequency and capacity, not its clock",
+        features: &[],
+        tunables: &[("pelt_contribution", 1)],
+    },
+    Change {
+        since: (5, 1),
+        before: "a misfit task asks for idle balancing even if no better CPU exists; a busy cache domain asks for it also where \
+                 capacities differ",
+        features: &[],
+        tunables: &[("misfit_kick", 1), ("llc_kick", 1)],
+    },
+    Change {
+        since: (5, 5),
+        before: "a task's remembered utilisation follows increases only by and by",
+        features: &[(Feature::UtilEstFastup, false)],
+        tunables: &[],
+    },
+    Change {
+        since: (5, 12),
+        before: "a kick moves the next idle balancing on by one jiffy; a CPU that runs out of work updates blocked load of others \
+                 itself",
+        features: &[],
+        tunables: &[("kick_next", 1), ("newidle_blocked", 1)],
+    },
+    Change {
+        since: (5, 13),
+        before: "the scheduling period counts a queue's own entities only, and slices have no lower bound",
+        features: &[(Feature::AltPeriod, false), (Feature::BaseSlice, false)],
+        tunables: &[],
+    },
+    Change {
+        since: (6, 0),
+        before: "the search for an idle CPU is bounded by average idle time and measured cost (`--set scan_cost=NS` for each CPU \
+                 looked at; at 0 nothing bounds it)",
+        features: &[(Feature::SisUtil, false), (Feature::SisProp, true)],
+        tunables: &[],
+    },
+    Change {
+        since: (6, 1),
+        before: "newly-idle balancing does not throw dice (a change of late 6.1 stable releases, which the set 6.1 has)",
+        features: &[(Feature::NiRandom, false)],
+        tunables: &[],
+    },
+];
+
+const MISSING: &[Missing] = &[
+    Missing { since: (4, 20), what: "misfit tasks are known, as since 4.20" },
+    Missing { since: (5, 0), what: "placement by energy is there, as since 5.0" },
+    Missing { since: (5, 5), what: "load balancing and fork placement classify groups, as since 5.5" },
+    Missing { since: (5, 7), what: "where capacities differ, wake-ups look for an idle CPU that fits, as since 5.7" },
+    Missing { since: (5, 12), what: "idle cores and idle CPUs are looked for in one search, as since 5.12" },
+    Missing { since: (5, 18), what: "how much imbalance NUMA nodes may have depends on their caches, as since 5.18" },
+];
+
+/// A named kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its name: that of the release.
+    pub name: &'static str,
+    release: Release,
+}
+
+/// All named kernels, oldest first.
+pub const KERNELS: [Kernel; 7] = [
+    Kernel { name: "4.19", release: (4, 19) },
+    Kernel { name: "5.0", release: (5, 0) },
+    Kernel { name: "5.4", release: (5, 4) },
+    Kernel { name: "5.11", release: (5, 11) },
+    Kernel { name: "5.18", release: (5, 18) },
+    Kernel { name: "5.19", release: (5, 19) },
+    Kernel { name: DEFAULT, release: (6, 1) },
+];
+
+impl Kernel {
+    /// The kernel of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        KERNELS.into_iter().find(|kernel| kernel.name == name)
+    }
+
+    fn changes(self) -> impl Iterator<Item = &'static Change> {
+        CHANGES.iter().filter(move |change| self.release < change.since)
+    }
+
+    /// Features that it switches, in order.
+    pub fn features(self) -> Vec<(Feature, bool)> {
+        self.changes().flat_map(|change| change.features.iter().copied()).collect()
+    }
+
+    /// Tunables that it sets, in order.
+    pub fn tunables(self) -> Vec<(&'static str, i64)> {
+        self.changes().flat_map(|change| change.tunables.iter().copied()).collect()
+    }
+
+    /// What of the release it brings back.
+    pub fn models(self) -> Vec<&'static str> {
+        self.changes().map(|change| change.before).collect()
+    }
+
+    /// What is as in 6.1 although the release had it otherwise; not all of it is known.
+    pub fn leaves_out(self) -> Vec<&'static str> {
+        MISSING.iter().filter(|missing| self.release < missing.since).map(|missing| missing.what).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_sched::tunables::Tunables;
+
+    #[test]
+    fn the_default_changes_nothing() {
+        let kernel = Kernel::named(DEFAULT).expect("it is one of them");
+        assert!(kernel.features().is_empty() && kernel.tunables().is_empty() && kernel.leaves_out().is_empty());
+    }
+
+    #[test]
+    fn every_tunable_exists_and_every_change_differs_from_6_1() {
+        for kernel in KERNELS {
+            let mut tunables = Tunables::for_cpus(4);
+            for (name, value) in kernel.tunables() {
+                tunables.set(name, value).expect("the tunable exists");
+            }
+            assert_eq!(tunables == Tunables::for_cpus(4), kernel.tunables().is_empty());
+            assert!(kernel.features().iter().all(|&(feature, on)| on != feature.is_default()), "{}", kernel.name);
+        }
+    }
+
+    #[test]
+    fn a_kernel_has_the_before_states_of_all_later_changes() {
+        let features = |name| Kernel::named(name).expect("it is one of them").features().len();
+        let tunables = |name| Kernel::named(name).expect("it is one of them").tunables().len();
+        assert_eq!(KERNELS.map(|kernel| features(kernel.name)), [6, 6, 6, 5, 3, 3, 0]);
+        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [5, 5, 2, 2, 0, 0, 0]);
+    }
+
+    #[test]
+    fn machine_files_can_name_every_kernel() {
+        assert_eq!(KERNELS.map(|kernel| kernel.name), fairlab_machine::description::KERNEL_PROFILES);
+    }
+}
