@@ -1,48 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The `fairlab` command.
+//! The `fairlab` command: glue and presentation only.
+//!
+//! Standard output carries results, standard error everything else. Exit status: 0 for success (a reader that closes the
+//! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out.
 
-use fairlab_machine::engine::{Machine, Setup};
-use fairlab_machine::hardware::Hardware;
-use fairlab_observe::trace_jsonl::TraceJsonl;
-use fairlab_sched::features::Feature;
-use fairlab_workload::load::{Loaded, load};
-use std::io::BufWriter;
+mod args;
+mod cmd;
+mod error;
+mod input;
+mod output;
+mod plan;
 
-fn main() -> anyhow::Result<()> {
-    let path = std::env::args().last().unwrap_or_default();
-    let text = std::fs::read_to_string(&path)?;
-    let Loaded::Scenario(scenario) = load(&path, &text, fairlab_workload::rtapp::Options::for_cpus(8))? else {
-        anyhow::bail!("only scenarios")
+use args::{Args, Command};
+use clap::Parser;
+use error::CliError;
+use output::Output;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(error::report_panic));
+    let args = Args::parse();
+    let mut output = Output::new(args.color, args.json);
+    let result = match &args.command {
+        Command::Run(run) => cmd::run::run(&mut output, run),
+        Command::Check(check) => cmd::check::check(&mut output, check),
+        Command::Machine(machine) => cmd::machine::machine(&mut output, machine),
+        Command::Features => cmd::features::features(&mut output),
+        Command::Tunables(tunables) => cmd::tunables::tunables(&mut output, tunables),
+        Command::Kernels => cmd::kernels::kernels(&mut output),
+        Command::Study(study) => cmd::study::study(&mut output, study),
+        Command::Completions(completions) => cmd::completions::completions(&mut output, completions),
     };
-    let scenario = *scenario;
-    let hardware = Hardware::from_scenario(&scenario.machine);
-    let nr_cpus = hardware.nr_cpus();
-    let mut named: Vec<(String, i64)> = scenario.tunables.iter().map(|(n, v)| (n.clone(), *v as i64)).collect();
-    named.extend(scenario.arms.iter().cloned());
-    let setup = Setup {
-        hardware,
-        workload: scenario.workload,
-        features: scenario.features.iter().map(|(n, v)| (Feature::from_name(n).expect("checked"), *v)).collect(),
-        tunables: Vec::new(),
-        named_tunables: named,
-        duration: scenario.end,
-        snapshot_every: scenario.stats,
-        perturb: None,
-    };
-    let mut machine = Machine::new(setup)?;
-    let mut trace =
-        TraceJsonl::new(BufWriter::new(std::io::stdout().lock()), nr_cpus, scenario.trace, scenario.trace_pelt);
-    let start = std::time::Instant::now();
-    machine.run(&mut trace)?;
-    let s = start.elapsed().as_secs_f64();
-    trace.write_totals(&machine);
-    trace.finish()?;
-    eprintln!(
-        "{} {:.3} s, {} events, {:.0}/s",
-        machine.digest(),
-        s,
-        machine.counters().events,
-        machine.counters().events as f64 / s
-    );
-    Ok(())
+    match result.and_then(|()| output.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.complain(&error);
+            ExitCode::from(error.status())
+        }
+    }
 }

@@ -234,7 +234,12 @@ impl Families {
             name: name.clone(),
             tasks: totals.tasks,
             run_ns: totals.run.0,
-            run_by_capacity: self.capacities.iter().copied().zip(totals.by_capacity.iter().map(|time| time.0)).collect(),
+            run_by_capacity: self
+                .capacities
+                .iter()
+                .copied()
+                .zip(totals.by_capacity.iter().map(|time| time.0))
+                .collect(),
             wait_ns: totals.wait.0,
             wakeups: totals.wakeups,
             wakeup_latency: totals.latency.summary(),

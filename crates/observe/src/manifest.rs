@@ -132,11 +132,6 @@ impl RunDirectory {
     pub fn keep(&self, given: &str, name: &str, content: &[u8]) -> Result<Input, DirectoryError> {
         let copy = format!("{INPUTS}/{name}");
         self.write(&copy, content)?;
-        Ok(Input {
-            given: given.to_owned(),
-            copy,
-            sha256: sha256::hex_digest(content),
-            bytes: content.len() as u64,
-        })
+        Ok(Input { given: given.to_owned(), copy, sha256: sha256::hex_digest(content), bytes: content.len() as u64 })
     }
 }

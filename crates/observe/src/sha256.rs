@@ -2,9 +2,8 @@
 //! SHA-256 (FIPS 180-4), so that `sha256sum` can check the inputs of a run.
 
 /// The first 32 bits of the fractional parts of the square roots of the first eight primes.
-const START: [u32; 8] = [
-    0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
-];
+const START: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 /// The hash of some bytes, in hexadecimal digits.
 pub fn hex_digest(bytes: &[u8]) -> String {

@@ -69,6 +69,11 @@ impl<W: Write> TraceJsonl<W> {
         }
     }
 
+    /// Whether something could not be written, so that the rest is lost.
+    pub fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
     /// The lines at the end of a run: schedstat counters and run times.
     pub fn write_totals(&mut self, machine: &Machine) {
         for cpu in machine.sched().cpu_ids() {

@@ -11,5 +11,5 @@ pub mod load;
 pub mod rtapp;
 pub mod scn;
 pub mod step;
-mod suggest;
+pub mod suggest;
 pub mod workload;

@@ -5,7 +5,7 @@
 ///
 /// Near enough are as many edits as a third of the word's letters, at least one. Case does not count. Of equally near
 /// names the first wins.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
     let limit = (word.chars().count() / 3).max(1);
     known
@@ -17,7 +17,7 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Help for an unknown name: the nearest known one, and what is known.
-pub(crate) fn help(word: &str, what: &str, known: &[&str]) -> String {
+pub fn help(word: &str, what: &str, known: &[&str]) -> String {
     let list = format!("{what}: {}", known.join(", "));
     match nearest(word, known) {
         Some(name) => format!("did you mean `{name}`? {list}"),

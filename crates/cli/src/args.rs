@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use fairlab_sched::features::Feature;
+use fairlab_sched::units::Nanos;
+use fairlab_study::kernels::{KERNELS, Kernel};
+use fairlab_workload::suggest;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  fairlab run scenarios/hello.json                   tasks, CPUs and reasons of a workload on a big.LITTLE board
+  fairlab run app.json --machine xeon-2s-224         another machine
+  fairlab run app.json --features NO_SIS_UTIL        another scheduler
+  fairlab machine show hikey960                      what a machine consists of
+  fairlab completions bash > fairlab.bash            completions of your shell";
+
+/// A laboratory for Linux's fair scheduler: runs workloads on simulated machines, and says what happened and why.
+#[derive(Debug, Parser)]
+#[command(name = "fairlab", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Args {
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) color: Color,
+    /// Write results as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colours: auto (on a terminal), always, never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a workload and show what its tasks and CPUs did
+    Run(Box<RunArgs>),
+    /// Check a workload file: read it, run it, and say whether all is well
+    Check(CheckArgs),
+    /// List machines, or show one
+    Machine(MachineArgs),
+    /// List scheduler features: name, default, meaning
+    Features,
+    /// List tunables: name, value, unit, range, meaning
+    Tunables(TunablesArgs),
+    /// List named kernels: what each models and what not
+    Kernels,
+    /// List studies of published scheduler changes, or run one
+    Study(StudyArgs),
+    /// Write a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+const RUN_EXAMPLES: &str = "\
+FILE is a scenario (one statement per line, begins with `cpus N`) or a JSON file of rt-app; which of them shows in its
+text, not in its name.
+
+Examples:
+  fairlab run scenarios/hello.json
+  fairlab run app.json --machine xeon-2s-224 --for 2s
+  fairlab run app.json --kernel 5.4 --set migration_cost_ns=0 --features NO_WA_WEIGHT
+  fairlab run app.json --seed 7 --perturb 7 -o runs/7
+  fairlab run scenario.scn --trace-jsonl - | head
+  generate-workload | fairlab run - --json";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// Workload file; `-` is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+    /// Draw everything random in the scheduler from this seed [default: as the kernel after its boot]
+    ///
+    /// Each consumer has a named stream of its own; today the only one is the dice of newly-idle balancing (NI_RANDOM).
+    /// Random lengths in a scenario's programs have seeds of their own, which this leaves alone.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Permute what happens at one instant, another way for each N: what changes is an accident
+    #[arg(long, value_name = "N")]
+    pub(crate) perturb: Option<u64>,
+    /// How long to simulate: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    pub(crate) duration: Option<Nanos>,
+    /// Show every CPU and every task family, however many
+    #[arg(long)]
+    pub(crate) per_cpu: bool,
+    /// Write a run directory: manifest.json (all that repeats the run), copies of inputs, summary.json
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Write every event as a line of JSON; `-` is standard output, which then carries nothing else
+    ///
+    /// A scenario's `trace` statement sets the level; without one it is 3 (switches, wake-ups, migrations, interrupts,
+    /// steps of load balancing). With -o, a relative FILE is put into DIR.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace_jsonl: Option<String>,
+}
+
+/// What a workload runs on.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct VariantArgs {
+    /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
+    ///
+    /// For rt-app files only: a scenario describes its own. The default is the board for which most rt-app files in
+    /// circulation were written: four small and four big CPUs with schedutil.
+    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<String>,
+    /// Kernel: 6.1 or an older release's set of features and tunables (see `fairlab kernels`) [default: the machine's]
+    #[arg(long, value_name = "RELEASE", value_parser = kernel_of)]
+    pub(crate) kernel: Option<Kernel>,
+    /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`)
+    #[arg(long, value_name = "A,NO_B", value_delimiter = ',', value_parser = feature_of)]
+    pub(crate) features: Vec<(Feature, bool)>,
+    /// Set a tunable, several times if need be (see `fairlab tunables`)
+    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = setting_of, allow_hyphen_values = true)]
+    pub(crate) set: Vec<(String, i64)>,
+    /// What kernel code costs: what the machine's file says, or nothing. It costs nothing in scenarios
+    #[arg(long, value_enum, default_value_t = PriceChoice::Machine, value_name = "machine|zero", hide_possible_values = true)]
+    pub(crate) prices: PriceChoice,
+    /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
+    #[arg(long)]
+    pub(crate) keep_duplicate_keys: bool,
+}
+
+/// What kernel code costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PriceChoice {
+    Machine,
+    Zero,
+}
+
+impl PriceChoice {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Zero => "zero",
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  fairlab check app.json --machine laptop-8")]
+pub(crate) struct CheckArgs {
+    /// Workload file; `-` is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml"
+)]
+pub(crate) struct MachineArgs {
+    #[command(subcommand)]
+    pub(crate) command: MachineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MachineCommand {
+    /// List the machines that come with fairlab
+    List,
+    /// Show a machine: CPUs, caches, frequencies, idle states, prices
+    Show {
+        /// Name of a machine, or path of a machine file
+        #[arg(value_hint = ValueHint::FilePath)]
+        machine: String,
+        /// Write its file, to start your own from
+        #[arg(long)]
+        toml: bool,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab tunables\n  fairlab tunables --machine xeon-2s-224 --json")]
+pub(crate) struct TunablesArgs {
+    /// Show the defaults of a machine with so many CPUs [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
+    pub(crate) cpus: Option<u16>,
+    /// Show the defaults of this machine
+    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab study list\n  fairlab study run pelt-time-scaling --quick")]
+pub(crate) struct StudyArgs {
+    #[command(subcommand)]
+    pub(crate) command: StudyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudyCommand {
+    /// List the studies
+    List,
+    /// Run a study: its published tables with the simulated figures beside them
+    Run {
+        /// Name of the study
+        name: String,
+        /// Shorter runs: a first impression
+        #[arg(long)]
+        quick: bool,
+        /// Write the report as DIR/NAME.json
+        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  fairlab completions bash > ~/.local/share/bash-completion/completions/fairlab\n  fairlab completions zsh > ~/.zfunc/_fairlab"
+)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+/// Units of times, longest name first where one ends like another.
+const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+/// The longest run: 10^18 ns, as in scenarios.
+const MAX_TIME: u64 = 1_000_000_000_000_000_000;
+
+/// A time such as `5s` or `1.5ms`, exact to the nanosecond.
+fn time_of(text: &str) -> Result<Nanos, String> {
+    let wrong = || "a time is a number and a unit: 5s, 300ms, 1.5ms, 20us, 100ns".to_owned();
+    let (number, unit) = UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) || (number.contains('.') && fraction.is_empty()) {
+        return Err(wrong());
+    }
+    let too_long = || "the longest time is 1000000000s".to_owned();
+    let mut time = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit)).ok_or_else(too_long)?;
+    let mut place = unit;
+    for digit in fraction.bytes() {
+        place /= 10;
+        time += u64::from(digit - b'0') * place;
+    }
+    match time {
+        0 => Err("a run must be longer than nothing".to_owned()),
+        time if time > MAX_TIME => Err(too_long()),
+        time => Ok(Nanos(time)),
+    }
+}
+
+fn kernel_of(name: &str) -> Result<Kernel, String> {
+    Kernel::named(name).ok_or_else(|| {
+        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        format!("there is no such kernel; known are {}", names.join(", "))
+    })
+}
+
+fn feature_of(word: &str) -> Result<(Feature, bool), String> {
+    let (name, on) = word.strip_prefix("NO_").map_or((word, true), |name| (name, false));
+    let feature = Feature::from_name(name);
+    feature.map(|feature| (feature, on)).ok_or_else(|| unknown_feature(name, on))
+}
+
+fn unknown_feature(name: &str, on: bool) -> String {
+    let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
+    let prefix = if on { "" } else { "NO_" };
+    match suggest::nearest(name, &names) {
+        Some(near) => format!("there is no such feature; did you mean {prefix}{near}?"),
+        None => "there is no such feature; see `fairlab features`".to_owned(),
+    }
+}
+
+fn setting_of(word: &str) -> Result<(String, i64), String> {
+    use fairlab_sched::tunables::TUNABLES;
+    let (name, value) = word.split_once('=').ok_or("write TUNABLE=VALUE, such as migration_cost_ns=0")?;
+    let Some(info) = TUNABLES.iter().find(|info| info.name == name) else {
+        let names: Vec<&str> = TUNABLES.iter().map(|info| info.name).collect();
+        return Err(match suggest::nearest(name, &names) {
+            Some(near) => format!("there is no such tunable; did you mean {near}?"),
+            None => "there is no such tunable; see `fairlab tunables`".to_owned(),
+        });
+    };
+    let range =
+        format!("{} is a number from {} to {} ({})", info.name, info.range.start(), info.range.end(), info.unit);
+    let value: i64 = value.parse().map_err(|_| range.clone())?;
+    if !info.range.contains(&value) {
+        return Err(range);
+    }
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn times_are_exact() {
+        for (text, ns) in
+            [("5s", 5_000_000_000), ("1.5ms", 1_500_000), ("20us", 20_000), ("7ns", 7), ("0.25s", 250_000_000)]
+        {
+            assert_eq!(time_of(text), Ok(Nanos(ns)), "{text}");
+        }
+        for text in ["", "5", "s", "5 s", "-5s", "1.s", ".5s", "1e3s", "0s", "99999999999s", "18446744073709551616ns"] {
+            assert!(time_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn features_and_tunables_are_known_or_suggested() {
+        assert_eq!(feature_of("NO_SIS_UTIL"), Ok((Feature::SisUtil, false)));
+        assert!(feature_of("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
+        assert_eq!(setting_of("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
+        assert!(setting_of("migration_cost=1").is_err());
+        assert!(setting_of("latency_ns=x").expect_err("no number").contains("from 0"));
+    }
+}

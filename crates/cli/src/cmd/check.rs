@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab check`: whether a workload file is one, fits its machine, and runs.
+
+use super::run::{Listeners, simulate};
+use crate::args::CheckArgs;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::plan::{Choices, Plan};
+use fairlab_sched::units::Nanos;
+use serde::Serialize;
+
+/// The longest run of a check.
+const LONGEST: Nanos = Nanos::from_secs(1);
+
+#[derive(Serialize)]
+struct Verdict<'a> {
+    file: &'a str,
+    kind: &'a str,
+    machine: &'a str,
+    cpus: usize,
+    tasks: usize,
+    simulated_ns: u64,
+    events: u64,
+    digest: String,
+    /// Whether the scheduler's assertions were on.
+    assertions: bool,
+    warnings: &'a [String],
+}
+
+/// Runs the command.
+pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliError> {
+    let mut plan = Plan::new(&args.file, &args.variant, Choices { limit: Some(LONGEST), ..Choices::default() })?;
+    let mut listeners = Listeners::recording(&plan.machine);
+    let name = plan.input.name.clone();
+    simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    let machine = &plan.machine;
+    let verdict = Verdict {
+        file: &name,
+        kind: &plan.subject.kind,
+        machine: &plan.subject.machine,
+        cpus: machine.hardware().nr_cpus(),
+        tasks: machine.tasks().len(),
+        simulated_ns: machine.duration().0,
+        events: machine.counters().events,
+        digest: machine.digest().to_string(),
+        assertions: cfg!(debug_assertions),
+        warnings: &machine.workload().warnings,
+    };
+    if output.is_json() {
+        return output.json(&verdict);
+    }
+    for warning in verdict.warnings {
+        output.warn(warning)?;
+    }
+    let on = if plan.machine_text.is_some() { format!(" on {}", verdict.machine) } else { String::new() };
+    let assertions = if verdict.assertions { "assertions on" } else { "assertions not built in" };
+    output.text(&format!(
+        "{}: OK: {}{on}, {} CPUs, {} tasks; {} simulated, {} events, {assertions}; digest {}\n",
+        verdict.file,
+        verdict.kind,
+        verdict.cpus,
+        verdict.tasks,
+        machine.duration(),
+        verdict.events,
+        verdict.digest
+    ))
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab machine`: the machines that there are, and what they consist of.
+
+use crate::args::{MachineArgs, MachineCommand};
+use crate::error::CliError;
+use crate::input;
+use crate::output::Output;
+use crate::output::table::{Align, Table};
+use fairlab_machine::description::{MachineDescription, describe, presets};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::CpuPlace;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+#[derive(Serialize)]
+struct MachineRow {
+    name: String,
+    description: String,
+    source: String,
+    kernel: String,
+    hz: u64,
+    cpus: usize,
+    cores: usize,
+    llcs: usize,
+    nodes: usize,
+    capacities: Vec<u64>,
+    frequency_domains: usize,
+    idle_states: usize,
+    priced_operations: usize,
+}
+
+/// Runs the command.
+pub(crate) fn machine(output: &mut Output, args: &MachineArgs) -> Result<(), CliError> {
+    match &args.command {
+        MachineCommand::List => list(output),
+        MachineCommand::Show { machine, toml } => show(output, machine, *toml),
+    }
+}
+
+fn row_of(machine: &MachineDescription) -> MachineRow {
+    let topology = machine.topology();
+    let units = |unit: fn(&CpuPlace) -> u32| topology.cpus.iter().map(unit).collect::<BTreeSet<u32>>().len();
+    let capacities = (0..machine.nr_cpus()).map(|cpu| machine.capacity(CpuId::from_index(cpu)));
+    MachineRow {
+        name: machine.name().to_owned(),
+        description: machine.description().to_owned(),
+        source: machine.source().to_owned(),
+        kernel: machine.kernel().to_owned(),
+        hz: machine.hz().get(),
+        cpus: machine.nr_cpus(),
+        cores: units(|place| place.core),
+        llcs: units(|place| place.llc),
+        nodes: units(|place| place.node),
+        capacities: capacities.collect(),
+        frequency_domains: machine.frequency_domains().len(),
+        idle_states: machine.idle_states().len(),
+        priced_operations: machine.prices().iter().len(),
+    }
+}
+
+fn list(output: &mut Output) -> Result<(), CliError> {
+    let rows: Vec<MachineRow> = presets().map(|machine| row_of(&machine)).collect();
+    if output.is_json() {
+        return output.json(&rows);
+    }
+    let mut table = Table::new(&[
+        ("machine", Align::Left),
+        ("CPUs", Align::Right),
+        ("cores", Align::Right),
+        ("LLCs", Align::Right),
+        ("nodes", Align::Right),
+        ("kernel", Align::Left),
+        ("description", Align::Wrap),
+    ]);
+    for row in rows {
+        let number = |number: usize| number.to_string().into();
+        table.row(vec![
+            row.name.into(),
+            number(row.cpus),
+            number(row.cores),
+            number(row.llcs),
+            number(row.nodes),
+            row.kernel.into(),
+            row.description.into(),
+        ]);
+    }
+    let text = table.render(output.styles());
+    output.text(&text)
+}
+
+fn show(output: &mut Output, machine: &str, toml: bool) -> Result<(), CliError> {
+    let machine = input::machine(machine)?;
+    if output.is_json() {
+        return output.json(&row_of(&machine.description));
+    }
+    let text = if toml { machine.text } else { describe(&machine.description) };
+    output.text(&text)
+}

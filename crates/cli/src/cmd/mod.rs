@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The commands, one module each.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod features;
+pub(crate) mod kernels;
+pub(crate) mod machine;
+pub(crate) mod run;
+pub(crate) mod study;
+pub(crate) mod tunables;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What ends a command early, and how that is told.
+
+use fairlab_observe::manifest::DirectoryError;
+use std::fmt;
+use std::io;
+use std::panic::PanicHookInfo;
+
+/// What ends a command early.
+#[derive(Debug)]
+pub(crate) enum CliError {
+    /// Something that the user gave is wrong. The message says what, where and the way out.
+    Input(String),
+    /// A run could not go on, or its results could not be written.
+    Run(String),
+    /// Whoever read the output has had enough.
+    ClosedPipe,
+}
+
+impl CliError {
+    /// Wrong input, from any error that says so on its own.
+    pub(crate) fn input(error: impl fmt::Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    /// A failed run.
+    pub(crate) fn run(error: impl fmt::Display) -> Self {
+        Self::Run(error.to_string())
+    }
+
+    /// Something could not be written.
+    pub(crate) fn write(what: &str, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::ClosedPipe;
+        }
+        Self::Run(format!("{what}: cannot be written: {error}"))
+    }
+
+    /// The exit status.
+    pub(crate) const fn status(&self) -> u8 {
+        match self {
+            Self::Input(_) => 2,
+            Self::Run(_) => 1,
+            Self::ClosedPipe => 0,
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(message) | Self::Run(message) => f.write_str(message),
+            Self::ClosedPipe => f.write_str("the output was closed"),
+        }
+    }
+}
+
+impl From<DirectoryError> for CliError {
+    fn from(error: DirectoryError) -> Self {
+        Self::Input(format!("{}: {}\nhelp: -o takes a new or empty directory", error.path.display(), error.cause))
+    }
+}
+
+/// Says what to do about a bug.
+pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
+    use std::io::Write;
+    let command: Vec<String> = std::env::args().collect();
+    let mut stderr = io::stderr().lock();
+    // Nothing can be done if this cannot be written.
+    let _ = writeln!(
+        stderr,
+        "fairlab has a bug: {panic}\nhelp: please report it, with this command and its input files: {}",
+        command.join(" ")
+    );
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Figures for people: times with three digits, percentages, bars, lists of CPUs.
+
+/// A time with three digits, in the unit that suits it.
+pub(crate) fn time(ns: u64) -> String {
+    let (unit, name) = match ns {
+        0 => return "0".to_owned(),
+        1..1_000 => return format!("{ns}ns"),
+        1_000..1_000_000 => (1e3, "us"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let value = ns as f64 / unit;
+    // Rounded before the number of digits is chosen, so that 9.999 becomes 10.0 and not 10.00.
+    let digits = match value {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}{name}")
+}
+
+/// A part of a whole in percent, with a digit behind the point.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
+}
+
+/// A part of a whole in percent without digits behind the point, where nothing and everything are exact.
+pub(crate) fn whole_percent(part: u64, whole: u64) -> String {
+    if whole == 0 || part == 0 {
+        return "0%".to_owned();
+    }
+    let percent = 100.0 * part as f64 / whole as f64;
+    match percent {
+        ..0.5 => "<1%".to_owned(),
+        99.5.. if part < whole => ">99%".to_owned(),
+        _ => format!("{percent:.0}%"),
+    }
+}
+
+/// A part of a whole as a bar.
+pub(crate) fn bar(part: u64, whole: u64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if whole == 0 {
+        return " ".repeat(width);
+    }
+    let eighths = (part as f64 / whole as f64 * width as f64 * 8.0).round() as usize;
+    let eighths = eighths.min(width * 8);
+    let (full, rest) = (eighths / 8, eighths % 8);
+    let used = full + usize::from(rest > 0);
+    format!("{}{}{}", "█".repeat(full), EIGHTHS[rest], "░".repeat(width - used))
+}
+
+/// A number of events in a second, with three digits.
+pub(crate) fn rate(per_s: f64) -> String {
+    match per_s {
+        ..1e3 => format!("{per_s:.0}"),
+        ..1e6 => format!("{:.0}k", per_s / 1e3),
+        ..1e7 => format!("{:.2}M", per_s / 1e6),
+        _ => format!("{:.1}M", per_s / 1e6),
+    }
+}
+
+/// Numbers as the kernel writes lists of CPUs: `0-3,8`.
+pub(crate) fn cpu_list(cpus: &[u32]) -> String {
+    let runs = cpus.chunk_by(|a, b| a + 1 == *b);
+    let words = runs.map(|run| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let cases = [(0, "0"), (999, "999ns"), (1_000, "1.00us"), (9_996, "10.0us"), (123_456, "123us")];
+        for (ns, text) in cases {
+            assert_eq!(time(ns), text);
+        }
+        assert_eq!((time(99_960_000).as_str(), time(12_345_678_901).as_str()), ("100ms", "12.3s"));
+    }
+
+    #[test]
+    fn little_and_nearly_all_are_told_from_nothing_and_all() {
+        assert_eq!(whole_percent(0, 7), "0%");
+        assert_eq!(whole_percent(1, 1000), "<1%");
+        assert_eq!(whole_percent(999, 1000), ">99%");
+        assert_eq!(whole_percent(1000, 1000), "100%");
+        assert_eq!((percent(1, 3).as_str(), percent(1, 0).as_str()), ("33.3", "-"));
+    }
+
+    #[test]
+    fn bars_have_their_width() {
+        for part in 0..=100 {
+            assert_eq!(bar(part, 100, 7).chars().count(), 7);
+        }
+        assert_eq!((bar(0, 9, 3).as_str(), bar(9, 9, 3).as_str()), ("░░░", "███"));
+    }
+
+    #[test]
+    fn lists_of_cpus_are_short() {
+        assert_eq!(cpu_list(&[0, 1, 2, 3, 8, 10, 11]), "0-3,8,10-11");
+        assert_eq!(cpu_list(&[]), "");
+    }
+}

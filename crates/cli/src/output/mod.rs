@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where results and complaints go, and how they look: colours on a terminal only.
+
+pub(crate) mod figures;
+pub(crate) mod progress;
+pub(crate) mod report;
+pub(crate) mod table;
+
+use crate::args::Color;
+use crate::error::CliError;
+use serde::Serialize;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+/// Width of text where nothing says how wide the terminal is.
+pub(crate) const WIDTH: usize = 100;
+
+/// Standard output and standard error.
+pub(crate) struct Output {
+    stdout: BufWriter<StdoutLock<'static>>,
+    color: Color,
+    json: bool,
+}
+
+/// Whether text is styled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Styles {
+    pub(crate) on: bool,
+}
+
+impl Styles {
+    fn styled(self, code: &str, text: &str) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.styled("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.styled("2", text)
+    }
+
+    fn error(self, text: &str) -> String {
+        self.styled("1;31", text)
+    }
+
+    pub(crate) fn warning(self, text: &str) -> String {
+        self.styled("1;33", text)
+    }
+}
+
+impl Output {
+    pub(crate) fn new(color: Color, json: bool) -> Self {
+        Self { stdout: BufWriter::new(io::stdout().lock()), color, json }
+    }
+
+    /// Whether results are to be JSON.
+    pub(crate) const fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// How standard output is styled.
+    pub(crate) fn styles(&self) -> Styles {
+        self.styles_of(io::stdout().is_terminal())
+    }
+
+    /// How standard error is styled.
+    pub(crate) fn stderr_styles(&self) -> Styles {
+        self.styles_of(io::stderr().is_terminal())
+    }
+
+    fn styles_of(&self, is_terminal: bool) -> Styles {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let on = match self.color {
+            Color::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        Styles { on }
+    }
+
+    /// Writes a result.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
+        self.stdout.write_all(text.as_bytes()).map_err(|error| CliError::write("standard output", &error))
+    }
+
+    /// Writes a result as JSON.
+    pub(crate) fn json(&mut self, data: &impl Serialize) -> Result<(), CliError> {
+        let text = serde_json::to_string_pretty(data).map_err(CliError::run)?;
+        self.text(&text)?;
+        self.text("\n")
+    }
+
+    /// Writes what is no result to standard error.
+    pub(crate) fn note(&self, text: &str) -> Result<(), CliError> {
+        let mut stderr = io::stderr().lock();
+        stderr.write_all(text.as_bytes()).map_err(|error| CliError::write("standard error", &error))
+    }
+
+    /// Warns on standard error.
+    pub(crate) fn warn(&self, warning: &str) -> Result<(), CliError> {
+        let word = self.stderr_styles().warning("warning:");
+        self.note(&wrap(&format!("{word} {warning}"), 2))
+    }
+
+    /// Writes what is left.
+    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
+        self.stdout.flush().map_err(|error| CliError::write("standard output", &error))
+    }
+
+    /// Says why the command failed.
+    pub(crate) fn complain(&self, error: &CliError) {
+        let word = self.stderr_styles().error("error:");
+        let mut text = String::new();
+        for line in format!("{word} {error}").lines() {
+            // A line of a file with a caret under it stays as it is.
+            let is_excerpt =
+                line.trim_start_matches([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).starts_with('|');
+            text.push_str(&if is_excerpt { format!("{}\n", clip(line)) } else { wrap(line, 2) });
+        }
+        // If nobody can be told, nothing more can be done.
+        let _ = self.note(&text);
+    }
+}
+
+/// The beginning of a line, if it is too long.
+fn clip(line: &str) -> String {
+    line.chars().take(WIDTH).collect()
+}
+
+/// Breaks a line between words, at the usual width; following lines are indented. Ends with a newline.
+pub(crate) fn wrap(line: &str, indent: usize) -> String {
+    let mut text = String::new();
+    let start: String = line.chars().take_while(|c| *c == ' ').collect();
+    let mut width = start.len();
+    text.push_str(&start);
+    let mut is_first = true;
+    for word in line.split_whitespace() {
+        let length = visible_width(word);
+        if !is_first && width + 1 + length > WIDTH {
+            text.push('\n');
+            text.push_str(&" ".repeat(indent));
+            width = indent;
+        } else if !is_first {
+            text.push(' ');
+            width += 1;
+        }
+        text.push_str(word);
+        width += length;
+        is_first = false;
+    }
+    text.push('\n');
+    text
+}
+
+/// Number of characters without styles.
+fn visible_width(text: &str) -> usize {
+    let mut is_code = false;
+    let visible = text.chars().filter(|&c| {
+        let was_code = is_code || c == '\x1b';
+        is_code = was_code && c != 'm';
+        !was_code
+    });
+    visible.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_break_between_words_and_are_indented() {
+        let line = format!("  {}", "word ".repeat(40));
+        let wrapped = wrap(&line, 4);
+        assert!(wrapped.lines().all(|line| line.len() <= WIDTH));
+        assert!(wrapped.lines().nth(1).expect("there is a second line").starts_with("    word"));
+        assert_eq!(wrap("", 2), "\n");
+    }
+
+    #[test]
+    fn styles_have_no_width() {
+        assert_eq!(visible_width(&Styles { on: true }.bold("abc")), 3);
+    }
+}

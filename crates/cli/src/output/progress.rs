@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Progress on standard error, for work that takes longer than a second, on a terminal only.
+
+use fairlab_sched::units::Nanos;
+use fairlab_study::Progress as Told;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// How long work may take before it shows progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Steps of a bar whose whole is a fraction.
+const STEPS: u64 = 1000;
+
+/// Progress of a simulation.
+pub(crate) struct Progress {
+    what: &'static str,
+    whole: Nanos,
+    start: Instant,
+    is_terminal: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Nothing is done yet.
+    pub(crate) fn new(what: &'static str, whole: Nanos) -> Self {
+        Self { what, whole, start: Instant::now(), is_terminal: std::io::stderr().is_terminal(), bar: None }
+    }
+
+    /// So much is done.
+    pub(crate) fn show(&mut self, done: Nanos) {
+        if !self.is_terminal || self.start.elapsed() < PATIENCE {
+            return;
+        }
+        let (what, whole) = (self.what, self.whole);
+        let bar = self.bar.get_or_insert_with(|| new_bar(whole.0, what));
+        bar.set_message(format!("{} of {whole}", Nanos(done.0 / 1_000_000 * 1_000_000)));
+        bar.set_position(done.0);
+    }
+
+    /// All is done: the line is free again.
+    pub(crate) fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Progress of a study.
+pub(crate) struct StudyProgress {
+    bar: ProgressBar,
+}
+
+impl StudyProgress {
+    pub(crate) fn new() -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { bar: if is_terminal { new_bar(STEPS, "studying") } else { ProgressBar::hidden() } }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Told for StudyProgress {
+    fn done(&self, step: &str, fraction: f64) {
+        self.bar.set_message(step.to_owned());
+        self.bar.set_position((fraction * STEPS as f64) as u64);
+    }
+}
+
+fn new_bar(whole: u64, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(whole), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}%  {msg}, {eta} left");
+    bar.set_style(style.expect("the template is well-formed"));
+    bar.set_prefix(what);
+    bar
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tables as fairlab prints them: a header, a line under it, columns apart from each other by two spaces.
+
+use super::{Styles, WIDTH};
+use comfy_table::{
+    Attribute, Cell as Inner, CellAlignment, Color, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle,
+    Table as InnerTable, TableStyle,
+};
+use std::io::IsTerminal;
+
+/// The look of all tables.
+const STYLE: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::none().junction(' '))
+    .header_separator(LineStyle::none().fill('─').junction(' '))
+    .content_lines(ContentLineStyle::none().junction(' '));
+
+/// Bounds of the width of tables with columns that are wrapped.
+const WIDTHS: std::ops::RangeInclusive<usize> = 70..=160;
+
+/// How a column is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+    /// Flush left, and broken into lines if it is too long.
+    Wrap,
+}
+
+/// How a cell stands out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tone {
+    #[default]
+    Plain,
+    Quiet,
+    Good,
+    Notable,
+    Bad,
+}
+
+/// A cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self { text, tone: Tone::Plain }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl Cell {
+    /// The same, less striking.
+    pub(crate) const fn quiet(mut self) -> Self {
+        self.tone = Tone::Quiet;
+        self
+    }
+
+    /// The same, as good news.
+    pub(crate) const fn good(mut self) -> Self {
+        self.tone = Tone::Good;
+        self
+    }
+
+    /// The same, worth a look.
+    pub(crate) const fn notable(mut self) -> Self {
+        self.tone = Tone::Notable;
+        self
+    }
+
+    /// The same, as bad news.
+    pub(crate) const fn bad(mut self) -> Self {
+        self.tone = Tone::Bad;
+        self
+    }
+
+    fn inner(&self, align: Align) -> Inner {
+        let alignment = if align == Align::Right { CellAlignment::Right } else { CellAlignment::Left };
+        let cell = Inner::new(&self.text).set_alignment(alignment);
+        match self.tone {
+            Tone::Plain => cell,
+            Tone::Quiet => cell.add_attribute(Attribute::Dim),
+            Tone::Good => cell.fg(Color::Green),
+            Tone::Notable => cell.fg(Color::Yellow),
+            Tone::Bad => cell.fg(Color::Red),
+        }
+    }
+}
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Align>,
+    inner: InnerTable,
+}
+
+impl Table {
+    /// A table with these columns and no rows.
+    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
+        let mut inner = InnerTable::new();
+        inner.load_style(STYLE);
+        let header = |(name, align): &(&str, Align)| Cell::from(*name).inner(*align).add_attribute(Attribute::Bold);
+        inner.set_header(columns.iter().map(header).collect::<Vec<_>>());
+        let columns: Vec<Align> = columns.iter().map(|(_, align)| *align).collect();
+        Self { columns, inner }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        let cells = cells.iter().zip(&self.columns).map(|(cell, align)| cell.inner(*align));
+        self.inner.add_row(cells.collect::<Vec<_>>());
+    }
+
+    /// The table as text. Lines have no blanks at their ends.
+    pub(crate) fn render(mut self, styles: Styles) -> String {
+        if styles.on {
+            self.inner.enforce_styling();
+        } else {
+            self.inner.force_no_tty();
+        }
+        let last = self.columns.len().saturating_sub(1);
+        for (index, align) in self.columns.iter().enumerate() {
+            let column = self.inner.column_mut(index).expect("every column has a header");
+            column.set_padding((0, if index < last { 1 } else { 0 }));
+            if *align != Align::Wrap {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        if self.columns.contains(&Align::Wrap) {
+            let terminal = if std::io::stdout().is_terminal() { self.inner.width().map(usize::from) } else { None };
+            let width = terminal.unwrap_or(WIDTH).clamp(*WIDTHS.start(), *WIDTHS.end());
+            self.inner.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+            self.inner.set_content_arrangement(ContentArrangement::Dynamic);
+        }
+        let mut text = String::new();
+        for line in self.inner.lines() {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_header_a_line_and_aligned_columns() {
+        let mut table = Table::new(&[("name", Align::Left), ("count", Align::Right)]);
+        table.row(vec!["a".into(), "1".into()]);
+        table.row(vec!["long name".into(), "1000".into()]);
+        let text = table.render(Styles { on: false });
+        assert_eq!(text, "name       count\n────────── ─────\na              1\nlong name   1000\n");
+    }
+
+    #[test]
+    fn long_text_is_broken_into_lines() {
+        let mut table = Table::new(&[("name", Align::Left), ("meaning", Align::Wrap)]);
+        table.row(vec!["a_name_of_some_length".into(), "word ".repeat(60).into()]);
+        let text = table.render(Styles { on: false });
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.contains("a_name_of_some_length"));
+    }
+}
