@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the engine needs to know of a machine, whether it comes from a machine file or from a scenario.
 
-use crate::description::{Governor, MachineDescription};
+use crate::description::{self, MachineDescription};
 use crate::prices::Prices;
+pub use fairlab_sched::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -12,31 +13,6 @@ use fairlab_workload::scn::ScenarioMachine;
 const SCENARIO_HZ: u64 = 250;
 /// Transition delay of the cpufreq driver of scenarios, in microseconds.
 const SCENARIO_RATE_LIMIT_US: u64 = 1000;
-
-/// How a frequency domain is driven.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrequencyPolicy {
-    /// Stays at this frequency, in kHz.
-    Fixed(u64),
-    /// Follows utilisation, at most once in this many microseconds.
-    Schedutil {
-        /// The kernel's `rate_limit_us`.
-        rate_limit_us: u64,
-    },
-}
-
-/// CPUs whose frequency changes together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FrequencyDomain {
-    /// The CPUs, ascending.
-    pub cpus: Vec<CpuId>,
-    /// Frequencies in kHz, ascending.
-    pub khz: Vec<u64>,
-    /// Power at each frequency, in microwatts, if known.
-    pub power_uw: Vec<u64>,
-    /// How it is driven.
-    pub policy: FrequencyPolicy,
-}
 
 /// A state that an idle CPU may be in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,12 +68,16 @@ pub struct Hardware {
 impl Hardware {
     /// The machine of a scenario. Kernel code costs nothing there.
     pub fn from_scenario(machine: &ScenarioMachine) -> Self {
-        let policy = FrequencyPolicy::Schedutil { rate_limit_us: SCENARIO_RATE_LIMIT_US };
-        let domains = machine.freq_domains.iter().map(|domain| FrequencyDomain {
-            cpus: domain.cpus.clone().map(CpuId).collect(),
-            khz: domain.opps.iter().map(|&(khz, _)| khz).collect(),
-            power_uw: domain.opps.iter().filter_map(|&(_, power)| power).collect(),
-            policy,
+        let governor = Governor::Schedutil(SchedutilConfig {
+            rate_limit: Nanos::from_micros(SCENARIO_RATE_LIMIT_US),
+            // The oracle's CPUs have idled whenever they are asked.
+            holds_when_busy: false,
+        });
+        let domains = machine.freq_domains.iter().map(|domain| {
+            let khz = domain.opps.iter().map(|&(khz, _)| khz).collect();
+            let power_uw = domain.opps.iter().filter_map(|&(_, power)| power).collect();
+            FrequencyDomain::new(domain.cpus.clone().map(CpuId).collect(), khz, power_uw, governor)
+                .expect("a scenario's frequency domains were checked when it was read")
         });
         let interrupts = machine.irqs.iter().map(|irq| InterruptLoad {
             cpu: CpuId(irq.cpu),
@@ -122,16 +102,19 @@ impl Hardware {
 
     /// The machine of a machine file.
     pub fn from_description(machine: &MachineDescription) -> Self {
-        let domains = machine.frequency_domains().iter().map(|domain| FrequencyDomain {
-            cpus: domain.cpus().iter().collect(),
-            khz: domain.khz().to_vec(),
-            power_uw: domain.power_uw().map(<[u64]>::to_vec).unwrap_or_default(),
-            policy: match domain.governor() {
-                Governor::Performance => FrequencyPolicy::Fixed(domain.max_khz()),
-                Governor::Powersave => FrequencyPolicy::Fixed(domain.khz()[0]),
-                Governor::Fixed { khz } => FrequencyPolicy::Fixed(khz),
-                Governor::Schedutil => FrequencyPolicy::Schedutil { rate_limit_us: domain.rate_limit_us() },
-            },
+        let domains = machine.frequency_domains().iter().map(|domain| {
+            let governor = match domain.governor() {
+                description::Governor::Performance => Governor::Fixed { khz: domain.max_khz() },
+                description::Governor::Powersave => Governor::Fixed { khz: domain.khz()[0] },
+                description::Governor::Fixed { khz } => Governor::Fixed { khz },
+                description::Governor::Schedutil => Governor::Schedutil(SchedutilConfig {
+                    rate_limit: Nanos::from_micros(domain.rate_limit_us()),
+                    holds_when_busy: true,
+                }),
+            };
+            let power_uw = domain.power_uw().map(<[u64]>::to_vec).unwrap_or_default();
+            FrequencyDomain::new(domain.cpus().iter().collect(), domain.khz().to_vec(), power_uw, governor)
+                .expect("a machine file's frequency domains were checked when it was read")
         });
         let interrupts = machine.interrupt_loads().iter().flat_map(|load| {
             load.cpus().iter().map(|cpu| InterruptLoad { cpu, every: load.period(), duration: load.duration() })

@@ -124,7 +124,7 @@ impl Cpus {
             track.leave_idle_state(now);
             let counters = &machine.counters().per_cpu[index];
             let cpu = CpuId::from_index(index);
-            let domain = hardware.frequency_domains.iter().find(|domain| domain.cpus.contains(&cpu));
+            let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(cpu));
             let states = hardware.idle_states[index].iter().zip(&track.in_states);
             let llc = topology.cpus[index].llc;
             CpuSummary {
@@ -170,7 +170,7 @@ fn frequency_times(times: &[(Capacity, Nanos)], domain: Option<&FrequencyDomain>
         return Vec::new();
     }
     let khz_of = |part| {
-        let khz = &domain?.khz;
+        let khz = domain?.khz();
         let highest = khz.last()?;
         khz.iter().copied().find(|khz| khz * CAPACITY_FULL / highest == part)
     };

@@ -80,7 +80,7 @@ impl Decisions {
             | BalanceVerdict::NoBusiestQueue
             | BalanceVerdict::ActiveBalancePending
             | BalanceVerdict::RunningTaskPinned => total.failed += 1,
-            BalanceVerdict::NotOurs | BalanceVerdict::NoBusiestGroup(_) => {}
+            BalanceVerdict::NotOurs | BalanceVerdict::NoBusiestGroup => {}
         }
     }
 

@@ -26,7 +26,8 @@ impl Sched {
     /// Boots at a time.
     ///
     /// 1. `init` is forked on CPU 0, runs, creates a stopper for each CPU, and blocks for ever; all at `now`.
-    /// 2. For each CPU in turn, 1000 ns later: CPU 0 wakes its stopper, which runs at once and blocks 1000 ns after.
+    /// 2. Frequency governors start.
+    /// 3. For each CPU in turn, 1000 ns later: CPU 0 wakes its stopper, which runs at once and blocks 1000 ns after.
     ///
     /// # Panics
     /// If it was booted before.
@@ -43,6 +44,7 @@ impl Sched {
         };
         assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
         self.boot_tasks(ctx);
+        self.start_governors();
         for cpu in self.cpu_ids() {
             ctx.now += STEP;
             let stopper = self.rqs[cpu.index()].stop;

@@ -25,6 +25,7 @@ impl Sched {
         if self.rqs[cpu.index()].need_resched {
             return false;
         }
+        self.rqs[cpu.index()].idle_calls += 1;
         if !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
             self.nohz_balance_enter_idle(cpu);
         }

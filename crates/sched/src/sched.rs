@@ -5,6 +5,7 @@
 //! [`crate::wakeup`], [`crate::fork`], [`crate::schedule`], [`crate::ipi`], [`crate::timer`], [`crate::stopper`],
 //! [`crate::idle`]; commands in [`crate::change`] and [`crate::group`].
 
+use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::entity::SchedEntity;
 use crate::features::FeatureSet;
@@ -48,6 +49,7 @@ pub struct Sched {
     pub(crate) nohz: Nohz,
     pub(crate) nodes: Vec<u32>,
     pub(crate) node_distances: Vec<Vec<u32>>,
+    pub(crate) cpufreq: Cpufreq,
     pub(crate) scratch: Scratch,
 }
 
@@ -87,6 +89,7 @@ impl Sched {
             nohz: Nohz::new(nr_cpus, jiffies),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
             node_distances: topology.distances.clone(),
+            cpufreq: Cpufreq::default(),
             scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
         };
         sched.groups.push(TaskGroup::new(None));

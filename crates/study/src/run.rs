@@ -5,7 +5,7 @@ use crate::StudyError;
 use crate::definition::ArmDefinition;
 use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, START, Setup};
-use fairlab_machine::hardware::{FrequencyPolicy, Hardware};
+use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::prices::Prices;
 use fairlab_sched::ctx::PrevState;
@@ -50,7 +50,7 @@ pub(crate) fn machine(name: &str) -> Hardware {
 /// Lets every frequency domain stay at its highest frequency.
 pub(crate) fn performance_governor(hardware: &mut Hardware) {
     for domain in &mut hardware.frequency_domains {
-        domain.policy = FrequencyPolicy::Fixed(*domain.khz.last().expect("a frequency domain has frequencies"));
+        domain.stay_at_highest();
     }
 }
 

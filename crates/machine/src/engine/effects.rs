@@ -106,6 +106,7 @@ impl Machine {
             let host = &mut self.tasks[task];
             host.running = false;
             host.completion = host.completion.wrapping_add(1);
+            self.cpus[cpu.index()].task = None;
         } else if prev == self.sched.rq(cpu).idle {
             self.account_idle(cpu);
             self.counters.per_cpu[cpu.index()].idle_since = None;
@@ -113,6 +114,7 @@ impl Machine {
         }
         if let Some(task) = self.host_of.get(next.index()).copied().flatten() {
             let task = task as usize;
+            self.cpus[cpu.index()].task = Some(task as u32);
             let debt = core::mem::take(&mut self.cpus[cpu.index()].debt);
             let host = &mut self.tasks[task];
             host.running = true;

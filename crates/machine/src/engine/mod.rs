@@ -47,6 +47,8 @@ const MAX_EVENTS_AT_ONCE: u64 = 1_000_000;
 pub(crate) struct HostCpu {
     /// The idle loop was entered since the last context switch.
     in_idle: bool,
+    /// The task of the workload that the last switch has brought.
+    task: Option<u32>,
     /// Frequency, of 1024.
     freq: Capacity,
     /// Version of the programmed timer.

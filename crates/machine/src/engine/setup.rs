@@ -6,15 +6,16 @@ use super::sync::SyncObjects;
 use super::{BOOT_START, HostCpu, Machine, START, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue};
-use crate::hardware::{FrequencyPolicy, Hardware};
+use crate::hardware::Hardware;
 use crate::observer::Observer;
 use crate::streams::Stream;
+use fairlab_sched::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
-use fairlab_sched::units::{CAPACITY_FULL, Nanos};
+use fairlab_sched::units::Nanos;
 use fairlab_sched::work::WorkMeter;
 use fairlab_workload::workload::Workload;
 use std::fmt;
@@ -44,6 +45,8 @@ pub struct Setup {
 pub enum SetupError {
     /// No sched domains can be built on it.
     Topology(BuildError),
+    /// It cannot have such frequency domains.
+    Frequency(FrequencyDomainError),
     /// There is no such tunable, or its value is out of range.
     Tunable(String),
     /// A group's quota cannot be honoured.
@@ -54,6 +57,7 @@ impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Topology(error) => write!(f, "{error}"),
+            Self::Frequency(error) => write!(f, "{error}"),
             Self::Tunable(message) | Self::Quota(message) => f.write_str(message),
         }
     }
@@ -80,6 +84,9 @@ impl Machine {
         }
         // How load tracking works is a property of the kernel, so the boot has it already; all else is set afterwards.
         sched.tunables_mut().pelt_scaling = wanted.pelt_scaling;
+        for domain in &hardware.frequency_domains {
+            sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
+        }
         sched.boot(BOOT_START);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {
@@ -89,7 +96,8 @@ impl Machine {
         let nr_cpus = hardware.nr_cpus();
         let cpus = (0..nr_cpus).map(|cpu| HostCpu {
             in_idle: false,
-            freq: CAPACITY_FULL,
+            task: None,
+            freq: sched.rq(CpuId::from_index(cpu)).freq_capacity,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
             debt: 0,
@@ -122,7 +130,6 @@ impl Machine {
             hardware,
             workload,
         };
-        machine.start_frequencies();
         for spec in 0..machine.workload.tasks.len() {
             machine.add_task(spec, 0);
         }
@@ -136,21 +143,6 @@ impl Machine {
             let mut stream = Stream::new(seed, "newidle-dice", u64::from(cpu.0));
             let (low, high) = (stream.draw(), stream.draw());
             self.sched.seed_dice(cpu, [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]);
-        }
-    }
-
-    /// Domains without a governor get their frequency; schedutil starts at the highest one.
-    fn start_frequencies(&mut self) {
-        for domain in self.hardware.frequency_domains.clone() {
-            let FrequencyPolicy::Fixed(khz) = domain.policy else {
-                continue;
-            };
-            let highest = *domain.khz.last().expect("a frequency domain has frequencies");
-            let capacity = khz * CAPACITY_FULL / highest;
-            for &cpu in &domain.cpus {
-                self.sched.handle_frequency(cpu, capacity);
-                self.cpus[cpu.index()].freq = capacity;
-            }
         }
     }
 

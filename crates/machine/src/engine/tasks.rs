@@ -174,8 +174,11 @@ impl Machine {
     }
 
     /// A CPU gets another speed: what its task does ends earlier or later.
+    ///
+    /// That is the task of the last switch that was applied. The scheduler may be further: a switch that it has decided on
+    /// after this change follows among the effects.
     pub(super) fn change_speed(&mut self, cpu: CpuId, freq: Capacity) {
-        let task = self.running_task(cpu);
+        let task = self.cpus[cpu.index()].task.map(|task| task as usize);
         if let Some(task) = task {
             self.account(task);
         }

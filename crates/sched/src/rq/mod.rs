@@ -134,6 +134,8 @@ pub struct Rq {
     pub nohz_tick_stopped: bool,
     /// Whether the tick is stopped, as the idle loop knows it.
     pub tick_stopped: bool,
+    /// How often the idle loop was entered (`tick_nohz_get_idle_calls_cpu()`).
+    pub idle_calls: u64,
     /// Whether it has blocked load that somebody must decay.
     pub has_blocked_load: bool,
     /// When its blocked load was updated last, in jiffies.
@@ -218,6 +220,7 @@ impl Rq {
             idle_balance: false,
             nohz_tick_stopped: false,
             tick_stopped: false,
+            idle_calls: 0,
             has_blocked_load: false,
             last_blocked_load_update_tick: jiffies,
             next_balance: jiffies,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What of a CPU's utilisation counts when a frequency is chosen or energy is estimated.
+//!
+//! Models `effective_cpu_util()`, `cpu_bw_dl()` and `scale_irq_capacity()` (6.1).
+
+use crate::ids::CpuId;
+use crate::sched::Sched;
+
+/// What utilisation is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UtilType {
+    /// To choose a frequency: deadline tasks count with what they have reserved.
+    Frequency,
+    /// To estimate energy: deadline tasks count with what they use.
+    Energy,
+}
+
+impl Sched {
+    /// Utilisation of a CPU by all classes, with `util_cfs` by the fair one.
+    ///
+    /// Rules, in order:
+    /// 1. Runnable real-time tasks want the highest frequency.
+    /// 2. Interrupts that fill the CPU leave nothing to think about.
+    /// 3. Fair, real-time and deadline utilisation that fill what there is want all of it.
+    /// 4. Otherwise their sum, of which interrupts take their part, and the interrupts' own.
+    /// 5. For a frequency, deadline tasks count with the bandwidth that they have reserved, not with what they use.
+    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64, kind: UtilType) -> u64 {
+        let rq = &self.rqs[cpu.index()];
+        let max = rq.cpu_capacity_orig;
+        if kind == UtilType::Frequency && self.is_rt_rq_runnable(cpu) {
+            return max;
+        }
+        let irq = rq.avg_irq.util_avg;
+        if irq >= max {
+            return max;
+        }
+        let mut util = util_cfs + rq.avg_rt.util_avg;
+        let deadline = rq.avg_dl.util_avg;
+        if util + deadline >= max {
+            return max;
+        }
+        if kind == UtilType::Energy {
+            util += deadline;
+        }
+        util = scale_irq_capacity(util, irq, max) + irq;
+        if kind == UtilType::Frequency {
+            util += self.cpu_bw_dl(cpu);
+        }
+        util.min(max)
+    }
+
+    /// Bandwidth of the deadline tasks that are active on a CPU, of 1024.
+    pub(crate) fn cpu_bw_dl(&self, _cpu: CpuId) -> u64 {
+        0
+    }
+
+    /// Whether a CPU has real-time tasks that may run.
+    fn is_rt_rq_runnable(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].rt.nr_running > 0
+    }
+}
+
+/// The part of a utilisation that interrupts leave.
+const fn scale_irq_capacity(util: u64, irq: u64, max: u64) -> u64 {
+    util * (max - irq) / max
+}
