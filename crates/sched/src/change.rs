@@ -5,6 +5,7 @@
 //! `sched_move_task()` (6.1). A queued task is taken off its runqueue, changed, and put back; a running one stops and
 //! goes on.
 
+use crate::classes::prio::{Prio, normal_prio};
 use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
 use crate::fork::weight_of;
@@ -15,6 +16,15 @@ use crate::rq::place::Placement;
 use crate::sched::Sched;
 use crate::stopper::StopWork;
 use crate::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
+
+/// How a task comes back after a change.
+#[derive(Clone, Copy, Default)]
+struct PutBack {
+    /// At another place; it was taken off like that.
+    moved: bool,
+    /// Before the others of its real-time priority.
+    head: bool,
+}
 
 /// Where a task was when it was taken off for a change.
 #[derive(Clone, Copy)]
@@ -41,19 +51,27 @@ impl Sched {
         self.tasks[task.index()].nice = nice;
         let load = weight_of(self.tasks[task.index()].policy, nice);
         self.reweight_task(ctx, task, load);
-        self.put_back(ctx, task, taken, false);
+        self.put_back(ctx, task, taken, PutBack::default());
         self.prio_changed_fair(ctx, task, i32::from(nice) - i32::from(old));
     }
 
     /// Sets the policy of a task; it keeps its nice value.
+    ///
+    /// Rules, in order:
+    /// 1. It is taken off, and put back with the new policy. It keeps its place if its priority stays the same, and goes
+    ///    before the others of its priority if that is less than before.
+    /// 2. The old class hears that it left and the new one that it came, or the class that its priority changed.
+    /// 3. What they put off follows.
     pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) {
-        let cpu = self.tasks[task.index()].cpu;
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        let (old_class, old_prio, new_prio) = (p.class, p.prio(), normal_prio(policy, p.nice));
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].policy == policy {
             return;
         }
-        let old_class = self.tasks[task.index()].class;
-        let taken = self.take_off(ctx, task, true);
+        let how = PutBack { moved: new_prio != old_prio, head: old_prio < new_prio };
+        let taken = self.take_off(ctx, task, how.moved);
         let p = &mut self.tasks[task.index()];
         p.policy = policy;
         let (se, load) = (p.se, weight_of(policy, p.nice));
@@ -62,26 +80,21 @@ impl Sched {
         } else {
             self.entities[se.index()].load = load;
         }
-        let class = policy.class();
-        self.tasks[task.index()].class = class;
-        self.put_back(ctx, task, taken, true);
-        match (old_class, class) {
-            (SchedClass::Fair, SchedClass::Fair) => {}
-            (SchedClass::Fair, _) => {
-                self.detach_task_cfs_rq(ctx, task);
-                self.switched_to(ctx, task);
-            }
-            (_, SchedClass::Fair) => {
-                self.attach_task_cfs_rq(ctx, task);
-                self.switched_to(ctx, task);
-            }
-            _ => self.switched_to(ctx, task),
-        }
+        self.tasks[task.index()].class = policy.class();
+        self.put_back(ctx, task, taken, how);
+        self.check_class_changed(ctx, task, old_class, old_prio);
+        self.balance_callbacks(ctx, cpu);
     }
 
-    /// Sets the utilisation clamps of a task.
-    pub fn set_uclamp(&mut self, _ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
-        self.tasks[task.index()].uclamp = clamps;
+    /// Sets the utilisation clamps of a task, which is taken off for that.
+    pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        let taken = self.take_off(ctx, task, false);
+        let p = &mut self.tasks[task.index()];
+        (p.uclamp, p.has_uclamp) = (clamps, true);
+        self.put_back(ctx, task, taken, PutBack::default());
+        self.balance_callbacks(ctx, cpu);
     }
 
     /// Moves a task to another group. Models `sched_move_task()`.
@@ -104,7 +117,7 @@ impl Sched {
             self.tasks[task.index()].group = group;
             self.enter_group(ctx, task, cpu);
         }
-        self.put_back(ctx, task, taken, true);
+        self.put_back(ctx, task, taken, PutBack { moved: true, head: false });
         if taken.running {
             // After changing group the running task might not be the one that should run.
             self.resched_curr(ctx, cpu);
@@ -127,7 +140,7 @@ impl Sched {
         let p = &mut self.tasks[task.index()];
         p.cpus_allowed.copy_from(mask);
         p.nr_cpus_allowed = mask.weight() as u32;
-        self.put_back(ctx, task, taken, false);
+        self.put_back(ctx, task, taken, PutBack::default());
         let p = &self.tasks[task.index()];
         if mask.contains(p.cpu) {
             return false;
@@ -170,10 +183,8 @@ impl Sched {
 
     /// An allowed CPU, each time another one: `cpumask_any_and_distribute()`.
     fn pick_distributed(&mut self, ctx: &Ctx<'_>, mask: &CpuMask) -> CpuId {
-        let last = &mut self.rqs[ctx.cpu.index()].distribute_prev;
-        let behind = mask.next_from(CpuId(last.0 + 1)).filter(|&cpu| cpu > *last);
-        let cpu = behind.or_else(|| mask.first()).expect("a task may use at least one CPU");
-        *last = cpu;
+        let cpu = mask.next_wrap(self.distribution_start(ctx.cpu)).expect("a task may use at least one CPU");
+        self.rqs[ctx.cpu.index()].distribute_prev = cpu;
         cpu
     }
 
@@ -191,9 +202,10 @@ impl Sched {
         taken
     }
 
-    fn put_back(&mut self, ctx: &mut Ctx<'_>, task: TaskId, taken: TakenOff, head: bool) {
+    fn put_back(&mut self, ctx: &mut Ctx<'_>, task: TaskId, taken: TakenOff, how: PutBack) {
         if taken.queued {
-            let flags = EnqueueFlags { restore: true, head, ..EnqueueFlags::default() };
+            let PutBack { moved, head } = how;
+            let flags = EnqueueFlags { restore: true, moved, head, ..EnqueueFlags::default() };
             self.enqueue_task(ctx, taken.cpu, task, flags);
         }
         if taken.running {
@@ -215,16 +227,43 @@ impl Sched {
         }
     }
 
-    fn switched_to(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+    /// Tells the classes of a change of class or priority: `check_class_changed()`.
+    fn check_class_changed(&mut self, ctx: &mut Ctx<'_>, task: TaskId, old_class: SchedClass, old_prio: Prio) {
+        let p = &self.tasks[task.index()];
+        let (class, prio) = (p.class, p.prio());
+        if class != old_class {
+            match old_class {
+                SchedClass::Fair => self.detach_task_cfs_rq(ctx, task),
+                SchedClass::RealTime => self.switched_from_rt(task),
+                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+            }
+            match class {
+                SchedClass::Fair => self.switched_to_fair(ctx, task),
+                SchedClass::RealTime => self.switched_to_rt(ctx, task),
+                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+            }
+        } else if prio != old_prio {
+            match class {
+                SchedClass::Fair => self.prio_changed_fair(ctx, task, prio - old_prio),
+                SchedClass::RealTime => self.prio_changed_rt(ctx, task, old_prio),
+                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+            }
+        }
+    }
+
+    /// A task has come to the fair class: its averages count here from now on. If it runs, others may have waited for
+    /// that; otherwise it may preempt.
+    fn switched_to_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        self.attach_task_cfs_rq(ctx, task);
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
         if !p.is_queued() {
             return;
         }
-        if self.rqs[cpu.index()].curr != task {
-            self.check_preempt_curr(ctx, cpu, task, false);
-        } else if p.class == SchedClass::Fair {
+        if self.rqs[cpu.index()].curr == task {
             self.resched_curr(ctx, cpu);
+        } else {
+            self.check_preempt_curr(ctx, cpu, task, false);
         }
     }
 

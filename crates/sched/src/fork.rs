@@ -48,9 +48,14 @@ impl Sched {
     /// Creates a task that is not runnable yet.
     pub(crate) fn fork_task(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         ctx.charge(Op::Fork);
+        let has_uclamp = new.uclamp.is_some();
         let task = self.new_task(new, ctx.cpu);
         if self.tasks[task.index()].class == SchedClass::Fair {
             self.task_fork_fair(ctx, ctx.cpu, task);
+        }
+        if has_uclamp {
+            // Clamps are set as those of any task, under the lock of its runqueue.
+            self.update_rq_clock(ctx, ctx.cpu);
         }
         task
     }
@@ -92,6 +97,7 @@ impl Sched {
             in_iowait: false,
             info: SchedInfo::default(),
             uclamp: new.uclamp.unwrap_or_default(),
+            has_uclamp: new.uclamp.is_some(),
             links: Default::default(),
             rt: crate::classes::rt::RtEntity::new(self.tunables.rr_timeslice_ticks(self.tick_ns)),
         });

@@ -19,6 +19,8 @@ pub enum CallFunction {
     NohzKick,
     /// Arm the slice timer: `__hrtick_start()`.
     HrtickStart,
+    /// Push waiting real-time tasks: `rto_push_irq_work_func()`.
+    RtPush,
 }
 
 impl Sched {
@@ -69,6 +71,7 @@ impl Sched {
                     self.rqs[cpu.index()].hrtick_csd_pending = false;
                     self.hrtick_restart(ctx, cpu);
                 }
+                CallFunction::RtPush => self.rto_push_irq_work(ctx),
             }
         }
         self.activate_queued_wakeups(ctx);

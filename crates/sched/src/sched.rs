@@ -5,6 +5,7 @@
 //! [`crate::wakeup`], [`crate::fork`], [`crate::schedule`], [`crate::ipi`], [`crate::timer`], [`crate::stopper`],
 //! [`crate::idle`]; commands in [`crate::change`] and [`crate::group`].
 
+use crate::classes::rt::RtRoot;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::entity::SchedEntity;
@@ -49,6 +50,7 @@ pub struct Sched {
     pub(crate) nohz: Nohz,
     pub(crate) nodes: Vec<u32>,
     pub(crate) node_distances: Vec<Vec<u32>>,
+    pub(crate) rt_root: RtRoot,
     pub(crate) cpufreq: Cpufreq,
     pub(crate) scratch: Scratch,
 }
@@ -89,6 +91,7 @@ impl Sched {
             nohz: Nohz::new(nr_cpus, jiffies),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
             node_distances: topology.distances.clone(),
+            rt_root: RtRoot::new(nr_cpus),
             cpufreq: Cpufreq::default(),
             scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
         };

@@ -209,10 +209,10 @@ impl Sched {
     /// Lets the classes look for work, from the running task's class downwards, until one has some.
     fn balance_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, prev_class: SchedClass) {
         let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu.index()].stop.index()].is_queued();
-        if has_stop(self) {
+        if prev_class == SchedClass::Stop && has_stop(self) {
             return;
         }
-        if prev_class >= SchedClass::RealTime && self.balance_rt(ctx, cpu, prev) {
+        if prev_class >= SchedClass::RealTime && (self.balance_rt(ctx, cpu, prev) || has_stop(self)) {
             return;
         }
         if prev_class >= SchedClass::Fair && self.rqs[cpu.index()].nr_running == 0 {

@@ -157,6 +157,8 @@ pub struct Task {
     pub info: SchedInfo,
     /// Asked-for clamps.
     pub uclamp: Uclamp,
+    /// Whether somebody asked for them; otherwise they are the defaults (`user_defined`).
+    pub has_uclamp: bool,
     /// Neighbours in the list of its runqueue's fair tasks.
     pub links: crate::rq::task_list::Links,
     /// State of the real-time class.

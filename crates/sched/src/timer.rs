@@ -17,6 +17,8 @@ use alloc::vec::Vec;
 pub enum Timer {
     /// The slice of the CPU's running task ends.
     Hrtick,
+    /// A period of the limit of real-time runtime ends.
+    RtPeriod,
 }
 
 /// The timers that a CPU has started, in the order of their expiry, among equals the one first that was started first.
@@ -79,6 +81,7 @@ impl Sched {
             ctx.charge(Op::HrtimerFire);
             match timer {
                 Timer::Hrtick => self.end_slice(ctx, cpu),
+                Timer::RtPeriod => self.sched_rt_period_timer(ctx),
             }
         }
         self.rqs[cpu.index()].timers.in_interrupt = false;
@@ -90,8 +93,10 @@ impl Sched {
     fn end_slice(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         self.update_rq_clock(ctx, cpu);
         let curr = self.rqs[cpu.index()].curr;
-        if self.tasks[curr.index()].class == SchedClass::Fair {
-            self.task_tick_fair(ctx, cpu, curr, true);
+        match self.tasks[curr.index()].class {
+            SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, true),
+            SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
+            SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
         }
     }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What all scheduling classes have in common, by class: the kernel's `struct sched_class`.
 
+pub mod callbacks;
+pub(crate) mod cpupri;
+pub(crate) mod prio;
 pub mod rt;
 
 use crate::ctx::Ctx;
@@ -74,7 +77,7 @@ impl Sched {
     pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         match self.tasks[task.index()].class {
             SchedClass::Fair => self.set_next_task_fair(ctx, task),
-            SchedClass::RealTime => self.set_next_task_rt(ctx, cpu, task),
+            SchedClass::RealTime => self.set_next_task_rt(cpu, task),
             SchedClass::Stop | SchedClass::Deadline | SchedClass::Idle => {}
         }
     }
@@ -104,11 +107,6 @@ impl Sched {
         if self.tasks[task.index()].class == SchedClass::RealTime {
             self.task_woken_rt(ctx, cpu, task);
         }
-    }
-
-    /// What classes have put off until the runqueue is consistent: `__balance_callbacks()`.
-    pub(crate) fn balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        self.balance_callback_rt(ctx, cpu);
     }
 
     /// Gives a task to another CPU: `set_task_cpu()`.

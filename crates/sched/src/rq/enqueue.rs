@@ -19,6 +19,8 @@ pub(crate) struct EnqueueFlags {
     pub migrated: bool,
     /// It was taken out for a moment to be changed.
     pub restore: bool,
+    /// It comes back at another place.
+    pub moved: bool,
     /// It stays at the head of its real-time priority.
     pub head: bool,
 }

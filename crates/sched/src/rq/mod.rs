@@ -17,6 +17,7 @@ pub mod task_list;
 pub(crate) mod tick;
 pub mod timeline;
 
+use crate::classes::callbacks::BalanceCallbacks;
 use crate::classes::rt::RtRq;
 use crate::ids::{CpuId, TaskId};
 use crate::ipi::CallFunction;
@@ -109,6 +110,8 @@ pub struct Rq {
 
     /// The real-time runqueue.
     pub rt: RtRq,
+    /// What classes have put off until the runqueue is consistent.
+    pub callbacks: BalanceCallbacks,
     /// Fair tasks, for load balancing.
     pub cfs_tasks: TaskList,
     /// cfs_rqs with load.
@@ -208,6 +211,7 @@ impl Rq {
             avg_irq: SchedAvg::default(),
             avg_thermal: SchedAvg::default(),
             rt: RtRq::default(),
+            callbacks: BalanceCallbacks::default(),
             cfs_tasks: TaskList::default(),
             leaf_list: LeafList::default(),
             call_queue: VecDeque::new(),

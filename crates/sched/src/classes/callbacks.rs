@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What classes put off until their runqueue is consistent: it follows at the end of `schedule()` or of a change of policy.
+//!
+//! Models `queue_balance_callback()` and `__balance_callbacks()` (6.1).
+
+use crate::ctx::Ctx;
+use crate::ids::CpuId;
+use crate::sched::Sched;
+
+/// Something that was put off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalanceCallback {
+    /// Pull real-time tasks to this CPU: `pull_rt_task()`.
+    RtPull,
+    /// Push real-time tasks to other CPUs: `push_rt_tasks()`.
+    RtPush,
+}
+
+/// Number of kinds.
+const NR_KINDS: usize = BalanceCallback::RtPush as usize + 1;
+
+/// What was put off on a CPU. The last one put off comes first; each kind is there once at the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BalanceCallbacks {
+    stack: [Option<BalanceCallback>; NR_KINDS],
+    depth: usize,
+}
+
+impl BalanceCallbacks {
+    /// Puts something off, unless it is put off already.
+    pub(crate) fn queue(&mut self, callback: BalanceCallback) {
+        if !self.stack[..self.depth].contains(&Some(callback)) {
+            self.stack[self.depth] = Some(callback);
+            self.depth += 1;
+        }
+    }
+}
+
+impl Sched {
+    /// Does what classes have put off on a runqueue.
+    #[inline]
+    pub(crate) fn balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if self.rqs[cpu.index()].callbacks.depth > 0 {
+            self.run_balance_callbacks(ctx, cpu);
+        }
+    }
+
+    fn run_balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let BalanceCallbacks { stack, depth } = core::mem::take(&mut self.rqs[cpu.index()].callbacks);
+        for callback in stack[..depth].iter().rev().flatten() {
+            match callback {
+                BalanceCallback::RtPull => self.pull_rt_task(ctx, cpu),
+                BalanceCallback::RtPush => self.push_rt_tasks(ctx, cpu),
+            }
+        }
+    }
+}

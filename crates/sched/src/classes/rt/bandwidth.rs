@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The limit of real-time runtime: on each CPU 950 ms of each second, so that other tasks do not starve.
+//!
+//! Models `sched_rt_runtime_exceeded()`, `do_start_rt_bandwidth()`, `do_sched_rt_period_timer()` and
+//! `do_balance_runtime()` (6.1). One timer serves all CPUs; it runs only while there is real-time work.
+
+use crate::ctx::Ctx;
+use crate::features::Feature;
+use crate::ids::CpuId;
+use crate::sched::Sched;
+use crate::timer::Timer;
+
+/// The timer of the period: `def_rt_bandwidth`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RtBandwidth {
+    /// Whether it runs.
+    active: bool,
+    /// When it expires, or would, in ns. Periods go on from here while it does not run.
+    expires: u64,
+}
+
+impl RtBandwidth {
+    /// Moves the expiry behind `now` by whole periods; returns by how many: `hrtimer_forward()`.
+    fn forward(&mut self, now: u64, period_ns: u64) -> u64 {
+        let Some(late) = now.checked_sub(self.expires) else { return 0 };
+        let periods = late / period_ns + 1;
+        self.expires += periods * period_ns;
+        periods
+    }
+}
+
+impl Sched {
+    /// Starts the timer if there is a limit and it does not run: `start_rt_bandwidth()`.
+    pub(super) fn start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
+        if self.tunables.rt_runtime_us >= 0 {
+            self.do_start_rt_bandwidth(ctx);
+        }
+    }
+
+    /// Starts the timer on the CPU that executes this. If its last period is over, it expires at once.
+    fn do_start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
+        let bandwidth = &mut self.rt_root.bandwidth;
+        if !core::mem::replace(&mut bandwidth.active, true) {
+            bandwidth.forward(ctx.now.0, 1);
+            let at = bandwidth.expires;
+            self.start_timer(ctx, Timer::RtPeriod, at);
+        }
+    }
+
+    /// Runtime of the real-time tasks of a CPU in each period, in ns.
+    fn rt_runtime(&self, cpu: CpuId) -> u64 {
+        let own = self.tunables.rt_runtime_us * 1000;
+        if own < 0 {
+            return u64::MAX;
+        }
+        (own + self.rqs[cpu.index()].rt.borrowed).max(0) as u64
+    }
+
+    fn rt_period(&self) -> u64 {
+        self.tunables.rt_period_us * 1000
+    }
+
+    /// Charges the real-time tasks of a CPU; if they have used up their runtime, they stop.
+    pub(super) fn account_rt_runtime(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta: u64) {
+        if self.tunables.rt_runtime_us < 0 {
+            return;
+        }
+        self.rqs[cpu.index()].rt.rt_time += delta;
+        if self.is_rt_runtime_exceeded(cpu) {
+            self.resched_curr(ctx, cpu);
+            self.do_start_rt_bandwidth(ctx);
+        }
+    }
+
+    /// Whether the runtime of a CPU is used up; then its real-time tasks are throttled.
+    ///
+    /// Rules, in order:
+    /// 1. Throttled ones stay so until the period ends.
+    /// 2. Who may run all the time is not limited. Runtime of other CPUs may be borrowed first (RT_RUNTIME_SHARE).
+    /// 3. A limit of 0 throttles nobody.
+    fn is_rt_runtime_exceeded(&mut self, cpu: CpuId) -> bool {
+        if self.rqs[cpu.index()].rt.throttled {
+            return true;
+        }
+        if self.rt_runtime(cpu) >= self.rt_period() {
+            return false;
+        }
+        self.balance_runtime(cpu);
+        let runtime = self.rt_runtime(cpu);
+        let rt = &mut self.rqs[cpu.index()].rt;
+        if rt.rt_time <= runtime {
+            return false;
+        }
+        if self.tunables.rt_runtime_us == 0 {
+            rt.rt_time = 0;
+            return false;
+        }
+        rt.throttled = true;
+        let nr = rt.nr_running;
+        self.dequeue_top_rt_rq(cpu, nr);
+        true
+    }
+
+    /// With RT_RUNTIME_SHARE, borrows from each other CPU its part of what that has not used.
+    fn balance_runtime(&mut self, cpu: CpuId) {
+        if !self.features.has(Feature::RtRuntimeShare) || self.rqs[cpu.index()].rt.rt_time <= self.rt_runtime(cpu) {
+            return;
+        }
+        let (period, nr_cpus) = (self.rt_period(), self.rqs.len() as u64);
+        for other in self.cpu_ids().filter(|&other| other != cpu) {
+            let unused = self.rt_runtime(other).saturating_sub(self.rqs[other.index()].rt.rt_time);
+            let part = (unused / nr_cpus).min(period - self.rt_runtime(cpu));
+            self.rqs[other.index()].rt.borrowed -= part as i64;
+            self.rqs[cpu.index()].rt.borrowed += part as i64;
+            if unused > 0 && self.rt_runtime(cpu) == period {
+                return;
+            }
+        }
+    }
+
+    /// The timer has expired: periods end. It goes on while there is real-time work or used runtime to forget.
+    pub(crate) fn sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>) {
+        let period = self.rt_period();
+        let nr_periods = self.rt_root.bandwidth.forward(ctx.now.0, period);
+        if nr_periods > 0 && !self.do_sched_rt_period_timer(ctx, nr_periods) {
+            self.rt_root.bandwidth.active = false;
+            return;
+        }
+        let at = self.rt_root.bandwidth.expires;
+        self.start_timer(ctx, Timer::RtPeriod, at);
+    }
+
+    /// Gives each CPU the runtime of so many periods. Returns whether any has something left to limit.
+    fn do_sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>, nr_periods: u64) -> bool {
+        let (mut is_needed, mut is_throttled) = (false, false);
+        for cpu in self.cpu_ids() {
+            if !self.features.has(Feature::RtRuntimeShare) {
+                self.rqs[cpu.index()].rt.borrowed = 0;
+            }
+            let rt = &self.rqs[cpu.index()].rt;
+            if rt.rt_time == 0 && rt.nr_running == 0 {
+                continue;
+            }
+            self.update_rq_clock(ctx, cpu);
+            let may_run = self.end_rt_period(cpu, nr_periods);
+            let rt = &self.rqs[cpu.index()].rt;
+            is_needed |= rt.rt_time > 0 || rt.nr_running > 0;
+            is_throttled |= rt.throttled;
+            if may_run && rt.nr_running > 0 {
+                self.enqueue_top_rt_rq(ctx, cpu);
+                self.resched_curr(ctx, cpu);
+            }
+        }
+        // Without a limit the timer only lasts as long as somebody is still throttled.
+        is_needed && (is_throttled || self.tunables.rt_runtime_us >= 0)
+    }
+
+    /// Gives a CPU the runtime of so many periods. Returns whether its tasks should be looked at: they were throttled and
+    /// are no more, or had not run yet.
+    fn end_rt_period(&mut self, cpu: CpuId, nr_periods: u64) -> bool {
+        if self.rqs[cpu.index()].rt.rt_time == 0 {
+            return !self.rqs[cpu.index()].rt.throttled;
+        }
+        if self.rqs[cpu.index()].rt.throttled {
+            self.balance_runtime(cpu);
+        }
+        let runtime = self.rt_runtime(cpu);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.rt.rt_time -= rq.rt.rt_time.min(nr_periods.saturating_mul(runtime));
+        if !rq.rt.throttled || rq.rt.rt_time >= runtime {
+            return false;
+        }
+        rq.rt.throttled = false;
+        if rq.rt.nr_running > 0 && rq.curr == rq.idle {
+            // The idle task must see the right time when it gives way.
+            rq.clock_skip_requested = false;
+        }
+        true
+    }
+
+    /// Whether runtime is left or will be given anew: what deadline tasks ask before they count their own
+    /// (`sched_rt_bandwidth_account()`).
+    #[allow(dead_code, reason = "deadline tasks use it")]
+    pub(crate) fn sched_rt_bandwidth_account(&self, cpu: CpuId) -> bool {
+        self.rt_root.bandwidth.active || (self.rqs[cpu.index()].rt.rt_time as i64) < self.tunables.rt_runtime_us * 1000
+    }
+}

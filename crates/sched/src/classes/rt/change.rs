@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What follows when a task comes to the real-time class, leaves it, or gets another priority in it.
+//!
+//! Models `switched_to_rt()`, `switched_from_rt()` and `prio_changed_rt()` (6.1).
+
+use super::super::callbacks::BalanceCallback;
+use super::super::prio::Prio;
+use crate::ctx::Ctx;
+use crate::ids::TaskId;
+use crate::sched::Sched;
+
+impl Sched {
+    /// A task has come to the class. If it runs, time that counts as real-time begins; if it waits, it may preempt or be
+    /// pushed.
+    pub(crate) fn switched_to_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let (cpu, prio, may_migrate) = (p.cpu, p.prio(), p.nr_cpus_allowed > 1);
+        let rq = &self.rqs[cpu.index()];
+        if rq.curr == task {
+            let now = self.rq_clock_pelt(cpu);
+            self.update_rt_rq_load_avg(ctx, cpu, now, false);
+        } else if p.is_queued() {
+            let is_more_important = prio < self.tasks[rq.curr.index()].prio();
+            if may_migrate && rq.rt.overloaded {
+                self.queue_push_tasks(cpu);
+            }
+            if is_more_important {
+                self.resched_curr(ctx, cpu);
+            }
+        }
+    }
+
+    /// A runnable task has left the class: if it was the last one here, others may be pulled.
+    pub(crate) fn switched_from_rt(&mut self, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let rq = &mut self.rqs[p.cpu.index()];
+        if p.is_queued() && rq.rt.nr_running == 0 {
+            rq.callbacks.queue(BalanceCallback::RtPull);
+        }
+    }
+
+    /// A task has another priority than `old`. A running one that became less important may have to give way to what
+    /// waits here or on other CPUs; a waiting one may preempt.
+    pub(crate) fn prio_changed_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId, old: Prio) {
+        let p = &self.tasks[task.index()];
+        if !p.is_queued() {
+            return;
+        }
+        let (cpu, prio) = (p.cpu, p.prio());
+        let rq = &mut self.rqs[cpu.index()];
+        let gives_way = if rq.curr == task {
+            if old < prio {
+                rq.callbacks.queue(BalanceCallback::RtPull);
+            }
+            prio > rq.rt.highest_curr
+        } else {
+            prio < self.tasks[rq.curr.index()].prio()
+        };
+        if gives_way {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How real-time tasks come to a CPU's runqueue and leave it, and what is counted of them.
+//!
+//! Models `enqueue_task_rt()`, `dequeue_task_rt()`, `inc_rt_tasks()`, `dec_rt_tasks()`, `enqueue_top_rt_rq()` and
+//! `dequeue_top_rt_rq()` (6.1).
+
+use super::super::cpupri::CpuLevel;
+use super::super::prio::Prio;
+use super::NO_PRIO;
+use crate::ctx::Ctx;
+use crate::ids::{CpuId, TaskId};
+use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::sched::Sched;
+use crate::work::Op;
+
+impl Sched {
+    /// Enqueues a real-time task: behind the others of its priority, before them if its priority was lowered, or where it
+    /// was if it was only taken off for a moment.
+    pub(crate) fn enqueue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+        ctx.charge(Op::Enqueue);
+        let nr_before = self.rqs[cpu.index()].rt.nr_running;
+        self.dequeue_top_rt_rq(cpu, nr_before);
+        if !flags.restore || flags.moved {
+            self.rqs[cpu.index()].rt.queues.insert(&mut self.tasks, task, flags.head);
+        }
+        self.inc_rt_tasks(ctx, cpu, task);
+        self.enqueue_top_rt_rq(ctx, cpu);
+        if self.rqs[cpu.index()].curr != task {
+            self.enqueue_pushable_task(cpu, task);
+        }
+    }
+
+    /// Dequeues a real-time task. One that comes back to its place stays in its queue, but is not counted meanwhile.
+    pub(crate) fn dequeue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+        ctx.charge(Op::Dequeue);
+        self.update_curr_rt(ctx, cpu);
+        let nr_before = self.rqs[cpu.index()].rt.nr_running;
+        if !flags.save || flags.moved {
+            self.rqs[cpu.index()].rt.queues.remove(&mut self.tasks, task);
+        }
+        self.dec_rt_tasks(cpu, task);
+        self.dequeue_top_rt_rq(cpu, nr_before);
+        self.enqueue_top_rt_rq(ctx, cpu);
+        self.dequeue_pushable_task(cpu, task);
+    }
+
+    /// A task goes behind or before the others of its priority: `requeue_task_rt()`.
+    pub(super) fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, at_head: bool) {
+        if self.tasks[task.index()].rt.on_rq {
+            let queues = &mut self.rqs[cpu.index()].rt.queues;
+            queues.remove(&mut self.tasks, task);
+            queues.insert(&mut self.tasks, task, at_head);
+        }
+    }
+
+    /// The tasks count as runnable on the CPU, unless they are throttled. All of them come at once: a CPU that gets from
+    /// less than two runnable tasks to two or more is noted as overloaded.
+    pub(super) fn enqueue_top_rt_rq(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.rt.queued || rq.rt.throttled {
+            return;
+        }
+        if rq.rt.nr_running > 0 {
+            let before = rq.nr_running;
+            rq.nr_running += rq.rt.nr_running;
+            rq.rt.queued = true;
+            if before < 2 && rq.nr_running >= 2 {
+                self.set_overload(cpu);
+            }
+        }
+        self.cpufreq_update_util(ctx, cpu);
+    }
+
+    /// So many tasks do not count as runnable on the CPU any more.
+    pub(super) fn dequeue_top_rt_rq(&mut self, cpu: CpuId, nr: u32) {
+        let rq = &mut self.rqs[cpu.index()];
+        if core::mem::take(&mut rq.rt.queued) {
+            rq.nr_running -= nr;
+        }
+    }
+
+    /// A task could run elsewhere, if it may.
+    pub(super) fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        if p.nr_cpus_allowed > 1 {
+            let prio = p.prio();
+            let rt = &mut self.rqs[cpu.index()].rt;
+            rt.pushable.insert(prio, task);
+            rt.highest_next = rt.highest_next.min(prio);
+        }
+    }
+
+    /// A task runs here, or not at all.
+    pub(super) fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+        let rt = &mut self.rqs[cpu.index()].rt;
+        rt.pushable.remove(task);
+        rt.highest_next = rt.pushable.first().map_or(NO_PRIO, |(prio, _)| prio);
+    }
+
+    fn inc_rt_tasks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        let p = &mut self.tasks[task.index()];
+        p.rt.on_rq = true;
+        let (prio, may_migrate) = (p.prio(), p.nr_cpus_allowed > 1);
+        let rt = &mut self.rqs[cpu.index()].rt;
+        rt.nr_running += 1;
+        rt.nr_migratory += u32::from(may_migrate);
+        if prio < rt.highest_curr {
+            self.set_highest_prio(cpu, prio);
+        }
+        self.update_rt_migration(cpu);
+        self.start_rt_bandwidth(ctx);
+    }
+
+    fn dec_rt_tasks(&mut self, cpu: CpuId, task: TaskId) {
+        let p = &mut self.tasks[task.index()];
+        p.rt.on_rq = false;
+        let (prio, may_migrate) = (p.prio(), p.nr_cpus_allowed > 1);
+        let rt = &mut self.rqs[cpu.index()].rt;
+        rt.nr_running -= 1;
+        rt.nr_migratory -= u32::from(may_migrate);
+        if rt.nr_running == 0 {
+            self.set_highest_prio(cpu, NO_PRIO);
+        } else if prio == rt.highest_curr {
+            let highest = rt.queues.highest();
+            self.set_highest_prio(cpu, highest);
+        }
+        self.update_rt_migration(cpu);
+    }
+
+    fn set_highest_prio(&mut self, cpu: CpuId, prio: Prio) {
+        let rt = &mut self.rqs[cpu.index()].rt;
+        if core::mem::replace(&mut rt.highest_curr, prio) != prio {
+            self.rt_root.cpupri.set(cpu, CpuLevel::of_prio(prio));
+        }
+    }
+
+    /// A CPU with several real-time tasks of which one may go elsewhere is overloaded: `update_rt_migration()`.
+    fn update_rt_migration(&mut self, cpu: CpuId) {
+        let rt = &mut self.rqs[cpu.index()].rt;
+        let overloaded = rt.nr_migratory > 0 && rt.nr_running > 1;
+        if core::mem::replace(&mut rt.overloaded, overloaded) != overloaded {
+            self.rt_root.overload.set(cpu, overloaded);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The real-time class: SCHED_FIFO and SCHED_RR.
+//!
+//! Models `rt.c` (6.1) without groups of real-time tasks (RT_GROUP_SCHED): queues by priority ([`queue`], [`enqueue`]),
+//! who runs and for how long ([`run`]), where a task goes when it wakes ([`select`]), tasks that are pushed and pulled
+//! between CPUs ([`push`], [`rto`]), the limit of runtime ([`bandwidth`]) and changes of policy ([`change`]). Left out are
+//! tasks that must not migrate for a while (`migrate_disable()`, and with it `push_cpu_stop()`), priority inheritance and
+//! RLIMIT_RTTIME.
+
+mod bandwidth;
+mod change;
+mod enqueue;
+mod push;
+mod queue;
+mod rto;
+mod run;
+mod select;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use bandwidth::RtBandwidth;
+pub(crate) use rto::RtOverload;
+
+use super::cpupri::CpuPri;
+use super::prio::{MAX_RT_PRIO, Prio};
+use queue::{Links, PriorityQueues, Pushable};
+
+/// The priority of a runqueue without real-time tasks.
+const NO_PRIO: Prio = MAX_RT_PRIO - 1;
+
+/// State of a task in the real-time class: the kernel's `struct sched_rt_entity`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtEntity {
+    /// Ticks that are left of its time slice (SCHED_RR).
+    pub time_slice: u64,
+    /// Whether it counts as runnable on a real-time runqueue.
+    pub on_rq: bool,
+    links: Links,
+}
+
+impl RtEntity {
+    /// A task with a whole time slice.
+    pub const fn new(time_slice: u64) -> Self {
+        Self { time_slice, on_rq: false, links: Links::NONE }
+    }
+}
+
+/// Runnable real-time tasks of a CPU, the running one among them: the kernel's `struct rt_rq`.
+#[derive(Clone, Debug)]
+pub struct RtRq {
+    queues: PriorityQueues,
+    /// Tasks that could run elsewhere and do not run here.
+    pushable: Pushable,
+    /// Number of runnable tasks.
+    pub nr_running: u32,
+    /// Those of them that may use more than one CPU.
+    nr_migratory: u32,
+    /// The highest priority of a runnable task: `highest_prio.curr`.
+    highest_curr: Prio,
+    /// The highest priority of a pushable task: `highest_prio.next`.
+    highest_next: Prio,
+    /// Whether there are tasks that another CPU could run.
+    overloaded: bool,
+    /// Whether its tasks count as runnable on the CPU: `rt_queued`.
+    queued: bool,
+    /// Whether its tasks have used up their runtime and may not run.
+    pub throttled: bool,
+    /// Runtime that was used in this period, in ns.
+    pub rt_time: u64,
+    /// Runtime beyond the CPU's own that it has borrowed from others, or lent if negative, in ns.
+    borrowed: i64,
+}
+
+impl Default for RtRq {
+    fn default() -> Self {
+        Self {
+            queues: PriorityQueues::default(),
+            pushable: Pushable::default(),
+            nr_running: 0,
+            nr_migratory: 0,
+            highest_curr: NO_PRIO,
+            highest_next: NO_PRIO,
+            overloaded: false,
+            queued: false,
+            throttled: false,
+            rt_time: 0,
+            borrowed: 0,
+        }
+    }
+}
+
+/// What the real-time runqueues of all CPUs share: parts of the kernel's `struct root_domain`, and `def_rt_bandwidth`.
+#[derive(Clone, Debug)]
+pub(crate) struct RtRoot {
+    /// Priorities by CPU.
+    pub cpupri: CpuPri,
+    /// CPUs with tasks that others could run.
+    pub overload: RtOverload,
+    /// The period of the limit of runtime.
+    pub bandwidth: RtBandwidth,
+    /// CPUs that a search found: `local_cpu_mask`.
+    lowest: crate::cpumask::CpuMask,
+}
+
+impl RtRoot {
+    pub(crate) fn new(nr_cpus: usize) -> Self {
+        Self {
+            cpupri: CpuPri::new(nr_cpus),
+            overload: RtOverload::new(nr_cpus),
+            bandwidth: RtBandwidth::default(),
+            lowest: crate::cpumask::CpuMask::new(nr_cpus),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which real-time task runs, its account of time, and its tick.
+//!
+//! Models `pick_next_task_rt()`, `set_next_task_rt()`, `put_prev_task_rt()`, `update_curr_rt()`, `task_tick_rt()`,
+//! `yield_task_rt()` and `balance_rt()` (6.1).
+
+use super::super::callbacks::BalanceCallback;
+use crate::ctx::Ctx;
+use crate::ids::{CpuId, TaskId};
+use crate::sched::Sched;
+use crate::task::{Policy, SchedClass};
+
+impl Sched {
+    /// The first task of the highest priority, unless all are throttled. It runs next, and what waits may be pushed.
+    pub(crate) fn pick_next_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
+        let rt = &self.rqs[cpu.index()].rt;
+        if !rt.queued {
+            return None;
+        }
+        let task = rt.queues.first()?;
+        self.set_next_task_rt(cpu, task);
+        let curr = self.rqs[cpu.index()].curr;
+        if self.tasks[curr.index()].class != SchedClass::RealTime {
+            let now = self.rq_clock_pelt(cpu);
+            self.update_rt_rq_load_avg(ctx, cpu, now, false);
+        }
+        self.queue_push_tasks(cpu);
+        Some(task)
+    }
+
+    /// A task runs from now on.
+    pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+        self.dequeue_pushable_task(cpu, task);
+    }
+
+    /// The running task stops; it could run elsewhere if it is still runnable.
+    pub(crate) fn put_prev_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.update_curr_rt(ctx, cpu);
+        let now = self.rq_clock_pelt(cpu);
+        self.update_rt_rq_load_avg(ctx, cpu, now, true);
+        if self.tasks[task.index()].rt.on_rq {
+            self.enqueue_pushable_task(cpu, task);
+        }
+    }
+
+    /// A CPU whose running task stops for good, and which has nothing as important left, pulls. Returns whether it has
+    /// real-time work, so that lower classes need not look for any.
+    pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
+        let p = &self.tasks[prev.index()];
+        if !p.rt.on_rq && self.rqs[cpu.index()].rt.highest_curr > p.prio() {
+            self.pull_rt_task(ctx, cpu);
+        }
+        self.rqs[cpu.index()].rt.queued
+    }
+
+    /// The tick of a real-time task. A SCHED_RR task whose slice is used up goes behind the others of its priority.
+    pub(crate) fn task_tick_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.update_curr_rt(ctx, cpu);
+        let now = self.rq_clock_pelt(cpu);
+        self.update_rt_rq_load_avg(ctx, cpu, now, true);
+        let slice = self.tunables.rr_timeslice_ticks(self.tick_ns);
+        let p = &mut self.tasks[task.index()];
+        if !matches!(p.policy, Policy::RoundRobin(_)) {
+            return;
+        }
+        p.rt.time_slice = p.rt.time_slice.saturating_sub(1);
+        if p.rt.time_slice > 0 {
+            return;
+        }
+        p.rt.time_slice = slice;
+        let prio = p.prio();
+        if !self.rqs[cpu.index()].rt.queues.is_alone(prio) {
+            self.requeue_task_rt(cpu, task, false);
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// The running task goes behind the others of its priority.
+    pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {
+        let curr = self.rqs[cpu.index()].curr;
+        self.requeue_task_rt(cpu, curr, false);
+    }
+
+    /// Charges the running real-time task for the time since it was charged last, and all real-time tasks of the CPU for
+    /// their limit of runtime.
+    pub(crate) fn update_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let rq = &self.rqs[cpu.index()];
+        let curr = &self.tasks[rq.curr.index()];
+        if curr.class != SchedClass::RealTime {
+            return;
+        }
+        let se = &mut self.entities[curr.se.index()];
+        let delta = rq.clock_task.wrapping_sub(se.exec_start);
+        if delta as i64 <= 0 {
+            return;
+        }
+        se.sum_exec_runtime += delta;
+        se.exec_start = rq.clock_task;
+        self.account_rt_runtime(ctx, cpu, delta);
+    }
+
+    /// Puts off that waiting tasks are pushed, if there are any.
+    pub(super) fn queue_push_tasks(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.rt.pushable.first().is_some() {
+            rq.callbacks.queue(BalanceCallback::RtPush);
+        }
+    }
+}
