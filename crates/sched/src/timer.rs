@@ -12,6 +12,14 @@ use crate::units::Nanos;
 use crate::work::Op;
 use alloc::vec::Vec;
 
+/// Moves an expiry behind `now` by whole intervals, and returns by how many: `hrtimer_forward()`.
+pub(crate) fn forward(expires: &mut u64, now: u64, interval_ns: u64) -> u64 {
+    let Some(late) = now.checked_sub(*expires) else { return 0 };
+    let intervals = late / interval_ns + 1;
+    *expires += intervals * interval_ns;
+    intervals
+}
+
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
@@ -67,6 +75,14 @@ impl Sched {
         if self.rqs[cpu.index()].timers.remove(timer) && cpu == ctx.cpu {
             self.program_timer(ctx, cpu);
         }
+    }
+
+    /// No timer is moved on by less than this, in ns: `hrtimer_resolution`.
+    ///
+    // DIFFERS: a machine whose clock has switched to high resolution has 1 ns here. It is a tick as in a kernel that has
+    // not, and as in the reference. What shows is that a first period of runtime ends at the next multiple of a tick.
+    pub(crate) const fn hrtimer_resolution(&self) -> u64 {
+        self.tick_ns
     }
 
     /// The timer of the CPU that executes this has expired.

@@ -8,7 +8,7 @@ use crate::ctx::Ctx;
 use crate::features::Feature;
 use crate::ids::CpuId;
 use crate::sched::Sched;
-use crate::timer::Timer;
+use crate::timer::{Timer, forward};
 
 /// The timer of the period: `def_rt_bandwidth`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,16 +19,6 @@ pub(crate) struct RtBandwidth {
     expires: u64,
 }
 
-impl RtBandwidth {
-    /// Moves the expiry behind `now` by whole periods; returns by how many: `hrtimer_forward()`.
-    fn forward(&mut self, now: u64, period_ns: u64) -> u64 {
-        let Some(late) = now.checked_sub(self.expires) else { return 0 };
-        let periods = late / period_ns + 1;
-        self.expires += periods * period_ns;
-        periods
-    }
-}
-
 impl Sched {
     /// Starts the timer if there is a limit and it does not run: `start_rt_bandwidth()`.
     pub(super) fn start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
@@ -37,11 +27,12 @@ impl Sched {
         }
     }
 
-    /// Starts the timer on the CPU that executes this. If its last period is over, it expires at once.
+    /// Starts the timer on the CPU that executes this. If its last period is over, it expires as soon as it can.
     fn do_start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
+        let resolution = self.hrtimer_resolution();
         let bandwidth = &mut self.rt_root.bandwidth;
         if !core::mem::replace(&mut bandwidth.active, true) {
-            bandwidth.forward(ctx.now.0, 1);
+            forward(&mut bandwidth.expires, ctx.now.0, resolution);
             let at = bandwidth.expires;
             self.start_timer(ctx, Timer::RtPeriod, at);
         }
@@ -120,8 +111,8 @@ impl Sched {
 
     /// The timer has expired: periods end. It goes on while there is real-time work or used runtime to forget.
     pub(crate) fn sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>) {
-        let period = self.rt_period();
-        let nr_periods = self.rt_root.bandwidth.forward(ctx.now.0, period);
+        let period = self.rt_period().max(self.hrtimer_resolution());
+        let nr_periods = forward(&mut self.rt_root.bandwidth.expires, ctx.now.0, period);
         if nr_periods > 0 && !self.do_sched_rt_period_timer(ctx, nr_periods) {
             self.rt_root.bandwidth.active = false;
             return;
