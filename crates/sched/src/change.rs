@@ -5,6 +5,7 @@
 //! `sched_move_task()` (6.1). A queued task is taken off its runqueue, changed, and put back; a running one stops and
 //! goes on.
 
+use crate::classes::deadline::PolicyError;
 use crate::classes::prio::{Prio, normal_prio};
 use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
@@ -58,22 +59,31 @@ impl Sched {
     /// Sets the policy of a task; it keeps its nice value.
     ///
     /// Rules, in order:
-    /// 1. It is taken off, and put back with the new policy. It keeps its place if its priority stays the same, and goes
+    /// 1. A deadline policy must be one that can be had, and so much bandwidth must be free.
+    /// 2. It is taken off, and put back with the new policy. It keeps its place if its priority stays the same, and goes
     ///    before the others of its priority if that is less than before.
-    /// 2. The old class hears that it left and the new one that it came, or the class that its priority changed.
-    /// 3. What they put off follows.
-    pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) {
+    /// 3. The old class hears that it left and the new one that it came, or the class that its priority changed.
+    /// 4. What they put off follows.
+    ///
+    /// # Errors
+    /// If deadline parameters are refused. Then nothing has changed.
+    pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        let policy = Self::check_policy(policy)?;
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
         let (old_class, old_prio, new_prio) = (p.class, p.prio(), normal_prio(policy, p.nice));
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].policy == policy {
-            return;
+            return Ok(());
         }
+        self.admit(ctx, task, policy)?;
         let how = PutBack { moved: new_prio != old_prio, head: old_prio < new_prio };
         let taken = self.take_off(ctx, task, how.moved);
         let p = &mut self.tasks[task.index()];
         p.policy = policy;
+        if let Policy::Deadline { runtime, deadline, period } = policy {
+            p.dl.set_parameters(runtime.0, deadline.0, period.0);
+        }
         let (se, load) = (p.se, weight_of(policy, p.nice));
         if old_class == SchedClass::Fair {
             self.reweight_task(ctx, task, load);
@@ -84,6 +94,7 @@ impl Sched {
         self.put_back(ctx, task, taken, how);
         self.check_class_changed(ctx, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);
+        Ok(())
     }
 
     /// Sets the utilisation clamps of a task, which is taken off for that.
@@ -93,7 +104,9 @@ impl Sched {
         let taken = self.take_off(ctx, task, false);
         let p = &mut self.tasks[task.index()];
         (p.uclamp, p.has_uclamp) = (clamps, true);
+        let (class, prio) = (p.class, p.prio());
         self.put_back(ctx, task, taken, PutBack::default());
+        self.check_class_changed(ctx, task, class, prio);
         self.balance_callbacks(ctx, cpu);
     }
 
@@ -235,13 +248,17 @@ impl Sched {
             match old_class {
                 SchedClass::Fair => self.detach_task_cfs_rq(ctx, task),
                 SchedClass::RealTime => self.switched_from_rt(task),
-                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+                SchedClass::Deadline => self.switched_from_dl(ctx, task),
+                SchedClass::Stop | SchedClass::Idle => {}
             }
             match class {
                 SchedClass::Fair => self.switched_to_fair(ctx, task),
                 SchedClass::RealTime => self.switched_to_rt(ctx, task),
-                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+                SchedClass::Deadline => self.switched_to_dl(ctx, task),
+                SchedClass::Stop | SchedClass::Idle => {}
             }
+        } else if class == SchedClass::Deadline {
+            self.prio_changed_dl(ctx, task);
         } else if prio != old_prio {
             match class {
                 SchedClass::Fair => self.prio_changed_fair(ctx, task, prio - old_prio),

@@ -100,6 +100,7 @@ impl Sched {
             has_uclamp: new.uclamp.is_some(),
             links: Default::default(),
             rt: crate::classes::rt::RtEntity::new(self.tunables.rr_timeslice_ticks(self.tick_ns)),
+            dl: crate::classes::deadline::DlEntity::new(cpu),
         });
         task
     }

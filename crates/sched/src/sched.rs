@@ -5,6 +5,7 @@
 //! [`crate::wakeup`], [`crate::fork`], [`crate::schedule`], [`crate::ipi`], [`crate::timer`], [`crate::stopper`],
 //! [`crate::idle`]; commands in [`crate::change`] and [`crate::group`].
 
+use crate::classes::deadline::DlRoot;
 use crate::classes::rt::RtRoot;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
@@ -48,6 +49,7 @@ pub struct Sched {
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) domains: SchedDomains,
     pub(crate) nohz: Nohz,
+    pub(crate) dl_root: DlRoot,
     pub(crate) nodes: Vec<u32>,
     pub(crate) node_distances: Vec<Vec<u32>>,
     pub(crate) rt_root: RtRoot,
@@ -89,6 +91,7 @@ impl Sched {
             groups: Vec::new(),
             domains,
             nohz: Nohz::new(nr_cpus, jiffies),
+            dl_root: DlRoot::new(nr_cpus),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
             node_distances: topology.distances.clone(),
             rt_root: RtRoot::new(nr_cpus),

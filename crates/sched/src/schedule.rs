@@ -58,7 +58,8 @@ impl Sched {
         match self.tasks[rq.curr.index()].class {
             SchedClass::Fair => self.yield_task_fair(ctx, ctx.cpu),
             SchedClass::RealTime => self.yield_task_rt(ctx.cpu),
-            SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+            SchedClass::Deadline => self.yield_task_dl(ctx, ctx.cpu),
+            SchedClass::Stop | SchedClass::Idle => {}
         }
         self.schedule(ctx);
     }
@@ -95,7 +96,8 @@ impl Sched {
         match self.tasks[curr.index()].class {
             SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),
             SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
-            SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+            SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, false),
+            SchedClass::Stop | SchedClass::Idle => {}
         }
         self.rqs[cpu.index()].idle_balance = self.rqs[cpu.index()].is_idle();
         self.trigger_load_balance(ctx, cpu);
@@ -212,6 +214,9 @@ impl Sched {
         if prev_class == SchedClass::Stop && has_stop(self) {
             return;
         }
+        if prev_class >= SchedClass::Deadline && self.balance_dl(ctx, cpu, prev) {
+            return;
+        }
         if prev_class >= SchedClass::RealTime && (self.balance_rt(ctx, cpu, prev) || has_stop(self)) {
             return;
         }
@@ -226,6 +231,9 @@ impl Sched {
             let se = self.tasks[stop.index()].se;
             self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
             return stop;
+        }
+        if let Some(task) = self.pick_next_task_dl(ctx, cpu) {
+            return task;
         }
         if let Some(task) = self.pick_next_task_rt(ctx, cpu) {
             return task;

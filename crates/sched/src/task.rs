@@ -163,6 +163,8 @@ pub struct Task {
     pub links: crate::rq::task_list::Links,
     /// State of the real-time class.
     pub rt: crate::classes::rt::RtEntity,
+    /// State of the deadline class.
+    pub dl: crate::classes::deadline::DlEntity,
 }
 
 impl Task {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! High-resolution timers of the scheduling classes, multiplexed onto one hardware timer for each CPU.
 //!
-//! Stands for the part of `hrtimer.c` that the scheduler sees (6.1): a timer stays on the CPU that started it; that CPU's
-//! hardware timer is programmed for its first one; a timer that is cancelled from elsewhere leaves the programming alone.
+//! Stands for the part of `hrtimer.c` that the scheduler sees (6.1). Rules:
+//! 1. A timer is queued on the CPU that starts it, and stays there; it expires there even if its task has gone elsewhere.
+//! 2. The hardware timer of that CPU is programmed for its first timer. It is programmed anew when an earlier timer is
+//!    started, and when the timer for which it was programmed is moved or switched off there.
+//! 3. A timer that is switched off from another CPU leaves the programming alone: an interrupt comes that finds nothing.
+//! 4. While expired timers are served, starting one programs nothing; that is done at the end, for the first one left.
+//! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
 
 use crate::ctx::{Ctx, Effect};
-use crate::ids::CpuId;
+use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
 use crate::task::SchedClass;
 use crate::units::Nanos;
@@ -27,27 +32,48 @@ pub enum Timer {
     Hrtick,
     /// A period of the limit of real-time runtime ends.
     RtPeriod,
+    /// The next period of a throttled deadline task begins.
+    DlTask(TaskId),
+    /// The zero-lag time of a deadline task that sleeps.
+    DlInactive(TaskId),
 }
 
 /// The timers that a CPU has started, in the order of their expiry, among equals the one first that was started first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TimerQueue {
     armed: Vec<(u64, Timer)>,
-    /// What the hardware timer is programmed for.
-    programmed: Option<u64>,
-    /// Expired timers are being served: programming waits for the end of that.
+    /// The timer for which the hardware was programmed: `next_timer`. It may have been switched off from elsewhere.
+    next: Option<Timer>,
+    /// What the hardware timer is programmed for: `expires_next`.
+    expires_next: u64,
+    /// The timer whose function runs.
+    running: Option<Timer>,
+    /// Expired timers are being served.
     in_interrupt: bool,
 }
 
+impl Default for TimerQueue {
+    fn default() -> Self {
+        Self { armed: Vec::new(), next: None, expires_next: Nanos::NEVER.0, running: None, in_interrupt: false }
+    }
+}
+
 impl TimerQueue {
-    /// Whether a timer is armed here.
+    /// Whether a timer is armed here, or its function runs: `hrtimer_active()`.
     pub fn is_active(&self, timer: Timer) -> bool {
+        self.running == Some(timer) || self.is_queued(timer)
+    }
+
+    /// Whether a timer is armed here: `hrtimer_is_queued()`.
+    pub fn is_queued(&self, timer: Timer) -> bool {
         self.armed.iter().any(|&(_, other)| other == timer)
     }
 
-    fn insert(&mut self, at: u64, timer: Timer) {
+    /// Returns whether the timer is the first one.
+    fn insert(&mut self, at: u64, timer: Timer) -> bool {
         let place = self.armed.partition_point(|&(other, _)| other <= at);
         self.armed.insert(place, (at, timer));
+        place == 0
     }
 
     fn remove(&mut self, timer: Timer) -> bool {
@@ -59,22 +85,48 @@ impl TimerQueue {
         self.armed.first().filter(|&&(at, _)| at <= now)?;
         Some(self.armed.remove(0).1)
     }
+
+    /// Finds out anew which timer is next. Returns whether the hardware has to be programmed anew.
+    fn reevaluate(&mut self) -> bool {
+        let first = self.armed.first().copied();
+        self.next = first.map(|(_, timer)| timer);
+        let expires = first.map_or(Nanos::NEVER.0, |(at, _)| at);
+        core::mem::replace(&mut self.expires_next, expires) != expires
+    }
 }
 
 impl Sched {
-    /// Arms a timer on the CPU that executes this, at a time in ns; it is moved if it is armed there already.
+    /// Arms a timer on the CPU that executes this, at a time in ns; it is moved if it is armed already, here or elsewhere.
     pub(crate) fn start_timer(&mut self, ctx: &mut Ctx<'_>, timer: Timer, at_ns: u64) {
-        let queue = &mut self.rqs[ctx.cpu.index()].timers;
-        queue.remove(timer);
-        queue.insert(at_ns, timer);
-        self.program_timer(ctx, ctx.cpu);
+        let this_cpu = ctx.cpu;
+        let old_cpu = self.timer_cpu(timer).map_or(this_cpu, |cpu| core::mem::replace(cpu, this_cpu));
+        let was_next = old_cpu == this_cpu && self.rqs[this_cpu.index()].timers.next == Some(timer);
+        self.rqs[old_cpu.index()].timers.remove(timer);
+        let queue = &mut self.rqs[this_cpu.index()].timers;
+        let is_first = queue.insert(at_ns, timer);
+        if queue.in_interrupt {
+            return;
+        }
+        if was_next {
+            if queue.reevaluate() {
+                self.program_timer(ctx);
+            }
+        } else if is_first && at_ns < queue.expires_next {
+            (queue.next, queue.expires_next) = (Some(timer), at_ns);
+            self.program_timer(ctx);
+        }
     }
 
-    /// Switches a timer off that a CPU has started.
-    pub(crate) fn cancel_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, timer: Timer) {
-        if self.rqs[cpu.index()].timers.remove(timer) && cpu == ctx.cpu {
-            self.program_timer(ctx, cpu);
+    /// Switches a timer off that was started last on a CPU: `hrtimer_try_to_cancel()`. Returns whether it was armed.
+    pub(crate) fn cancel_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, timer: Timer) -> bool {
+        let queue = &mut self.rqs[cpu.index()].timers;
+        if queue.running == Some(timer) || !queue.remove(timer) {
+            return false;
         }
+        if cpu == ctx.cpu && queue.next == Some(timer) && queue.reevaluate() {
+            self.program_timer(ctx);
+        }
+        true
     }
 
     /// No timer is moved on by less than this, in ns: `hrtimer_resolution`.
@@ -91,17 +143,25 @@ impl Sched {
     pub fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::IpiReceive);
         let cpu = ctx.cpu;
-        self.rqs[cpu.index()].timers.programmed = None;
-        self.rqs[cpu.index()].timers.in_interrupt = true;
+        let queue = &mut self.rqs[cpu.index()].timers;
+        (queue.in_interrupt, queue.expires_next) = (true, Nanos::NEVER.0);
         while let Some(timer) = self.rqs[cpu.index()].timers.pop_expired(ctx.now.0) {
             ctx.charge(Op::HrtimerFire);
+            self.rqs[cpu.index()].timers.running = Some(timer);
             match timer {
                 Timer::Hrtick => self.end_slice(ctx, cpu),
                 Timer::RtPeriod => self.sched_rt_period_timer(ctx),
+                Timer::DlTask(task) => self.dl_task_timer(ctx, task),
+                Timer::DlInactive(task) => self.inactive_task_timer(ctx, task),
             }
+            self.rqs[cpu.index()].timers.running = None;
         }
-        self.rqs[cpu.index()].timers.in_interrupt = false;
-        self.program_timer(ctx, cpu);
+        let queue = &mut self.rqs[cpu.index()].timers;
+        queue.in_interrupt = false;
+        queue.reevaluate();
+        if queue.next.is_some() {
+            self.program_timer(ctx);
+        }
         self.run_softirqs(ctx);
     }
 
@@ -112,18 +172,25 @@ impl Sched {
         match self.tasks[curr.index()].class {
             SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, true),
             SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
-            SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+            SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, true),
+            SchedClass::Stop | SchedClass::Idle => {}
         }
     }
 
-    fn program_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let queue = &mut self.rqs[cpu.index()].timers;
-        let first = queue.armed.first().map(|&(at, _)| at);
-        if queue.in_interrupt || first == queue.programmed {
-            return;
+    /// Where a timer was started last, for timers that are not bound to a CPU.
+    fn timer_cpu(&mut self, timer: Timer) -> Option<&mut CpuId> {
+        match timer {
+            Timer::Hrtick => None,
+            Timer::RtPeriod => Some(&mut self.rt_root.bandwidth_timer_cpu),
+            Timer::DlTask(task) => Some(&mut self.tasks[task.index()].dl.dl_timer_cpu),
+            Timer::DlInactive(task) => Some(&mut self.tasks[task.index()].dl.inactive_timer_cpu),
         }
-        queue.programmed = first;
+    }
+
+    /// Programs the hardware timer of the CPU that executes this.
+    fn program_timer(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::HrtimerProgram);
-        ctx.emit(Effect::ArmTimer { cpu, at: first.map_or(Nanos::NEVER, Nanos) });
+        let at = Nanos(self.rqs[ctx.cpu.index()].timers.expires_next);
+        ctx.emit(Effect::ArmTimer { cpu: ctx.cpu, at });
     }
 }

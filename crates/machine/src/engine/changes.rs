@@ -6,6 +6,7 @@
 use super::tasks::to_policy;
 use super::{Machine, RunError};
 use crate::observer::{MachineEvent, Observer};
+use fairlab_sched::classes::deadline::PolicyError;
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::task::Uclamp;
 use fairlab_workload::workload::{Attributes, Change};
@@ -44,7 +45,8 @@ impl Machine {
         let id = self.tasks[task].id.expect("checked by the caller");
         let home = self.sched.task(id).cpu;
         let cpu = CpuId((home.0 + 1) % self.hardware.nr_cpus() as u32);
-        let made = |what| MachineEvent::Changed { what, task: Some(task), group: None, result: 0 };
+        let result = |what, result| MachineEvent::Changed { what, task: Some(task), group: None, result };
+        let made = |what| result(what, 0);
         if let Some(affinity) = &attributes.affinity {
             let mask = self.to_mask(affinity);
             self.enter(observer, cpu, |sched, ctx| sched.set_affinity(ctx, id, &mask, None));
@@ -55,8 +57,8 @@ impl Machine {
             return made("nice");
         }
         if let Some(policy) = attributes.policy {
-            self.enter(observer, cpu, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
-            return made("policy");
+            let set = self.enter(observer, cpu, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
+            return result("policy", set.map_or_else(PolicyError::errno, |()| 0));
         }
         if let Some(group) = attributes.group {
             let target = group.map_or(GroupId::ROOT, |group| self.groups[group]);

@@ -14,10 +14,14 @@ pub enum BalanceCallback {
     RtPull,
     /// Push real-time tasks to other CPUs: `push_rt_tasks()`.
     RtPush,
+    /// Pull deadline tasks to this CPU: `pull_dl_task()`.
+    DlPull,
+    /// Push deadline tasks to other CPUs: `push_dl_tasks()`.
+    DlPush,
 }
 
 /// Number of kinds.
-const NR_KINDS: usize = BalanceCallback::RtPush as usize + 1;
+const NR_KINDS: usize = BalanceCallback::DlPush as usize + 1;
 
 /// What was put off on a CPU. The last one put off comes first; each kind is there once at the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +55,8 @@ impl Sched {
             match callback {
                 BalanceCallback::RtPull => self.pull_rt_task(ctx, cpu),
                 BalanceCallback::RtPush => self.push_rt_tasks(ctx, cpu),
+                BalanceCallback::DlPull => self.pull_dl_task(ctx, cpu),
+                BalanceCallback::DlPush => self.push_dl_tasks(ctx, cpu),
             }
         }
     }

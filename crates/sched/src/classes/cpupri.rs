@@ -21,7 +21,6 @@ impl CpuLevel {
     /// No real-time work: `CPUPRI_NORMAL`.
     pub(crate) const NORMAL: Self = Self(0);
     /// Deadline work, above all real-time priorities: `CPUPRI_HIGHER`.
-    #[allow(dead_code, reason = "for CPUs that run deadline tasks, and the tests")]
     pub(crate) const HIGHER: Self = Self(MAX_RT_PRIO as u8);
 
     /// The level of a priority; whatever is below real time is normal: `convert_prio()`.

@@ -3,6 +3,8 @@
 
 pub mod callbacks;
 pub(crate) mod cpupri;
+pub mod cpudeadline;
+pub mod deadline;
 pub(crate) mod prio;
 pub mod rt;
 
@@ -37,8 +39,9 @@ impl Sched {
         match p.class {
             SchedClass::Fair => self.enqueue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.enqueue_task_rt(ctx, cpu, task, flags),
+            SchedClass::Deadline => self.enqueue_task_dl(ctx, cpu, task, flags),
             SchedClass::Stop => self.add_nr_running(cpu),
-            SchedClass::Deadline | SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {p:?}"),
+            SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {p:?}"),
         }
     }
 
@@ -53,8 +56,9 @@ impl Sched {
         match p.class {
             SchedClass::Fair => self.dequeue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.dequeue_task_rt(ctx, cpu, task, flags),
+            SchedClass::Deadline => self.dequeue_task_dl(ctx, cpu, task, flags),
             SchedClass::Stop => rq.nr_running -= 1,
-            SchedClass::Deadline | SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {p:?}"),
+            SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {p:?}"),
         }
     }
 
@@ -63,13 +67,14 @@ impl Sched {
         match self.tasks[task.index()].class {
             SchedClass::Fair => self.put_prev_task_fair(ctx, task),
             SchedClass::RealTime => self.put_prev_task_rt(ctx, cpu, task),
+            SchedClass::Deadline => self.put_prev_task_dl(ctx, cpu, task),
             SchedClass::Stop => {
                 let now = self.rqs[cpu.index()].clock_task;
                 let se = &mut self.entities[self.tasks[task.index()].se.index()];
                 se.sum_exec_runtime += now.saturating_sub(se.exec_start);
                 se.exec_start = now;
             }
-            SchedClass::Deadline | SchedClass::Idle => {}
+            SchedClass::Idle => {}
         }
     }
 
@@ -78,7 +83,8 @@ impl Sched {
         match self.tasks[task.index()].class {
             SchedClass::Fair => self.set_next_task_fair(ctx, task),
             SchedClass::RealTime => self.set_next_task_rt(cpu, task),
-            SchedClass::Stop | SchedClass::Deadline | SchedClass::Idle => {}
+            SchedClass::Deadline => self.set_next_task_dl(ctx, cpu, task, false),
+            SchedClass::Stop | SchedClass::Idle => {}
         }
     }
 
@@ -93,7 +99,8 @@ impl Sched {
             match class {
                 SchedClass::Fair => self.check_preempt_wakeup(ctx, cpu, task, is_fork),
                 SchedClass::RealTime => self.check_preempt_curr_rt(ctx, cpu, task),
-                SchedClass::Stop | SchedClass::Deadline | SchedClass::Idle => {}
+                SchedClass::Deadline => self.check_preempt_curr_dl(ctx, cpu, task),
+                SchedClass::Stop | SchedClass::Idle => {}
             }
         }
         // Rescheduling follows at once: its clock update would find nothing new.
@@ -104,8 +111,10 @@ impl Sched {
 
     /// A task that was woken is on its runqueue: some classes now look for a better place.
     pub(crate) fn task_woken(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.tasks[task.index()].class == SchedClass::RealTime {
-            self.task_woken_rt(ctx, cpu, task);
+        match self.tasks[task.index()].class {
+            SchedClass::RealTime => self.task_woken_rt(ctx, cpu, task),
+            SchedClass::Deadline => self.task_woken_dl(ctx, cpu, task),
+            _ => {}
         }
     }
 
@@ -127,6 +136,9 @@ impl Sched {
                 self.migrate_se_pelt_lag(ctx, se);
             }
             self.entities[se.index()].avg.last_update_time = 0;
+        }
+        if from != to && class == SchedClass::Deadline {
+            self.migrate_task_rq_dl(ctx, task);
         }
         self.place_task_on(ctx, task, to);
     }

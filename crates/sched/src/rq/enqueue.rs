@@ -23,6 +23,8 @@ pub(crate) struct EnqueueFlags {
     pub moved: bool,
     /// It stays at the head of its real-time priority.
     pub head: bool,
+    /// Its deadline budget is renewed.
+    pub replenish: bool,
 }
 
 /// Why and how a task is dequeued: DEQUEUE_*.

@@ -18,6 +18,7 @@ pub(crate) mod tick;
 pub mod timeline;
 
 use crate::classes::callbacks::BalanceCallbacks;
+use crate::classes::deadline::DlRq;
 use crate::classes::rt::RtRq;
 use crate::ids::{CpuId, TaskId};
 use crate::ipi::CallFunction;
@@ -110,6 +111,8 @@ pub struct Rq {
 
     /// The real-time runqueue.
     pub rt: RtRq,
+    /// The deadline runqueue.
+    pub dl: DlRq,
     /// What classes have put off until the runqueue is consistent.
     pub callbacks: BalanceCallbacks,
     /// Fair tasks, for load balancing.
@@ -211,6 +214,7 @@ impl Rq {
             avg_irq: SchedAvg::default(),
             avg_thermal: SchedAvg::default(),
             rt: RtRq::default(),
+            dl: DlRq::default(),
             callbacks: BalanceCallbacks::default(),
             cfs_tasks: TaskList::default(),
             leaf_list: LeafList::default(),

@@ -205,7 +205,8 @@ impl Sched {
         let cpu = if p.nr_cpus_allowed > 1 {
             match p.class {
                 SchedClass::RealTime => self.select_task_rq_rt(ctx, task, prev, flags),
-                SchedClass::Fair | SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => p.cpu,
+                SchedClass::Deadline => self.select_task_rq_dl(ctx, task, prev, flags),
+                SchedClass::Fair | SchedClass::Stop | SchedClass::Idle => p.cpu,
             }
         } else {
             p.cpus_allowed.first().expect("every task may use some CPU")

@@ -171,7 +171,6 @@ impl Sched {
 
     /// Whether runtime is left or will be given anew: what deadline tasks ask before they count their own
     /// (`sched_rt_bandwidth_account()`).
-    #[allow(dead_code, reason = "deadline tasks use it")]
     pub(crate) fn sched_rt_bandwidth_account(&self, cpu: CpuId) -> bool {
         self.rt_root.bandwidth.active || (self.rqs[cpu.index()].rt.rt_time as i64) < self.tunables.rt_runtime_us * 1000
     }

@@ -134,6 +134,12 @@ impl Sched {
         }
     }
 
+    /// A CPU has got its first deadline task, which no real-time task preempts, or lost its last one.
+    pub(crate) fn set_cpupri_of_deadline(&mut self, cpu: CpuId, has_tasks: bool) {
+        let highest = self.rqs[cpu.index()].rt.highest_curr;
+        self.rt_root.cpupri.set(cpu, if has_tasks { CpuLevel::HIGHER } else { CpuLevel::of_prio(highest) });
+    }
+
     /// A CPU with several real-time tasks of which one may go elsewhere is overloaded: `update_rt_migration()`.
     fn update_rt_migration(&mut self, cpu: CpuId) {
         let rt = &mut self.rqs[cpu.index()].rt;

@@ -23,6 +23,7 @@ pub(crate) use rto::RtOverload;
 
 use super::cpupri::CpuPri;
 use super::prio::{MAX_RT_PRIO, Prio};
+use crate::ids::CpuId;
 use queue::{Links, PriorityQueues, Pushable};
 
 /// The priority of a runqueue without real-time tasks.
@@ -98,6 +99,8 @@ pub(crate) struct RtRoot {
     pub overload: RtOverload,
     /// The period of the limit of runtime.
     pub bandwidth: RtBandwidth,
+    /// Where the timer of that was started last.
+    pub bandwidth_timer_cpu: CpuId,
     /// CPUs that a search found: `local_cpu_mask`.
     lowest: crate::cpumask::CpuMask,
 }
@@ -108,6 +111,7 @@ impl RtRoot {
             cpupri: CpuPri::new(nr_cpus),
             overload: RtOverload::new(nr_cpus),
             bandwidth: RtBandwidth::default(),
+            bandwidth_timer_cpu: CpuId(0),
             lowest: crate::cpumask::CpuMask::new(nr_cpus),
         }
     }

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether a task may have the bandwidth that it asks for, and how it enters and leaves the class.
+//!
+//! Models `__checkparam_dl()`, `sched_dl_overflow()`, `dl_change_utilization()`, `switched_from_dl()`, `switched_to_dl()`,
+//! `prio_changed_dl()` and the deadline part of `__sched_setscheduler()` (6.1). What was admitted is known for the whole
+//! machine: all CPUs together may be used up to the share that real-time tasks may have.
+
+use super::entity::{time_before, to_ratio};
+use crate::classes::callbacks::BalanceCallback;
+use crate::ctx::Ctx;
+use crate::ids::{CpuId, TaskId};
+use crate::sched::Sched;
+use crate::task::{Policy, SchedClass};
+use crate::units::cap_scale;
+use core::fmt;
+
+/// The shortest runtime, in ns.
+const MIN_RUNTIME_NS: u64 = 1 << 10;
+/// The shortest period, in ns: `sched_deadline_period_min_us`.
+const MIN_PERIOD_NS: u64 = 100_000;
+/// The longest period, in ns: `sched_deadline_period_max_us`.
+const MAX_PERIOD_NS: u64 = (1 << 22) * 1000;
+
+/// Why a task does not get a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyError {
+    /// Runtime, deadline and period are not in order, or not in the range that is possible.
+    BadParameters,
+    /// Not so much bandwidth is free.
+    NoBandwidth,
+    /// The task may not use all CPUs, over which its bandwidth would be spread.
+    RestrictedAffinity,
+}
+
+impl PolicyError {
+    /// The number that `sched_setattr()` returns.
+    pub const fn errno(self) -> i32 {
+        match self {
+            Self::BadParameters => -22,
+            Self::NoBandwidth => -16,
+            Self::RestrictedAffinity => -1,
+        }
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BadParameters => {
+                "deadline parameters must be 1024 ns <= runtime <= deadline <= period, the period 100 us to 4194.304 ms"
+            }
+            Self::NoBandwidth => "not so much deadline bandwidth is free: ask for less runtime in each period",
+            Self::RestrictedAffinity => "a deadline task must be allowed on all cpus: do not restrict its affinity",
+        })
+    }
+}
+
+impl core::error::Error for PolicyError {}
+
+impl Sched {
+    /// Whether a policy's parameters can be had at all; a period of 0 becomes the deadline.
+    pub(crate) fn check_policy(policy: Policy) -> Result<Policy, PolicyError> {
+        let Policy::Deadline { runtime, deadline, period } = policy else { return Ok(policy) };
+        let period = if period.0 == 0 { deadline } else { period };
+        let is_ordered = MIN_RUNTIME_NS <= runtime.0 && runtime <= deadline && deadline <= period;
+        if is_ordered && (MIN_PERIOD_NS..=MAX_PERIOD_NS).contains(&period.0) {
+            Ok(Policy::Deadline { runtime, deadline, period })
+        } else {
+            Err(PolicyError::BadParameters)
+        }
+    }
+
+    /// What the kernel asks of a system call that makes a task a deadline task: it may use all CPUs.
+    ///
+    /// # Errors
+    /// If it may not.
+    pub fn check_deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        let is_restricted = (self.tasks[task.index()].nr_cpus_allowed as usize) < self.rqs.len();
+        let is_limited = self.tunables.rt_runtime_us >= 0;
+        match policy {
+            Policy::Deadline { .. } if is_limited && (is_restricted || self.tunables.rt_runtime_us == 0) => {
+                Err(PolicyError::RestrictedAffinity)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Admits a task with a new policy, or not; models `sched_dl_overflow()`. A task that leaves the class keeps its
+    /// admission until its zero-lag time.
+    pub(crate) fn admit(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        let Policy::Deadline { runtime, period, .. } = policy else { return Ok(()) };
+        let p = &self.tasks[task.index()];
+        let new_bw = to_ratio(period.0, runtime.0);
+        let (old_bw, is_deadline) = (p.dl.dl_bw, p.class == SchedClass::Deadline);
+        if is_deadline && new_bw == old_bw {
+            return Ok(());
+        }
+        let replaced = if is_deadline { old_bw } else { 0 };
+        let wanted = self.dl_root.total_bw.wrapping_sub(replaced).wrapping_add(new_bw);
+        if self.dl_bandwidth_limit().is_some_and(|limit| limit < wanted) {
+            return Err(PolicyError::NoBandwidth);
+        }
+        let is_still_admitted = is_deadline || self.is_inactive_timer_active(task);
+        let released = if is_still_admitted { old_bw } else { 0 };
+        self.dl_root.total_bw = self.dl_root.total_bw.wrapping_sub(released).wrapping_add(new_bw);
+        if is_deadline {
+            self.change_utilization(ctx, task, new_bw);
+        }
+        Ok(())
+    }
+
+    /// The bandwidth that all deadline tasks together may have, in units of 2^-20 of a CPU; none if real-time runtime has no
+    /// limit. Slower CPUs have less.
+    pub(crate) fn dl_bandwidth_limit(&self) -> Option<u64> {
+        let runtime_us = u64::try_from(self.tunables.rt_runtime_us).ok()?;
+        let capacity = self.rqs.iter().map(|rq| rq.cpu_capacity_orig).sum();
+        Some(cap_scale(to_ratio(self.tunables.rt_period_us * 1000, runtime_us * 1000), capacity))
+    }
+
+    /// A deadline task that does not run gets another bandwidth; one that is on a runqueue is taken off and put back anyway.
+    fn change_utilization(&mut self, ctx: &mut Ctx<'_>, task: TaskId, new_bw: u64) {
+        let p = &self.tasks[task.index()];
+        if p.is_queued() {
+            return;
+        }
+        let cpu = p.cpu;
+        if p.dl.is_non_contending {
+            self.sub_running_bw(ctx, cpu, task);
+            self.stop_being_non_contending(ctx, task);
+        }
+        self.sub_rq_bw(cpu, task);
+        self.rqs[cpu.index()].dl.this_bw += new_bw;
+    }
+
+    /// A task has left the class. Its bandwidth stays admitted until its zero-lag time; if this was the last deadline task
+    /// of the CPU, another CPU's may be pulled.
+    pub(crate) fn switched_from_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let (cpu, is_queued) = (p.cpu, p.is_queued());
+        if is_queued && p.dl.dl_runtime > 0 {
+            self.task_non_contending(ctx, task);
+        }
+        if !is_queued {
+            if self.tasks[task.index()].dl.is_non_contending {
+                self.sub_running_bw(ctx, cpu, task);
+            }
+            self.sub_rq_bw(cpu, task);
+        }
+        self.tasks[task.index()].dl.is_non_contending = false;
+        let rq = &mut self.rqs[cpu.index()];
+        if is_queued && rq.dl.nr_running == 0 {
+            rq.callbacks.queue(BalanceCallback::DlPull);
+        }
+    }
+
+    /// A task has entered the class: it may preempt, and if its CPU is overloaded tasks are pushed away.
+    pub(crate) fn switched_to_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        self.cancel_inactive_timer(ctx, task);
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        if !p.is_queued() {
+            self.add_rq_bw(cpu, task);
+            return;
+        }
+        let curr = self.rqs[cpu.index()].curr;
+        if curr == task {
+            let now = self.rq_clock_pelt(cpu);
+            self.update_dl_rq_load_avg(ctx, cpu, now, false);
+            return;
+        }
+        if p.nr_cpus_allowed > 1 {
+            self.queue_push_dl_tasks_if_overloaded(cpu);
+        }
+        if self.tasks[curr.index()].class == SchedClass::Deadline {
+            self.check_preempt_curr_dl(ctx, cpu, task);
+        } else {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// A task of the class has got other parameters, maybe a later deadline than others.
+    pub(crate) fn prio_changed_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let (cpu, deadline) = (p.cpu, p.dl.deadline);
+        if !p.is_queued() && self.rqs[cpu.index()].curr != task {
+            return;
+        }
+        let rq = &mut self.rqs[cpu.index()];
+        if !rq.dl.overloaded {
+            rq.callbacks.queue(BalanceCallback::DlPull);
+        }
+        if time_before(rq.dl.earliest_curr, deadline) {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    fn queue_push_dl_tasks_if_overloaded(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.dl.overloaded && !rq.dl.pushable.is_empty() {
+            rq.callbacks.queue(BalanceCallback::DlPush);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How much of a CPU deadline tasks have in use.
+//!
+//! Models `task_contending()`, `task_non_contending()`, `inactive_task_timer()` and the sums `this_bw` and `running_bw`
+//! (6.1). `this_bw` has every task of the CPU. `running_bw` has those that are active, and a task that falls asleep stays
+//! active until its zero-lag time, since it may wake up and go on with its old budget and deadline until then.
+
+use super::entity::BW_SHIFT;
+use crate::ctx::Ctx;
+use crate::ids::{CpuId, TaskId};
+use crate::rq::enqueue::EnqueueFlags;
+use crate::sched::Sched;
+use crate::task::{SchedClass, TaskState};
+use crate::timer::Timer;
+use crate::units::{CAPACITY_SHIFT, Capacity};
+
+impl Sched {
+    /// The capacity that deadline tasks need on a CPU: `cpu_bw_dl()`.
+    pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> Capacity {
+        (self.rqs[cpu.index()].dl.running_bw << CAPACITY_SHIFT) >> BW_SHIFT
+    }
+
+    pub(crate) fn add_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.rqs[cpu.index()].dl.running_bw += self.tasks[task.index()].dl.dl_bw;
+        self.cpufreq_update_util(ctx, cpu);
+    }
+
+    pub(crate) fn sub_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        let dl_bw = self.tasks[task.index()].dl.dl_bw;
+        let dl = &mut self.rqs[cpu.index()].dl;
+        dl.running_bw = dl.running_bw.saturating_sub(dl_bw);
+        self.cpufreq_update_util(ctx, cpu);
+    }
+
+    pub(crate) fn add_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
+        self.rqs[cpu.index()].dl.this_bw += self.tasks[task.index()].dl.dl_bw;
+    }
+
+    pub(crate) fn sub_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
+        let dl_bw = self.tasks[task.index()].dl.dl_bw;
+        let dl = &mut self.rqs[cpu.index()].dl;
+        dl.this_bw = dl.this_bw.saturating_sub(dl_bw);
+    }
+
+    /// A task becomes active: it wakes up on a CPU.
+    ///
+    /// If it had left another CPU (`flags.migrated`), it took its bandwidth along. A task that is still active only stops
+    /// its timer.
+    pub(super) fn task_contending(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+        let dl = &self.tasks[task.index()].dl;
+        if dl.dl_runtime == 0 {
+            return;
+        }
+        let is_non_contending = dl.is_non_contending;
+        if flags.migrated {
+            self.add_rq_bw(cpu, task);
+        }
+        if is_non_contending {
+            self.stop_being_non_contending(ctx, task);
+        } else {
+            self.add_running_bw(ctx, cpu, task);
+        }
+    }
+
+    /// A task falls asleep or leaves the class.
+    ///
+    /// Rules, in order:
+    /// 1. If its zero-lag time has passed (or its timer runs already), it is inactive at once; if it has ended or left the
+    ///    class, its bandwidth is free for others then.
+    /// 2. Otherwise it stays active until the inactive timer expires at its zero-lag time.
+    pub(super) fn task_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let (cpu, state, is_deadline) = (p.cpu, p.state, p.class == SchedClass::Deadline);
+        if p.dl.dl_runtime == 0 {
+            return;
+        }
+        let zero_lag_after = p.dl.zero_lag_after(self.rqs[cpu.index()].clock);
+        if zero_lag_after >= 0 && !self.is_inactive_timer_active(task) {
+            self.tasks[task.index()].dl.is_non_contending = true;
+            let at = ctx.now.0.wrapping_add(zero_lag_after as u64);
+            self.start_timer(ctx, Timer::DlInactive(task), at);
+            return;
+        }
+        if is_deadline {
+            self.sub_running_bw(ctx, cpu, task);
+        }
+        if state == TaskState::Dead {
+            self.sub_rq_bw(cpu, task);
+        }
+        if !is_deadline || state == TaskState::Dead {
+            self.release_admitted(task);
+        }
+    }
+
+    /// The zero-lag time of a task that sleeps, has left the class or has ended.
+    pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        let p = &self.tasks[task.index()];
+        let (is_dead, is_non_contending) = (p.state == TaskState::Dead, p.dl.is_non_contending);
+        if is_dead || p.class != SchedClass::Deadline {
+            if is_dead && is_non_contending {
+                self.sub_running_bw(ctx, cpu, task);
+                self.sub_rq_bw(cpu, task);
+            }
+            self.release_admitted(task);
+        } else if is_non_contending {
+            self.sub_running_bw(ctx, cpu, task);
+            self.tasks[task.index()].dl.is_non_contending = false;
+        }
+    }
+
+    /// A task that slept is active again or goes to another CPU: its timer is not needed any more.
+    pub(super) fn stop_being_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        self.tasks[task.index()].dl.is_non_contending = false;
+        self.cancel_inactive_timer(ctx, task);
+    }
+
+    pub(super) fn cancel_inactive_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let cpu = self.tasks[task.index()].dl.inactive_timer_cpu;
+        self.cancel_timer(ctx, cpu, Timer::DlInactive(task));
+    }
+
+    pub(super) fn is_inactive_timer_active(&self, task: TaskId) -> bool {
+        let cpu = self.tasks[task.index()].dl.inactive_timer_cpu;
+        self.rqs[cpu.index()].timers.is_active(Timer::DlInactive(task))
+    }
+
+    /// What was admitted for a task is free for others, and it has no parameters any more.
+    fn release_admitted(&mut self, task: TaskId) {
+        let dl = &mut self.tasks[task.index()].dl;
+        self.dl_root.total_bw = self.dl_root.total_bw.wrapping_sub(dl.dl_bw);
+        dl.clear_parameters();
+    }
+}

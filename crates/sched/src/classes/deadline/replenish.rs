@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! When a task gets a new budget and a new deadline: the constant-bandwidth server.
+//!
+//! Models `setup_new_dl_entity()`, `replenish_dl_entity()`, `update_dl_entity()`, `dl_check_constrained_dl()`,
+//! `start_dl_timer()` and `dl_task_timer()` (6.1).
+
+use super::entity::time_before;
+use crate::ctx::Ctx;
+use crate::ids::{CpuId, TaskId};
+use crate::rq::enqueue::EnqueueFlags;
+use crate::sched::Sched;
+use crate::task::SchedClass;
+use crate::timer::Timer;
+
+impl Sched {
+    /// A task enters the class, or comes back after a change, with a deadline in the past: a new period begins, unless it
+    /// is throttled.
+    pub(super) fn setup_new_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
+        let now = self.rqs[cpu.index()].clock;
+        let dl = &mut self.tasks[task.index()].dl;
+        if !dl.is_throttled {
+            dl.start_new_period(now);
+        }
+    }
+
+    /// A throttled task gets its budget back.
+    ///
+    /// Rules, in order:
+    /// 1. Who has yielded gives up what was left.
+    /// 2. A budget and a period are added, until the budget is positive.
+    /// 3. If the deadline is in the past even so, a new period begins now.
+    pub(super) fn replenish_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
+        let now = self.rqs[cpu.index()].clock;
+        let dl = &mut self.tasks[task.index()].dl;
+        if dl.dl_deadline == 0 {
+            dl.start_new_period(now);
+        }
+        if dl.has_yielded && dl.runtime > 0 {
+            dl.runtime = 0;
+        }
+        assert!(dl.dl_runtime > 0 || dl.runtime > 0, "{task:?} is replenished but has no parameters");
+        while dl.runtime <= 0 {
+            dl.deadline = dl.deadline.wrapping_add(dl.dl_period);
+            dl.runtime += dl.dl_runtime as i64;
+        }
+        if time_before(dl.deadline, now) {
+            dl.start_new_period(now);
+        }
+        dl.has_yielded = false;
+        dl.is_throttled = false;
+    }
+
+    /// A task wakes up: it goes on with its budget and deadline if they can still be kept to.
+    ///
+    /// Rules, in order:
+    /// 1. If the deadline has passed, a new period begins.
+    /// 2. If the rest of the budget until the deadline is more than the density allows: with a deadline before the end of
+    ///    the period the budget is cut (revised wake-up rule), otherwise a new period begins.
+    pub(super) fn update_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
+        let now = self.rqs[cpu.index()].clock;
+        let dl = &mut self.tasks[task.index()].dl;
+        if time_before(dl.deadline, now) {
+            dl.start_new_period(now);
+        } else if dl.overflows(now) {
+            if dl.is_implicit() {
+                dl.start_new_period(now);
+            } else {
+                dl.cut_to_laxity(now);
+            }
+        }
+    }
+
+    /// A task with a deadline before the end of its period, which wakes up between the two, has to wait for the next period.
+    pub(super) fn check_constrained_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        let now = self.rqs[cpu.index()].clock;
+        let dl = &self.tasks[task.index()].dl;
+        if !time_before(dl.deadline, now) || !time_before(now, dl.next_period()) || !self.start_dl_timer(ctx, task) {
+            return;
+        }
+        let dl = &mut self.tasks[task.index()].dl;
+        dl.is_throttled = true;
+        dl.runtime = dl.runtime.min(0);
+    }
+
+    /// Arms the replenishment timer for the task's next period. Returns false if that has begun already.
+    ///
+    /// A beginning less than a microsecond ago is still worth a timer.
+    pub(super) fn start_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+        const TOO_LATE_NS: i64 = -1000;
+        let p = &self.tasks[task.index()];
+        let wait = p.dl.next_period().wrapping_sub(self.rqs[p.cpu.index()].clock);
+        let timer_cpu = p.dl.dl_timer_cpu;
+        if wait as i64 <= TOO_LATE_NS {
+            return false;
+        }
+        if !self.rqs[timer_cpu.index()].timers.is_queued(Timer::DlTask(task)) {
+            let at = ctx.now.0.wrapping_add(wait);
+            self.start_timer(ctx, Timer::DlTask(task), at);
+        }
+        true
+    }
+
+    /// The next period of a throttled task begins.
+    ///
+    /// Rules, in order:
+    /// 1. A task that has left the class or is not throttled any more needs nothing.
+    /// 2. A task that sleeps only gets its budget back.
+    /// 3. Otherwise it becomes runnable on its CPU and may preempt there.
+    /// 4. If its CPU now has a task that could be moved, one is pushed away.
+    pub(crate) fn dl_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        if p.class != SchedClass::Deadline || !p.dl.is_throttled {
+            return;
+        }
+        self.update_rq_clock(ctx, cpu);
+        if !self.tasks[task.index()].is_queued() {
+            self.replenish_dl_entity(cpu, task);
+            return;
+        }
+        self.enqueue_task_dl(ctx, cpu, task, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
+        let curr = self.rqs[cpu.index()].curr;
+        if self.tasks[curr.index()].class == SchedClass::Deadline {
+            self.check_preempt_curr_dl(ctx, cpu, task);
+        } else {
+            self.resched_curr(ctx, cpu);
+        }
+        if !self.rqs[cpu.index()].dl.pushable.is_empty() {
+            self.push_dl_task(ctx, cpu);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How deadline tasks come to a runqueue, run, use up their budgets and leave.
+//!
+//! Models `enqueue_task_dl()`, `dequeue_task_dl()`, `update_curr_dl()`, `yield_task_dl()`, `check_preempt_curr_dl()`,
+//! `pick_next_task_dl()`, `set_next_task_dl()`, `put_prev_task_dl()` and `task_tick_dl()` (6.1).
+
+use super::entity::time_before;
+use crate::classes::callbacks::BalanceCallback;
+use crate::ctx::Ctx;
+use crate::features::Feature;
+use crate::ids::{CpuId, TaskId};
+use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::sched::Sched;
+use crate::task::SchedClass;
+use crate::units::cap_scale;
+use crate::work::Op;
+
+impl Sched {
+    /// Rules, in order:
+    /// 1. A task that comes between its deadline and the end of its period is throttled.
+    /// 2. A task that is moved or comes back after a change brings its bandwidth along.
+    /// 3. A throttled task does not get into the queue, unless it is replenished; if it wakes up it becomes active.
+    /// 4. Budget and deadline are checked or renewed, and it is queued; it may be moved while it does not run.
+    pub(crate) fn enqueue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+        ctx.charge(Op::Enqueue);
+        let p = &self.tasks[task.index()];
+        let is_migrating = p.is_migrating();
+        if !p.dl.is_throttled && !p.dl.is_implicit() {
+            self.check_constrained_dl(ctx, cpu, task);
+        }
+        if is_migrating || flags.restore {
+            self.add_rq_bw(cpu, task);
+            self.add_running_bw(ctx, cpu, task);
+        }
+        if flags.wakeup {
+            self.task_contending(ctx, cpu, task, flags);
+        }
+        if self.tasks[task.index()].dl.is_throttled && !flags.replenish {
+            return;
+        }
+        if flags.wakeup {
+            self.update_dl_entity(cpu, task);
+        } else if flags.replenish {
+            self.replenish_dl_entity(cpu, task);
+        } else if flags.restore && time_before(self.tasks[task.index()].dl.deadline, self.rqs[cpu.index()].clock) {
+            self.setup_new_dl_entity(cpu, task);
+        }
+        self.queue_dl(cpu, task);
+        if self.rqs[cpu.index()].curr != task {
+            self.add_pushable_dl(cpu, task);
+        }
+    }
+
+    pub(crate) fn dequeue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+        ctx.charge(Op::Dequeue);
+        self.update_curr_dl(ctx, cpu);
+        self.unqueue_dl(cpu, task);
+        if self.tasks[task.index()].is_migrating() || flags.save {
+            self.sub_running_bw(ctx, cpu, task);
+            self.sub_rq_bw(cpu, task);
+        }
+        if flags.sleep {
+            self.task_non_contending(ctx, task);
+        }
+    }
+
+    /// The running task gives up the rest of its budget and waits for its next period.
+    pub(crate) fn yield_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let curr = self.rqs[cpu.index()].curr;
+        self.tasks[curr.index()].dl.has_yielded = true;
+        self.update_rq_clock(ctx, cpu);
+        self.update_curr_dl(ctx, cpu);
+        self.rq_clock_skip_update(cpu);
+    }
+
+    /// An earlier deadline preempts. Among equal ones the running task gives way only if it can go on elsewhere and the new
+    /// one cannot.
+    pub(crate) fn check_preempt_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        let curr = self.rqs[cpu.index()].curr;
+        let (new, old) = (&self.tasks[task.index()], &self.tasks[curr.index()]);
+        if new.dl.preempts(&old.dl) {
+            self.resched_curr(ctx, cpu);
+        } else if new.dl.deadline == old.dl.deadline && !self.rqs[cpu.index()].need_resched {
+            let can_leave = old.nr_cpus_allowed > 1 && self.preempts_somewhere(curr);
+            let must_stay = new.nr_cpus_allowed == 1 || !self.preempts_somewhere(task);
+            if can_leave && must_stay {
+                self.resched_curr(ctx, cpu);
+            }
+        }
+    }
+
+    pub(crate) fn pick_next_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
+        let (_, task) = self.rqs[cpu.index()].dl.tasks.first()?;
+        self.set_next_task_dl(ctx, cpu, task, true);
+        Some(task)
+    }
+
+    /// A task begins to run: it was picked (`is_first`), or it goes on after a change.
+    pub(crate) fn set_next_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_first: bool) {
+        let se = self.tasks[task.index()].se;
+        self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+        self.remove_pushable_dl(cpu, task);
+        if !is_first {
+            return;
+        }
+        if self.features.has(Feature::HrtickDl) {
+            self.start_hrtick_dl(ctx, cpu, task);
+        }
+        let rq = &mut self.rqs[cpu.index()];
+        if !rq.dl.pushable.is_empty() {
+            rq.callbacks.queue(BalanceCallback::DlPush);
+        }
+        if self.tasks[rq.curr.index()].class != SchedClass::Deadline {
+            let now = self.rq_clock_pelt(cpu);
+            self.update_dl_rq_load_avg(ctx, cpu, now, false);
+        }
+    }
+
+    pub(crate) fn put_prev_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.update_curr_dl(ctx, cpu);
+        let now = self.rq_clock_pelt(cpu);
+        self.update_dl_rq_load_avg(ctx, cpu, now, true);
+        if self.tasks[task.index()].dl.is_queued {
+            self.add_pushable_dl(cpu, task);
+        }
+    }
+
+    /// The tick, or the end of a budget by timer (`is_budget_end`).
+    pub(crate) fn task_tick_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_budget_end: bool) {
+        self.update_curr_dl(ctx, cpu);
+        let now = self.rq_clock_pelt(cpu);
+        self.update_dl_rq_load_avg(ctx, cpu, now, true);
+        let has_budget = !self.tasks[task.index()].dl.is_exhausted();
+        if is_budget_end
+            && has_budget
+            && self.features.has(Feature::HrtickDl)
+            && self.rqs[cpu.index()].dl.is_leftmost(task)
+        {
+            self.start_hrtick_dl(ctx, cpu, task);
+        }
+    }
+
+    /// Charges the running task for the time since it was charged last.
+    ///
+    /// The budget is one of work at full speed: on a slower CPU, or at a lower frequency, it lasts longer. Who has used it
+    /// up or has yielded is throttled until the next period, or replenished at once if that has begun.
+    pub(crate) fn update_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let rq = &self.rqs[cpu.index()];
+        let (curr, now) = (rq.curr, rq.clock_task);
+        let p = &mut self.tasks[curr.index()];
+        if p.class != SchedClass::Deadline || !p.dl.is_queued {
+            return;
+        }
+        let se = &mut self.entities[p.se.index()];
+        let delta = now.wrapping_sub(se.exec_start);
+        if delta as i64 > 0 {
+            se.sum_exec_runtime += delta;
+            se.exec_start = now;
+            let work = cap_scale(cap_scale(delta, rq.freq_capacity), rq.cpu_capacity_orig);
+            p.dl.runtime = p.dl.runtime.wrapping_sub(work as i64);
+        } else if !p.dl.has_yielded {
+            return;
+        }
+        if p.dl.is_exhausted() || p.dl.has_yielded {
+            self.throttle_curr_dl(ctx, cpu, curr);
+        }
+        self.charge_rt_bandwidth_dl(cpu, delta);
+    }
+
+    fn throttle_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, curr: TaskId) {
+        self.tasks[curr.index()].dl.is_throttled = true;
+        self.unqueue_dl(cpu, curr);
+        if !self.start_dl_timer(ctx, curr) {
+            self.enqueue_task_dl(ctx, cpu, curr, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
+        }
+        if !self.rqs[cpu.index()].dl.is_leftmost(curr) {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Deadline tasks use up the runtime that real-time tasks may have; but not more of it than there is, while nothing
+    /// would give it back.
+    fn charge_rt_bandwidth_dl(&mut self, cpu: CpuId, delta_ns: u64) {
+        if self.tunables.rt_runtime_us >= 0 && self.sched_rt_bandwidth_account(cpu) {
+            let rt = &mut self.rqs[cpu.index()].rt;
+            rt.rt_time = rt.rt_time.wrapping_add(delta_ns);
+        }
+    }
+
+    fn start_hrtick_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        let rest = self.tasks[task.index()].dl.runtime;
+        self.hrtick_start(ctx, cpu, rest.max(0) as u64);
+    }
+
+    /// Puts a task into the queue of its CPU: `__enqueue_dl_entity()`.
+    fn queue_dl(&mut self, cpu: CpuId, task: TaskId) {
+        let p = &mut self.tasks[task.index()];
+        let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
+        p.dl.is_queued = true;
+        let dl = &mut self.rqs[cpu.index()].dl;
+        dl.tasks.insert(deadline, task);
+        dl.nr_running += 1;
+        dl.nr_migratory += u32::from(can_move);
+        let is_only = dl.earliest_curr == 0;
+        if is_only || time_before(deadline, dl.earliest_curr) {
+            dl.earliest_curr = deadline;
+            self.dl_root.cpudl.set(cpu, deadline);
+        }
+        if is_only {
+            self.set_cpupri_of_deadline(cpu, true);
+        }
+        self.add_nr_running(cpu);
+        self.update_dl_overload(cpu);
+    }
+
+    /// Takes a task out of the queue of its CPU, if it is there: `__dequeue_task_dl()`.
+    fn unqueue_dl(&mut self, cpu: CpuId, task: TaskId) {
+        let p = &mut self.tasks[task.index()];
+        if core::mem::take(&mut p.dl.is_queued) {
+            let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
+            let rq = &mut self.rqs[cpu.index()];
+            rq.nr_running -= 1;
+            let dl = &mut rq.dl;
+            dl.tasks.remove(deadline, task);
+            dl.nr_running -= 1;
+            dl.nr_migratory -= u32::from(can_move);
+            if let Some((first, _)) = dl.tasks.first() {
+                dl.earliest_curr = first;
+                self.dl_root.cpudl.set(cpu, first);
+            } else {
+                (dl.earliest_curr, dl.earliest_next) = (0, 0);
+                self.dl_root.cpudl.clear(cpu);
+                self.set_cpupri_of_deadline(cpu, false);
+            }
+            self.update_dl_overload(cpu);
+        }
+        self.remove_pushable_dl(cpu, task);
+    }
+}
