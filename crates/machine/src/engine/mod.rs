@@ -329,7 +329,7 @@ impl Machine {
                 self.settle(observer, cpu)
             }
             EventKind::Fork(cpu, task) => {
-                self.fork(observer, cpu, task as usize);
+                self.fork(observer, cpu, task as usize)?;
                 self.settle(observer, cpu)
             }
             EventKind::Frequency(cpu, step) => {

@@ -69,7 +69,7 @@ impl Machine {
             }
             Step::SetAttributes(set) => {
                 self.go_on(task);
-                self.set_attributes(observer, cpu, task, set);
+                self.set_attributes(observer, cpu, task, set)?;
             }
             Step::Mark(phase) => {
                 self.go_on(task);
@@ -234,20 +234,30 @@ impl Machine {
             return Err(RunError::ForkLimit { task: self.workload.tasks[template].name.clone(), limit });
         }
         let task = self.add_task(template, instance);
-        self.fork(observer, cpu, task);
-        Ok(())
+        self.fork(observer, cpu, task)
     }
 
-    /// A running task changes its own attributes.
-    fn set_attributes(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, set: usize) {
+    /// A running task changes its own attributes, by system calls.
+    fn set_attributes(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        task: usize,
+        set: usize,
+    ) -> Result<(), RunError> {
         let attributes = self.workload.tasks[self.tasks[task].spec].attributes[set].clone();
         let id = self.tasks[task].id.expect("a running task was forked");
         let mask = attributes.affinity.as_ref().map(|affinity| self.to_mask(affinity));
         let group = attributes.group.map(|group| group.map_or(GroupId::ROOT, |group| self.groups[group]));
+        let policy = attributes.policy.map(to_policy);
+        let set = self.enter(observer, cpu, |sched, ctx| {
+            policy.map_or(Ok(()), |policy| {
+                sched.check_deadline_affinity(id, policy)?;
+                sched.set_policy(ctx, id, policy)
+            })
+        });
+        set.map_err(|why| self.refused_policy(task, why))?;
         self.enter(observer, cpu, |sched, ctx| {
-            if let Some(policy) = attributes.policy {
-                sched.set_policy(ctx, id, to_policy(policy));
-            }
             if let Some(nice) = attributes.nice {
                 sched.set_nice(ctx, id, nice);
             }
@@ -265,5 +275,6 @@ impl Machine {
                 sched.handle_block(ctx);
             }
         });
+        Ok(())
     }
 }

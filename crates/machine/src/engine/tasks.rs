@@ -4,9 +4,10 @@
 //! Work is counted exactly, in units of 2^-20 ns at full speed. A CPU of capacity C at a frequency of F / 1024 does C * F
 //! units in a nanosecond. Only the time of a completion is rounded, upward.
 
-use super::{Machine, START};
+use super::{Machine, RunError, START};
 use crate::event::EventKind;
 use crate::observer::{MachineEvent, Observer};
+use fairlab_sched::classes::deadline::PolicyError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::fork::NewTask;
 use fairlab_sched::ids::{CpuId, GroupId, TaskId};
@@ -87,7 +88,10 @@ impl Machine {
     }
 
     /// A task of the workload is forked on a CPU.
-    pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+    ///
+    /// # Errors
+    /// If it is a deadline task for which there is no bandwidth.
+    pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Result<(), RunError> {
         let place = self.tasks[task].spec;
         let spec = &self.workload.tasks[place];
         let policy = spec.start.policy.unwrap_or_default();
@@ -113,13 +117,19 @@ impl Machine {
             self.host_of.resize(id.index() + 1, None);
         }
         self.host_of[id.index()] = Some(task as u32);
-        self.enter(observer, cpu, |sched, ctx| {
+        let forked = self.enter(observer, cpu, |sched, ctx| {
             let forked = sched.handle_fork(ctx, new);
             debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
-            if matches!(policy, Policy::Deadline { .. }) {
-                sched.set_policy(ctx, id, to_policy(policy));
+            match policy {
+                Policy::Deadline { .. } => sched.set_policy(ctx, id, to_policy(policy)),
+                _ => Ok(()),
             }
         });
+        forked.map_err(|why| self.refused_policy(task, why))
+    }
+
+    pub(super) fn refused_policy(&self, task: usize, why: PolicyError) -> RunError {
+        RunError::Misuse { task: self.tasks[task].name.clone(), what: format!("does not get its policy: {why}") }
     }
 
     pub(super) fn to_mask(&self, affinity: &Affinity) -> CpuMask {

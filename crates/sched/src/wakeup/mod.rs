@@ -122,7 +122,7 @@ impl Sched {
             self.update_rq_clock(ctx, cpu);
             self.ttwu_do_activate(ctx, cpu, task, migrated);
         }
-        self.ttwu_stat(ctx, cpu);
+        self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
     /// Whether a wake-up is left to the task's CPU: `ttwu_queue_cond()`.
