@@ -187,11 +187,13 @@ impl Sched {
         if prev_class <= SchedClass::Fair && only_fair {
             loop {
                 if self.cfs_rqs[cpu.index()].nr_running > 0 {
-                    if prev_class == SchedClass::Fair {
-                        return self.pick_next_task_fair_from(ctx, cpu, prev);
+                    if prev_class != SchedClass::Fair {
+                        self.put_prev_task(ctx, cpu, prev);
+                        return self.pick_next_task_fair_fresh(ctx, cpu);
                     }
-                    self.put_prev_task(ctx, cpu, prev);
-                    return self.pick_next_task_fair_fresh(ctx, cpu);
+                    if let Some(next) = self.pick_next_task_fair_from(ctx, cpu, prev) {
+                        return next;
+                    }
                 }
                 match self.sched_balance_newidle(ctx, cpu) {
                     NewIdle::Pulled => {}

@@ -10,7 +10,7 @@
 //! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
 
 use crate::ctx::{Ctx, Effect};
-use crate::ids::{CpuId, TaskId};
+use crate::ids::{CpuId, GroupId, TaskId};
 use crate::sched::Sched;
 use crate::task::SchedClass;
 use crate::units::Nanos;
@@ -36,6 +36,10 @@ pub enum Timer {
     DlTask(TaskId),
     /// The zero-lag time of a deadline task that sleeps.
     DlInactive(TaskId),
+    /// A period of a group's quota ends.
+    CfsPeriod(GroupId),
+    /// Runtime that was given back to a group's quota is handed out.
+    CfsSlack(GroupId),
 }
 
 /// The timers that a CPU has started, in the order of their expiry, among equals the one first that was started first.
@@ -153,6 +157,8 @@ impl Sched {
                 Timer::RtPeriod => self.sched_rt_period_timer(ctx),
                 Timer::DlTask(task) => self.dl_task_timer(ctx, task),
                 Timer::DlInactive(task) => self.inactive_task_timer(ctx, task),
+                Timer::CfsPeriod(group) => self.end_cfs_period(ctx, group),
+                Timer::CfsSlack(group) => self.end_cfs_slack(ctx, group),
             }
             self.rqs[cpu.index()].timers.running = None;
         }

@@ -3,6 +3,7 @@
 //!
 //! The change of a task is made on the CPU after its own, that of a group on CPU 0. Then all CPUs settle.
 
+use super::setup::to_bandwidth;
 use super::tasks::to_policy;
 use super::{Machine, RunError};
 use crate::observer::{MachineEvent, Observer};
@@ -30,8 +31,14 @@ impl Machine {
                 let result = if result.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "shares", task: None, group: Some(group), result }
             }
-            Change::Quota { group, .. } => {
-                MachineEvent::Changed { what: "quota", task: None, group: Some(group), result: EINVAL }
+            Change::Quota { group, quota_us, period_us } => {
+                let id = self.groups[group];
+                let bandwidth = to_bandwidth(quota_us, period_us, 0);
+                let result = self.enter(observer, CpuId(0), |sched, ctx| {
+                    bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth))
+                });
+                let result = if result.is_ok() { 0 } else { EINVAL };
+                MachineEvent::Changed { what: "quota", task: None, group: Some(group), result }
             }
         };
         observer.machine_event(self.now, &made);

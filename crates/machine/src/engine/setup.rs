@@ -11,13 +11,14 @@ use crate::observer::Observer;
 use crate::streams::Stream;
 use fairlab_sched::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::features::Feature;
+use fairlab_sched::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::WorkMeter;
-use fairlab_workload::workload::Workload;
+use fairlab_workload::workload::{GroupSpec, Workload};
 use std::fmt;
 
 /// Everything that a run depends on.
@@ -69,9 +70,12 @@ impl Machine {
     /// A booted machine whose run has not started.
     ///
     /// # Errors
-    /// If the hardware or a tunable is impossible.
+    /// If the hardware, a tunable or a group's quota is impossible.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let Setup { hardware, workload, features, tunables, named_tunables, duration, snapshot_every, perturb } = setup;
+        for group in &workload.groups {
+            bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
+        }
         let tick = hardware.tick.0;
         let config = SchedConfig { topology: hardware.topology.clone(), tick_ns: tick, jiffies: BOOT_START.0 / tick };
         let mut sched = Sched::new(config).map_err(SetupError::Topology)?;
@@ -151,9 +155,13 @@ impl Machine {
         for index in 0..self.workload.groups.len() {
             let spec = self.workload.groups[index].clone();
             let parent = spec.parent.map_or(GroupId::ROOT, |parent| self.groups[parent]);
+            let bandwidth = bandwidth_of(&spec).expect("checked when the machine was made");
             let group = self.enter(observer, CpuId(0), |sched, ctx| {
                 let group = sched.create_group(ctx, parent);
                 sched.set_group_shares(ctx, group, spec.shares).expect("a new group has shares");
+                if let Some(bandwidth) = bandwidth {
+                    sched.set_group_bandwidth(ctx, group, bandwidth).expect("it is not the root group");
+                }
                 if spec.idle {
                     sched.set_group_idle(ctx, group, true).expect("it is not the root group");
                 }
@@ -190,4 +198,16 @@ impl Machine {
             self.events.push(START + every, EventKind::Snapshot);
         }
     }
+}
+
+/// The bandwidth of a group, if it has a quota.
+fn bandwidth_of(group: &GroupSpec) -> Result<Option<Bandwidth>, BandwidthError> {
+    let quota = group.quota.map(|quota| to_bandwidth(Some(quota.quota_us), quota.period_us, quota.burst_us));
+    quota.transpose()
+}
+
+/// Quota, period and burst in microseconds as the scheduler takes them.
+pub(super) fn to_bandwidth(quota_us: Option<u64>, period_us: u64, burst_us: u64) -> Result<Bandwidth, BandwidthError> {
+    let micros = |us: u64| Nanos(us.saturating_mul(1000));
+    Bandwidth::new(quota_us.map(micros), micros(period_us), micros(burst_us))
 }

@@ -4,12 +4,14 @@
 //! Models `sched_create_group()`, `sched_online_group()` and the fair part of `struct task_group` (6.1). A group has on
 //! each CPU a cfs_rq for its members and an entity that stands for them on the parent's cfs_rq.
 
+pub mod bandwidth;
 #[cfg(test)]
 mod golden_tests;
 pub mod shares;
 
 use crate::ctx::Ctx;
 use crate::entity::{Owner, SchedEntity};
+use crate::group::bandwidth::CfsBandwidth;
 use crate::ids::{CfsRqId, CpuId, EntityId, GroupId};
 use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
@@ -26,11 +28,25 @@ pub struct TaskGroup {
     pub is_idle: bool,
     /// Sum of the load of its cfs_rqs, as of their last contributions.
     pub load_avg: i64,
+    /// The newest group below.
+    pub first_child: Option<GroupId>,
+    /// The next older group with the same parent.
+    pub next_sibling: Option<GroupId>,
+    /// Quota.
+    pub bandwidth: CfsBandwidth,
 }
 
 impl TaskGroup {
     pub(crate) fn new(parent: Option<GroupId>) -> Self {
-        Self { parent, shares: NICE_0_LOAD, is_idle: false, load_avg: 0 }
+        Self {
+            parent,
+            shares: NICE_0_LOAD,
+            is_idle: false,
+            load_avg: 0,
+            first_child: None,
+            next_sibling: None,
+            bandwidth: CfsBandwidth::new(),
+        }
     }
 }
 
@@ -38,7 +54,8 @@ impl Sched {
     /// Creates a task group with 1024 shares. Executed on the CPU of the context.
     pub fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
         let group = GroupId::from_index(self.groups.len());
-        self.groups.push(TaskGroup::new(Some(parent)));
+        let next_sibling = self.groups[parent.index()].first_child.replace(group);
+        self.groups.push(TaskGroup { next_sibling, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
             let cfs_rq = CfsRqId::from_index(self.cfs_rqs.len());
             let parent_cfs_rq = self.cfs_rq_of_group(parent, cpu);
@@ -56,6 +73,7 @@ impl Sched {
             self.update_rq_clock(ctx, cpu);
             let entity = self.group_entity(group, cpu).expect("every group but the root has entities");
             self.attach_entity_cfs_rq(ctx, entity);
+            self.sync_throttle(group, cpu);
         }
         group
     }

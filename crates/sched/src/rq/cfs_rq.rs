@@ -73,8 +73,14 @@ pub struct CfsRq {
     pub on_list: bool,
     /// Its place there.
     pub leaf: LeafLinks,
-    /// Whether it has used up its quota.
+    /// Whether its group has a quota.
+    pub runtime_enabled: bool,
+    /// What is left of the runtime that it has drawn from its group's pool, in ns.
+    pub runtime_remaining: i64,
+    /// Whether it has used that up and could not draw any more.
     pub throttled: bool,
+    /// When it was throttled last, in ns of the runqueue's clock.
+    pub throttled_clock: u64,
     /// How many of its group and the groups above are throttled here.
     pub throttle_count: u32,
     /// The clock of load tracking when it was throttled.
@@ -114,7 +120,10 @@ impl CfsRq {
             h_load_next: None,
             on_list: false,
             leaf: LeafLinks::default(),
+            runtime_enabled: false,
+            runtime_remaining: 0,
             throttled: false,
+            throttled_clock: 0,
             throttle_count: 0,
             throttled_clock_pelt: 0,
             throttled_clock_pelt_time: 0,

@@ -12,7 +12,7 @@ use crate::weight::calc_delta_fair;
 
 impl Sched {
     /// Charges the running entity for the time since it was charged last.
-    pub(crate) fn update_curr(&mut self, _ctx: &mut Ctx<'_>, id: CfsRqId) {
+    pub(crate) fn update_curr(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &self.cfs_rqs[id.index()];
         let Some(curr) = cfs_rq.curr else { return };
         let now = self.rqs[cfs_rq.cpu.index()].clock_task;
@@ -25,6 +25,7 @@ impl Sched {
         se.sum_exec_runtime += delta;
         se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &mut se.load));
         self.update_min_vruntime(id);
+        self.account_cfs_rq_runtime(ctx, id, delta);
     }
 
     /// Moves `min_vruntime` to the least virtual runtime on the cfs_rq, but never back.
@@ -58,10 +59,15 @@ impl Sched {
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 
-    /// The running entity of a cfs_rq stops; it waits again if it is still runnable.
+    /// The running entity of a cfs_rq stops; it waits again if it is still runnable. A cfs_rq that has run out of quota is
+    /// throttled on this occasion.
     pub(crate) fn put_prev_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
-        if self.entities[prev.index()].on_rq {
+        let on_rq = self.entities[prev.index()].on_rq;
+        if on_rq {
             self.update_curr(ctx, cfs_rq);
+        }
+        self.check_cfs_rq_runtime(ctx, cfs_rq);
+        if on_rq {
             let vruntime = self.entities[prev.index()].vruntime;
             self.cfs_rqs[cfs_rq.index()].timeline.insert(vruntime, prev);
             self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
@@ -78,6 +84,7 @@ impl Sched {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.set_next_entity(ctx, cfs_rq, se);
+            self.account_cfs_rq_runtime(ctx, cfs_rq, 0);
             entity = parent;
         }
     }

@@ -43,6 +43,7 @@ impl Sched {
     /// 1. The CPU's estimated utilisation grows; a task that waited for I/O asks for a higher frequency.
     /// 2. From the task upwards, each entity that is not queued yet is enqueued.
     /// 3. Further up, averages, runnable counts and weights of the groups are brought up to date.
+    /// 4. All that ends at a throttled group: above it the task does not count.
     pub(crate) fn enqueue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         ctx.charge(Op::Enqueue);
         self.util_est_enqueue(cpu, task);
@@ -60,6 +61,9 @@ impl Sched {
             let (cfs_rq, parent) = self.place_of(se);
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
             self.count_task_in(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
             entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
             entity = parent;
         }
@@ -68,6 +72,9 @@ impl Sched {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_in(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
             entity = parent;
         }
         self.add_nr_running(cpu);
@@ -81,8 +88,9 @@ impl Sched {
     /// 1. From the task upwards, each entity is dequeued until a group has other runnable entities.
     /// 2. That group should go on if the task sleeps: it becomes the next buddy.
     /// 3. Further up, averages, runnable counts and weights are brought up to date.
-    /// 4. A CPU that has only idle work left balances soon.
-    /// 5. A task that sleeps remembers its utilisation.
+    /// 4. All that ends at a throttled group: above it the task did not count.
+    /// 5. A CPU that has only idle work left balances soon.
+    /// 6. A task that sleeps remembers its utilisation.
     pub(crate) fn dequeue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
         ctx.charge(Op::Dequeue);
         let had_only_idle = self.sched_idle_cpu(cpu);
@@ -96,6 +104,9 @@ impl Sched {
             self.dequeue_entity(ctx, cfs_rq, se, entity_flags);
             self.count_task_out(cfs_rq, &mut is_idle);
             entity = parent;
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.finish_dequeue(ctx, cpu, task, flags);
+            }
             if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
@@ -109,21 +120,34 @@ impl Sched {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_out(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.finish_dequeue(ctx, cpu, task, flags);
+            }
             entity = parent;
         }
         self.rqs[cpu.index()].nr_running -= 1;
         if !had_only_idle && self.sched_idle_cpu(cpu) {
             self.rqs[cpu.index()].next_balance = self.jiffies;
         }
+        self.finish_dequeue(ctx, cpu, task, flags);
+    }
+
+    fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
         self.util_est_update(cpu, task, flags.sleep);
         self.hrtick_update(ctx, cpu);
     }
 
     /// One more runnable task on the CPU; from two on somebody might want to pull.
     pub(crate) fn add_nr_running(&mut self, cpu: CpuId) {
+        self.add_nr_running_by(cpu, 1);
+    }
+
+    /// The same for several tasks at once.
+    pub(crate) fn add_nr_running_by(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
-        rq.nr_running += 1;
-        if rq.nr_running == 2 {
+        let before = rq.nr_running;
+        rq.nr_running += count;
+        if before < 2 && rq.nr_running >= 2 {
             self.set_overload(cpu);
         }
     }
@@ -158,7 +182,7 @@ impl Sched {
     ///
     /// An entity that did not sleep here has a virtual runtime relative to `min_vruntime` and gets it back. The running
     /// one gets it before time is charged, any other afterwards, because charging moves `min_vruntime`.
-    fn enqueue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
+    pub(crate) fn enqueue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
         let is_relative = !flags.wakeup || flags.migrated;
         let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
         if is_relative && is_curr {
@@ -185,13 +209,16 @@ impl Sched {
         if !is_curr {
             queue.timeline.insert(vruntime, se);
         }
-        if queue.nr_running == 1 && queue.throttle_count == 0 {
-            self.list_add_leaf_cfs_rq(cfs_rq);
+        if queue.nr_running == 1 {
+            self.check_enqueue_throttle(ctx, cfs_rq);
+            if !self.is_throttled_hierarchy(cfs_rq) {
+                self.list_add_leaf_cfs_rq(cfs_rq);
+            }
         }
     }
 
     /// Dequeues one entity. One that does not sleep keeps its virtual runtime relative to `min_vruntime`.
-    fn dequeue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: DequeueFlags) {
+    pub(crate) fn dequeue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: DequeueFlags) {
         let owner = self.entities[se.index()].task();
         let is_migrating = owner.is_some_and(|task| self.tasks[task.index()].is_migrating());
         self.update_curr(ctx, cfs_rq);
@@ -210,6 +237,7 @@ impl Sched {
             let entity = &mut self.entities[se.index()];
             entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
         }
+        self.return_cfs_rq_runtime(ctx, cfs_rq);
         self.update_cfs_group(ctx, se);
         // An entity that comes back at once must not let `min_vruntime` run ahead meanwhile.
         if flags.moved || !flags.save {

@@ -25,19 +25,19 @@ pub struct LeafList {
 }
 
 impl Sched {
-    /// Puts a cfs_rq into the list.
+    /// Puts a cfs_rq into the list. Returns whether its branch is complete.
     ///
     /// Rules, in order:
     /// 1. A member stays where it is.
     /// 2. If the parent is a member, the cfs_rq goes just before it, and the branch is complete.
     /// 3. A root cfs_rq goes to the end, and the branch is complete.
     /// 4. Otherwise it goes behind what has been added of this branch, which waits for the parent.
-    pub(crate) fn list_add_leaf_cfs_rq(&mut self, id: CfsRqId) {
+    pub(crate) fn list_add_leaf_cfs_rq(&mut self, id: CfsRqId) -> bool {
+        let cpu = self.cfs_rqs[id.index()].cpu;
         if self.cfs_rqs[id.index()].on_list {
-            return;
+            return self.rqs[cpu.index()].leaf_list.tmp_alone_branch.is_none();
         }
         self.cfs_rqs[id.index()].on_list = true;
-        let cpu = self.cfs_rqs[id.index()].cpu;
         let parent = self.parent_cfs_rq(id);
         match parent {
             Some(parent) if !self.cfs_rqs[parent.index()].on_list => {
@@ -45,11 +45,13 @@ impl Sched {
                 let next = self.leaf_next(cpu, after);
                 self.leaf_insert(cpu, id, after, next);
                 self.rqs[cpu.index()].leaf_list.tmp_alone_branch = Some(id);
+                false
             }
             before => {
                 let prev = self.leaf_prev(cpu, before);
                 self.leaf_insert(cpu, id, prev, before);
                 self.rqs[cpu.index()].leaf_list.tmp_alone_branch = None;
+                true
             }
         }
     }

@@ -13,7 +13,10 @@ use crate::work::Op;
 
 impl Sched {
     /// Picks the next fair task while a fair task is still the running one, and changes only what differs between them.
-    pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> TaskId {
+    ///
+    /// If a group turns out to have run out of quota on the way, the old task is taken off and the pick starts afresh. None
+    /// if nothing is left then; the old task is still the running one in that case.
+    pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
         let mut cfs_rq = self.root_cfs_rq(cpu);
         let se = loop {
             ctx.charge(Op::GroupLevel);
@@ -23,6 +26,13 @@ impl Sched {
                     self.update_curr(ctx, cfs_rq);
                 } else {
                     curr = None;
+                }
+                if self.check_cfs_rq_runtime(ctx, cfs_rq) {
+                    if self.cfs_rqs[cpu.index()].nr_running == 0 {
+                        return None;
+                    }
+                    self.put_prev_task(ctx, cpu, prev);
+                    return Some(self.pick_next_task_fair_fresh(ctx, cpu));
                 }
             }
             let se = self.pick_next_entity(cfs_rq, curr);
@@ -36,7 +46,7 @@ impl Sched {
             self.switch_branches(ctx, self.tasks[prev.index()].se, se);
         }
         self.finish_pick_fair(ctx, cpu, task);
-        task
+        Some(task)
     }
 
     /// Picks the next fair task when no fair entity is the running one.
