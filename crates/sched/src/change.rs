@@ -110,13 +110,9 @@ impl Sched {
         self.balance_callbacks(ctx, cpu);
     }
 
-    /// Moves a task to another group. Models `sched_move_task()`.
+    /// Moves a task to another group; one that is there already leaves it and comes back. Models `sched_move_task()`.
     pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
-        let p = &self.tasks[task.index()];
-        if p.group == group {
-            return;
-        }
-        let cpu = p.cpu;
+        let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(ctx, cpu);
         let taken = self.take_off(ctx, task, true);
         if self.tasks[task.index()].class == SchedClass::Fair && self.tasks[task.index()].state != TaskState::New {
