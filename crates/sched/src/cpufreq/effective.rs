@@ -49,10 +49,6 @@ impl Sched {
         util.min(max)
     }
 
-    /// Bandwidth of the deadline tasks that are active on a CPU, of 1024.
-    pub(crate) fn cpu_bw_dl(&self, _cpu: CpuId) -> u64 {
-        0
-    }
 
     /// Whether a CPU has real-time tasks that may run.
     fn is_rt_rq_runnable(&self, cpu: CpuId) -> bool {
