@@ -267,7 +267,7 @@ fn idle_states(row: &[&CpuSummary]) -> String {
 /// A line for each frequency domain: how long it had which frequency.
 fn frequencies(summary: &Summary, hardware: &Hardware) -> String {
     let mut text = String::new();
-    let domains = hardware.frequency_domains.iter().map(|domain| domain.cpus.iter().map(|cpu| cpu.0).collect());
+    let domains = hardware.frequency_domains.iter().map(|domain| domain.cpus().map(|cpu| cpu.0).collect());
     let mut domains: Vec<Vec<u32>> = domains.collect();
     if domains.is_empty() {
         let stepped = hardware.frequency_steps.iter().map(|(_, cpu, _)| cpu.0);

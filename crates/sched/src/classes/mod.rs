@@ -2,8 +2,8 @@
 //! What all scheduling classes have in common, by class: the kernel's `struct sched_class`.
 
 pub mod callbacks;
-pub(crate) mod cpupri;
 pub mod cpudeadline;
+pub(crate) mod cpupri;
 pub mod deadline;
 pub(crate) mod prio;
 pub mod rt;

@@ -49,7 +49,6 @@ impl Sched {
         util.min(max)
     }
 
-
     /// Whether a CPU has real-time tasks that may run.
     fn is_rt_rq_runnable(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].rt.nr_running > 0

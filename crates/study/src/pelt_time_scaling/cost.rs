@@ -100,7 +100,9 @@ pub(super) fn tables(
             let measured = Measured::mean_of_runs(by_key[&(benchmark, row.label.clone(), row.arm.clone())].clone());
             match (row.arm.as_str(), row.label.as_str()) {
                 ("before", "root") => measured.because("prices are calibrated against this row"),
-                ("before", _) if benchmark == "pipe" => measured.because("the price of a level is calibrated against these rows"),
+                ("before", _) if benchmark == "pipe" => {
+                    measured.because("the price of a level is calibrated against these rows")
+                }
                 _ => measured,
             }
         }));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! How long schedutil takes to get an always-running task from zero utilisation to the highest OPP.
 //!
-//! The task first sleeps until nothing is left of the utilisation that a new task is given; the machine is idle meanwhile, and the
-//! governor has no reason to leave the frequency that the last look gave. So a second, short task runs once just before, which
-//! makes the governor look: utilisation is about zero then, and it takes the lowest OPP.
+//! The task first runs for a few microseconds in each of many periods, until nothing is left of the utilisation that a new task is
+//! given, nor of what is remembered of it (UTIL_EST), and the governor has taken the lowest OPP. Then it runs for ever.
 
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
@@ -13,10 +12,15 @@ use fairlab_machine::engine::START;
 use fairlab_machine::observer::Observer;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::{CAPACITY_FULL, Nanos};
-use fairlab_workload::scn;
+use fairlab_workload::rtapp;
 
-/// For how long the task sleeps first.
-const ASLEEP: Nanos = Nanos::from_secs(4);
+/// For how long the task is light.
+const LIGHT: Nanos = Nanos::from_secs(4);
+/// The task, as rt-app describes it: 250 periods of 16 ms, then always running.
+const WORKLOAD: &str = r#"{ "tasks": { "ramp": { "loop": 1, "phases": {
+    "light": { "loop": 250, "run": 10, "timer": { "ref": "unique", "period": 16000 } },
+    "heavy": { "loop": -1, "run": 100000 }
+} } } }"#;
 
 /// Notes when the task begins to run, and when its CPU then has the highest frequency.
 #[derive(Default)]
@@ -28,7 +32,7 @@ struct Ramp {
 impl Probe for Ramp {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let Event::Frequency { capacity, .. } = *event else { return };
-        if now < START + ASLEEP {
+        if now < START + LIGHT {
             self.lowest = Some(capacity);
         } else if capacity == CAPACITY_FULL {
             self.at_the_top.get_or_insert(now);
@@ -39,22 +43,18 @@ impl Probe for Ramp {
 impl Observer for Ramp {}
 
 fn time_to_the_top(arm: &ArmDefinition) -> Result<Measured, StudyError> {
-    let text = format!(
-        "cpus 8\ntask t mask=0 sleep {}ns loop run 1s\ntask look mask=0 sleep {}ns run 200us exit\n",
-        ASLEEP.0,
-        ASLEEP.0 - 50_000_000
-    );
-    let scenario = scn::parse("ramp.scn", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
+    let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::Options::for_cpus(8))
+        .map_err(|error| StudyError::Measurement(error.to_string()))?;
     let mut observer = Ramp::default();
-    let duration = ASLEEP + Nanos::from_secs(1);
+    let duration = LIGHT + Nanos::from_secs(1);
     let mut hardware = machine("hikey");
     hardware.prices = fairlab_machine::prices::Prices::free();
-    run(arm, Run { hardware, workload: scenario.workload, duration, snapshot_every: None }, &mut observer)?;
+    run(arm, Run { hardware, workload, duration, snapshot_every: None }, &mut observer)?;
     let Some(at) = observer.at_the_top else {
         return Ok(Measured::text("never").because("the highest OPP was not reached within a second"));
     };
     let start = observer.lowest.map_or("the highest one".to_owned(), |lowest| format!("{lowest} / 1024"));
-    Ok(Measured::number((at - START - ASLEEP).0 as f64 / 1e6).because(format!("from a frequency of {start}")))
+    Ok(Measured::number((at - START - LIGHT).0 as f64 / 1e6).because(format!("from a frequency of {start}")))
 }
 
 pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
