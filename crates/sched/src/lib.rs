@@ -16,6 +16,7 @@ extern crate std;
 pub(crate) mod balance;
 pub mod boot;
 pub mod change;
+pub mod check;
 pub mod classes;
 pub mod cpufreq;
 pub mod cpumask;

@@ -7,6 +7,7 @@
 //! [`changes`] what others change while they run, [`idle`] the idle states.
 
 mod changes;
+mod checks;
 mod effects;
 mod idle;
 mod setup;
@@ -129,6 +130,7 @@ pub struct Machine {
     end: Nanos,
     snapshot_every: Option<Nanos>,
     prices_are_free: bool,
+    checks: Option<checks::Checks>,
 }
 
 impl Machine {
@@ -153,6 +155,7 @@ impl Machine {
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
         }
+        self.check(None);
         Ok(())
     }
 
@@ -173,6 +176,7 @@ impl Machine {
             self.ahead = Nanos::ZERO;
             self.counters.events += 1;
             self.handle(observer, event)?;
+            self.check(Some(event.kind));
         }
         Ok(until < self.end)
     }

@@ -18,6 +18,7 @@ use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::WorkMeter;
+use fairlab_workload::scn::Scenario;
 use fairlab_workload::workload::{GroupSpec, Workload};
 use std::fmt;
 
@@ -39,6 +40,29 @@ pub struct Setup {
     pub snapshot_every: Option<Nanos>,
     /// Permutes events of one instant, if set.
     pub perturb: Option<u64>,
+}
+
+impl Setup {
+    /// What a scenario file asks for.
+    ///
+    /// # Panics
+    /// Never for a scenario that was read from a file: the names of features are checked there.
+    pub fn from_scenario(scenario: Scenario) -> Self {
+        let feature = |(name, on): (String, bool)| {
+            (Feature::from_name(&name).expect("the reader of scenarios knows the names of features"), on)
+        };
+        let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, value as i64));
+        Self {
+            hardware: Hardware::from_scenario(&scenario.machine),
+            workload: scenario.workload,
+            features: scenario.features.into_iter().map(feature).collect(),
+            tunables: Vec::new(),
+            named_tunables: tunables.chain(scenario.arms).collect(),
+            duration: scenario.end,
+            snapshot_every: scenario.stats,
+            perturb: None,
+        }
+    }
 }
 
 /// Why a machine cannot be made.
@@ -131,6 +155,7 @@ impl Machine {
             end: Nanos(START.0.saturating_add(duration.0)),
             snapshot_every,
             prices_are_free: hardware.prices.is_free(),
+            checks: None,
             hardware,
             workload,
         };

@@ -82,6 +82,11 @@ impl Sched {
         self.cfs_rqs[id.index()].leaf.next
     }
 
+    /// Whether a branch that was added from the bottom still waits for the part above it.
+    pub(crate) fn has_unfinished_branch(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].leaf_list.tmp_alone_branch.is_some()
+    }
+
     /// Whether a child of this cfs_rq stands just before it, or before where it would go: `child_cfs_rq_on_list()`.
     pub(crate) fn child_cfs_rq_on_list(&self, id: CfsRqId) -> bool {
         let cfs_rq = &self.cfs_rqs[id.index()];

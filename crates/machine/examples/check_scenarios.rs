@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs scenario files with every invariant checked after every event:
+//! `cargo run --profile sim -p fairlab-machine --example check_scenarios -- FILE...`
+//!
+//! Prints a line for each: the digest, the number of events, the file. A broken invariant ends the program.
+
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::observer::NoObserver;
+use std::io::Write;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for path in std::env::args().skip(1) {
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let scenario = fairlab_workload::scn::parse(&path, &text)?;
+        let mut machine = Machine::new(Setup::from_scenario(scenario))?;
+        machine.check_every_event(format!("check_scenarios {path}"));
+        machine.run(&mut NoObserver)?;
+        writeln!(std::io::stdout(), "{} {} {path}", machine.digest(), machine.counters().events)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Checking the scheduler's invariants after every event. That takes far more time than the run itself.
+
+use super::Machine;
+use crate::event::EventKind;
+use fairlab_sched::check::InvariantChecker;
+use fairlab_sched::ctx::IpiKind;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::sched::Sched;
+
+/// What a machine that checks needs.
+pub(crate) struct Checks {
+    checker: InvariantChecker,
+    /// The command that repeats the run.
+    repeat: String,
+}
+
+impl Machine {
+    /// Lets every event be followed by a check of all invariants of the scheduler. A run does the same with it as without.
+    ///
+    /// `repeat` is the command that repeats the run. A broken invariant panics with it, the event, and the values.
+    pub fn check_every_event(&mut self, repeat: impl Into<String>) {
+        self.checks = Some(Checks { checker: InvariantChecker::default(), repeat: repeat.into() });
+    }
+
+    /// Checks if that was asked for. `after` is what has just happened; `None`: the start of the run.
+    #[inline]
+    pub(super) fn check(&mut self, after: Option<EventKind>) {
+        let Some(checks) = &mut self.checks else { return };
+        let broken = checks.checker.check(&self.sched).err().map(|broken| broken.to_string());
+        if let Some(broken) = broken.or_else(|| lost_reschedule(&self.sched)) {
+            panic!(
+                "broken invariant at {} ns, after event {} ({after:?}): {broken}\nrepeat with: {}",
+                self.now.0, self.counters.events, checks.repeat
+            );
+        }
+    }
+}
+
+/// A CPU that has settled does not have to reschedule, unless an interrupt that will tell it so is under way.
+fn lost_reschedule(sched: &Sched) -> Option<String> {
+    let is_lost = |&cpu: &CpuId| sched.need_resched(cpu) && !sched.rq(cpu).ipi_pending[IpiKind::Reschedule as usize];
+    let cpu = sched.cpu_ids().find(is_lost)?;
+    Some(format!("CPU {} has to reschedule, but neither does it nor is an interrupt under way", cpu.0))
+}

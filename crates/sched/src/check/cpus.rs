@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Invariants of runqueues and tasks: who is where, and what runqueues count of that.
+
+use super::{Checked, ensure};
+use crate::features::Feature;
+use crate::ids::{CpuId, TaskId};
+use crate::rq::Rq;
+use crate::sched::Sched;
+use crate::stopper::StopWork;
+use crate::task::{OnRq, SchedClass, Task, TaskState};
+
+/// What a runqueue must have counted, by the tasks that are queued there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    nr_stop: u32,
+    nr_rt: u32,
+    nr_fair: u32,
+    util_est: u32,
+    on_cpu: u32,
+}
+
+pub(super) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
+    tallies.clear();
+    tallies.resize(sched.rqs.len(), Tally::default());
+    for (index, task) in sched.tasks.iter().enumerate() {
+        let id = TaskId::from_index(index);
+        check_task(sched, id, task)?;
+        count(sched, id, task, &mut tallies[task.cpu.index()]);
+    }
+    for (rq, tally) in sched.rqs.iter().zip(&*tallies) {
+        check_rq(sched, rq, tally)?;
+    }
+    Ok(())
+}
+
+fn count(sched: &Sched, id: TaskId, task: &Task, tally: &mut Tally) {
+    tally.on_cpu += u32::from(task.on_cpu);
+    if !task.is_queued() {
+        return;
+    }
+    match task.class {
+        SchedClass::Stop => tally.nr_stop += 1,
+        SchedClass::RealTime => tally.nr_rt += 1,
+        SchedClass::Fair => {
+            tally.nr_fair += 1;
+            tally.util_est = tally.util_est.wrapping_add(sched.task_avg(id).util_est.estimate() as u32);
+        }
+        SchedClass::Deadline | SchedClass::Idle => {}
+    }
+}
+
+fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
+    let se = &sched.entities[task.se.index()];
+    let cfs_rq = &sched.cfs_rqs[se.cfs_rq.index()];
+    ensure!(se.task() == Some(id), "{id:?} has an entity of {:?}", se.owner);
+    ensure!(
+        (cfs_rq.cpu, cfs_rq.group) == (task.cpu, task.group),
+        "{id:?} is of {:?}, {:?}, its entity on a cfs_rq of {:?}, {:?}",
+        task.cpu,
+        task.group,
+        cfs_rq.cpu,
+        cfs_rq.group
+    );
+    ensure!(task.on_rq != OnRq::Migrating, "{id:?} was left between two runqueues: {task:?}");
+    let rq = &sched.rqs[task.cpu.index()];
+    ensure!(!task.on_cpu || rq.curr == id, "{id:?} is on_cpu, but {:?} runs on {:?}", rq.curr, task.cpu);
+    if task.class == SchedClass::Idle {
+        return Ok(());
+    }
+    let is_fair_queued = task.is_queued() && task.class == SchedClass::Fair;
+    ensure!(se.on_rq == is_fair_queued, "{id:?} is {:?}, but its entity has on_rq {}", task.on_rq, se.on_rq);
+    ensure!(!task.on_cpu || task.is_queued(), "{id:?} runs without being queued: {task:?}");
+    ensure!(
+        task.is_queued() == (task.state == TaskState::Running),
+        "{id:?} is {:?} and {:?} between two handlers",
+        task.state,
+        task.on_rq
+    );
+    check_affinity(rq, id, task)
+}
+
+/// A task is queued only where it may run, unless a stopper has been told to move it.
+fn check_affinity(rq: &Rq, id: TaskId, task: &Task) -> Checked {
+    let (nr_allowed, weight) = (task.nr_cpus_allowed as usize, task.cpus_allowed.weight());
+    ensure!(nr_allowed == weight, "{id:?} may use {weight} CPUs, not {nr_allowed}");
+    let is_moved = |work: &StopWork| matches!(*work, StopWork::Migrate { task, .. } if task == id);
+    ensure!(
+        !task.is_queued() || task.cpus_allowed.contains(task.cpu) || rq.stop_works.iter().any(is_moved),
+        "{id:?} is queued on {:?}, which it may not use, and nobody moves it: {task:?}",
+        task.cpu
+    );
+    Ok(())
+}
+
+fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
+    let cpu = rq.cpu;
+    let root = &sched.cfs_rqs[cpu.index()];
+    ensure!(tally.on_cpu == 1, "{} tasks are on {cpu:?}", tally.on_cpu);
+    ensure!(sched.tasks[rq.curr.index()].cpu == cpu, "{:?} runs on {cpu:?}, but belongs elsewhere", rq.curr);
+    let nr_running = root.h_nr_running + tally.nr_stop + tally.nr_rt;
+    ensure!(rq.nr_running == nr_running, "{cpu:?} has {} runnable tasks, not {nr_running}: {tally:?}", rq.nr_running);
+    ensure!(rq.rt.nr_running == tally.nr_rt, "{cpu:?} has {} real-time tasks, not {}", rq.rt.nr_running, tally.nr_rt);
+    if sched.features.has(Feature::UtilEst) {
+        let kept = root.avg.util_est.enqueued;
+        ensure!(kept == tally.util_est, "{cpu:?} has estimated utilisation {kept}, its tasks {}", tally.util_est);
+    }
+    ensure!(
+        rq.clock_task <= rq.clock && !rq.clock_skip_active,
+        "{cpu:?} has clock {}, clock_task {} and skips updates: {}",
+        rq.clock,
+        rq.clock_task,
+        rq.clock_skip_active
+    );
+    check_task_list(sched, cpu, rq, tally)
+}
+
+/// The list of fair tasks has each of them once.
+fn check_task_list(sched: &Sched, cpu: CpuId, rq: &Rq, tally: &Tally) -> Checked {
+    let mut nr_listed = 0;
+    for id in rq.cfs_tasks.iter_from_oldest(&sched.tasks).take(sched.tasks.len() + 1) {
+        let task = &sched.tasks[id.index()];
+        ensure!(
+            task.cpu == cpu && task.is_queued() && task.class == SchedClass::Fair,
+            "{id:?} is in the list of {cpu:?}, but is {task:?}"
+        );
+        nr_listed += 1;
+    }
+    ensure!(nr_listed == tally.nr_fair, "{nr_listed} tasks are in the list of {cpu:?}, not {}", tally.nr_fair);
+    Ok(())
+}

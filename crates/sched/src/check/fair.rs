@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Invariants of cfs_rqs: what they count and sum, the order of their entities, and who runs.
+
+use super::{Checked, ensure};
+use crate::entity::{Owner, SchedEntity, vruntime_before};
+use crate::ids::{CfsRqId, EntityId};
+use crate::rq::cfs_rq::CfsRq;
+use crate::sched::Sched;
+
+/// What a cfs_rq must have counted, by its entities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    nr_running: u32,
+    h_nr_running: u32,
+    idle_nr_running: u32,
+    idle_h_nr_running: u32,
+    weight: u64,
+}
+
+pub(super) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
+    count(sched, tallies);
+    for (index, (cfs_rq, tally)) in sched.cfs_rqs.iter().zip(&*tallies).enumerate() {
+        let id = CfsRqId::from_index(index);
+        let kept = Tally {
+            nr_running: cfs_rq.nr_running,
+            h_nr_running: cfs_rq.h_nr_running,
+            idle_nr_running: cfs_rq.idle_nr_running,
+            idle_h_nr_running: cfs_rq.idle_h_nr_running,
+            weight: cfs_rq.load.weight,
+        };
+        let place = (cfs_rq.cpu, cfs_rq.group);
+        ensure!(kept == *tally, "{id:?} {place:?} keeps {kept:?}, its entities make {tally:?}");
+        check_timeline(sched, id, cfs_rq)?;
+        check_marks(sched, id, cfs_rq)?;
+        check_average(id, cfs_rq)?;
+    }
+    for (index, se) in sched.entities.iter().enumerate() {
+        check_entity(sched, EntityId::from_index(index), se)?;
+    }
+    check_running(sched)
+}
+
+fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) {
+    tallies.clear();
+    tallies.resize(sched.cfs_rqs.len(), Tally::default());
+    for (index, se) in sched.entities.iter().enumerate().filter(|(_, se)| se.on_rq) {
+        let is_idle = sched.se_is_idle(EntityId::from_index(index));
+        let (h_nr_running, idle_h_nr_running) = match se.owner {
+            Owner::Task(_) => (1, u32::from(is_idle)),
+            Owner::Group(below) => {
+                let below = &sched.cfs_rqs[below.index()];
+                let all_or_some = if below.is_idle { below.h_nr_running } else { below.idle_h_nr_running };
+                (below.h_nr_running, all_or_some)
+            }
+        };
+        let tally = &mut tallies[se.cfs_rq.index()];
+        tally.nr_running += 1;
+        tally.h_nr_running += h_nr_running;
+        tally.idle_nr_running += u32::from(is_idle);
+        tally.idle_h_nr_running += idle_h_nr_running;
+        tally.weight += se.load.weight;
+    }
+}
+
+/// The timeline has every runnable entity but the running one, in the order of virtual time.
+fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
+    let mut before: Option<u64> = None;
+    for (vruntime, entity) in cfs_rq.timeline.iter() {
+        let se = &sched.entities[entity.index()];
+        ensure!(
+            se.on_rq && se.cfs_rq == id && se.vruntime == vruntime,
+            "{entity:?} waits on {id:?} with {vruntime}, but is {se:?}"
+        );
+        ensure!(
+            before.is_none_or(|before| !vruntime_before(vruntime, before)),
+            "{entity:?} waits on {id:?} with {vruntime} behind one with {before:?}"
+        );
+        ensure!(cfs_rq.curr != Some(entity), "{entity:?} runs on {id:?} and waits there");
+        before = Some(vruntime);
+    }
+    let nr_curr = cfs_rq.curr.is_some_and(|curr| sched.entities[curr.index()].on_rq) as usize;
+    let (nr_waiting, nr_running) = (cfs_rq.timeline.len(), cfs_rq.nr_running as usize);
+    ensure!(
+        nr_waiting + nr_curr == nr_running,
+        "{id:?} has {nr_running} entities, but {nr_waiting} wait and {nr_curr} run"
+    );
+    Ok(())
+}
+
+/// Buddies are runnable here, and so is the running entity unless its group was throttled under it.
+fn check_marks(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
+    for (mark, entity) in [("next", cfs_rq.next), ("last", cfs_rq.last), ("skip", cfs_rq.skip)] {
+        let Some(entity) = entity else { continue };
+        let se = &sched.entities[entity.index()];
+        ensure!(se.on_rq && se.cfs_rq == id, "{id:?} has as {mark} {entity:?}, which is {se:?}");
+    }
+    Ok(())
+}
+
+fn check_average(id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
+    let avg = &cfs_rq.avg;
+    ensure!(avg.period_contrib < 1024, "the period of {id:?} is more than full: {avg:?}");
+    Ok(())
+}
+
+fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> Checked {
+    let cfs_rq = &sched.cfs_rqs[se.cfs_rq.index()];
+    ensure!(se.parent == cfs_rq.entity, "{id:?} has parent {:?} on a cfs_rq of {:?}", se.parent, cfs_rq.entity);
+    let depth = se.parent.map_or(0, |parent| sched.entities[parent.index()].depth + 1);
+    ensure!(se.depth == depth, "{id:?} has depth {} below {:?}", se.depth, se.parent);
+    ensure!(se.avg.period_contrib < 1024, "the period of {id:?} is more than full: {:?}", se.avg);
+    match se.owner {
+        Owner::Group(below) => {
+            let below = &sched.cfs_rqs[below.index()];
+            ensure!(
+                below.throttle_count > 0 || !se.on_rq || se.runnable_weight == u64::from(below.h_nr_running),
+                "{id:?} stands for {} tasks, but {} are below",
+                se.runnable_weight,
+                below.h_nr_running
+            );
+        }
+        Owner::Task(task) => {
+            let full = 1024;
+            ensure!(
+                se.avg.util_avg <= full && se.avg.runnable_avg <= full && se.avg.load_avg <= se.weight(),
+                "averages of {task:?} with weight {} are too large: {:?}",
+                se.weight(),
+                se.avg
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The running task of a CPU and the groups above it are the running entities, and nobody else is.
+fn check_running(sched: &Sched) -> Checked {
+    for rq in &sched.rqs {
+        let task = &sched.tasks[rq.curr.index()];
+        let is_fair = task.class == crate::task::SchedClass::Fair && rq.curr != rq.idle;
+        let mut entity = is_fair.then_some(task.se);
+        while let Some(id) = entity {
+            let (cfs_rq, parent) = sched.place_of(id);
+            let curr = sched.cfs_rqs[cfs_rq.index()].curr;
+            ensure!(curr == Some(id), "{:?} runs, but {curr:?} is the running one of {cfs_rq:?}, not {id:?}", rq.curr);
+            entity = parent;
+        }
+    }
+    for (index, cfs_rq) in sched.cfs_rqs.iter().enumerate() {
+        let Some(curr) = cfs_rq.curr else { continue };
+        let id = CfsRqId::from_index(index);
+        let running = &sched.tasks[sched.rqs[cfs_rq.cpu.index()].curr.index()];
+        let mut entity = Some(running.se);
+        while entity.is_some_and(|entity| entity != curr) {
+            entity = sched.place_of(entity.expect("tested by the loop")).1;
+        }
+        ensure!(entity == Some(curr), "{curr:?} runs on {id:?}, but is not above {running:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Each kind of damage is found.
+
+use super::InvariantChecker;
+use crate::ctx::Ctx;
+use crate::golden::{CPU, Rig};
+use crate::ids::{EntityId, TaskId};
+use crate::sched::Sched;
+use crate::task::{Policy, TaskState};
+use std::string::{String, ToString};
+
+/// A CPU with a running task in a group, and a waiting one in the root group.
+fn busy() -> (Rig, TaskId, TaskId) {
+    let mut rig = Rig::new();
+    rig.sched.boot(crate::units::Nanos::ZERO);
+    let (group, _) = rig.group();
+    let fork = |sched: &mut Sched, ctx: &mut Ctx<'_>, group| {
+        let new = crate::fork::NewTask {
+            pid: 1000,
+            policy: Policy::Normal,
+            nice: 0,
+            group,
+            cpus_allowed: crate::cpumask::CpuMask::full(1),
+            uclamp: None,
+        };
+        sched.handle_fork(ctx, new)
+    };
+    let (running, waiting) = rig.with(|sched, ctx| {
+        let running = fork(sched, ctx, group);
+        sched.handle_reschedule(ctx);
+        (running, fork(sched, ctx, crate::ids::GroupId::ROOT))
+    });
+    assert_eq!(rig.sched.curr(CPU), running);
+    assert_eq!(rig.sched.check_invariants(), Ok(()));
+    (rig, running, waiting)
+}
+
+fn damage(what: impl FnOnce(&mut Sched, EntityId, EntityId)) -> String {
+    let (mut rig, running, waiting) = busy();
+    let (running, waiting) = (rig.sched.task(running).se, rig.sched.task(waiting).se);
+    what(&mut rig.sched, running, waiting);
+    rig.sched.check_invariants().expect_err("the damage is found").to_string()
+}
+
+#[test]
+fn damaged_counts_and_sums_are_found() {
+    assert!(damage(|sched, _, _| sched.cfs_rqs[0].h_nr_running += 1).contains("h_nr_running: 3"));
+    assert!(damage(|sched, _, _| sched.cfs_rqs[0].load.weight -= 1).contains("its entities make"));
+    assert!(damage(|sched, _, _| sched.rqs[0].nr_running = 1).contains("has 1 runnable tasks, not 2"));
+    assert!(damage(|sched, _, _| sched.cfs_rqs[0].avg.util_est.enqueued = 7).contains("estimated utilisation 7"));
+    assert!(damage(|sched, _, _| sched.groups[1].load_avg += 5).contains("have given it"));
+}
+
+#[test]
+fn damaged_orders_and_lists_are_found() {
+    assert!(damage(|sched, _, waiting| sched.entities[waiting.index()].vruntime += 1).contains("waits on"));
+    assert!(damage(|sched, _, _| sched.cfs_rqs[0].curr = None).contains("2 entities, but 1 wait and 0 run"));
+    assert!(damage(|sched, running, _| sched.cfs_rqs[0].next = Some(running)).contains("has as next"));
+    let unlisted = damage(|sched, _, _| sched.list_del_leaf_cfs_rq(sched.cfs_rq_of_group(crate::ids::GroupId(1), CPU)));
+    assert!(unlisted.contains("is not in the list"), "{unlisted}");
+    let without_parent = damage(|sched, _, _| sched.list_del_leaf_cfs_rq(sched.root_cfs_rq(CPU)));
+    assert!(without_parent.contains("is not behind it"), "{without_parent}");
+}
+
+#[test]
+fn damaged_marks_are_found() {
+    assert!(damage(|sched, _, _| sched.rqs[0].ttwu_pending = true).contains("0 queued wake-ups"));
+    assert!(damage(|sched, _, _| sched.rqs[0].nohz_tick_stopped = true).contains("in the mask: false"));
+    let task = |sched: &Sched, entity: EntityId| sched.entities[entity.index()].task().expect("a task's");
+    let asleep = damage(|sched, _, waiting| {
+        let waiting = task(sched, waiting);
+        sched.tasks[waiting.index()].state = TaskState::Interruptible;
+    });
+    assert!(asleep.contains("Interruptible and Queued"), "{asleep}");
+    let misplaced = damage(|sched, _, waiting| {
+        let waiting = task(sched, waiting);
+        sched.tasks[waiting.index()].cpus_allowed.clear(CPU);
+        sched.tasks[waiting.index()].nr_cpus_allowed = 0;
+    });
+    assert!(misplaced.contains("may not use"), "{misplaced}");
+}
+
+#[test]
+fn virtual_time_that_goes_back_is_found() {
+    let (mut rig, _, _) = busy();
+    let mut checker = InvariantChecker::default();
+    assert_eq!(checker.check(&rig.sched), Ok(()));
+    rig.sched.cfs_rqs[0].min_vruntime -= 1;
+    assert!(checker.check(&rig.sched).expect_err("it is found").to_string().contains("went back"));
+}
