@@ -17,6 +17,7 @@ use crate::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::nohz::Nohz;
 use crate::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::rq::cfs_rq::CfsRq;
+use crate::rq::timeline::Timeline;
 use crate::rq::{Rq, Rqs};
 use crate::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
@@ -56,6 +57,9 @@ pub struct Sched {
     pub(crate) cpufreq: Cpufreq,
     pub(crate) scratch: Scratch,
 }
+
+/// So many tasks can wait on a CPU before its queue has to grow. It never shrinks.
+const ROOM_OF_ROOT: usize = 32;
 
 /// Masks that paths fill anew each time, so that they need not allocate.
 #[derive(Clone, Debug)]
@@ -103,7 +107,9 @@ impl Sched {
             let cpu = CpuId::from_index(index);
             let (idle, stop) = (TaskId::from_index(index), TaskId::from_index(nr_cpus + index));
             sched.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
-            sched.cfs_rqs.push(CfsRq::new(cpu, GroupId::ROOT));
+            let mut root = CfsRq::new(cpu, GroupId::ROOT);
+            root.timeline = Timeline::with_capacity(ROOM_OF_ROOT);
+            sched.cfs_rqs.push(root);
         }
         for cpu in sched.cpu_ids() {
             let idle = sched.new_kernel_task(cpu, 0);

@@ -15,6 +15,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// An empty timeline with room for so many entities before it has to grow.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { entries: VecDeque::with_capacity(capacity) }
+    }
+
     /// Number of entities.
     pub fn len(&self) -> usize {
         self.entries.len()
