@@ -19,6 +19,8 @@ pub(crate) mod env;
 mod golden_tests;
 pub(crate) mod imbalance;
 pub(crate) mod interval;
+#[cfg(test)]
+pub(crate) mod lab;
 pub(crate) mod newidle;
 pub(crate) mod pass;
 pub(crate) mod stats;
@@ -32,3 +34,6 @@ impl Sched {
         self.domains.root.overload = true;
     }
 }
+
+#[cfg(test)]
+mod tests;

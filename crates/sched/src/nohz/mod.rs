@@ -25,3 +25,6 @@ pub const NOHZ_KICK_MASK: u32 = NOHZ_BALANCE_KICK | NOHZ_STATS_KICK | NOHZ_NEXT_
 
 /// The half-life of averages, and so the time between updates of blocked load, in ms (`LOAD_AVG_PERIOD`).
 pub(crate) const LOAD_AVG_PERIOD_MS: u64 = 32;
+
+#[cfg(test)]
+mod tests;
