@@ -134,7 +134,7 @@ impl Sched {
     }
 
     /// Sets the CPUs that a task may use. Returns whether the caller has to wait until a stopper has moved the task; the
-    /// stopper then wakes `waiter`.
+    /// stopper then wakes `waiter`, which sleeps or ([`Sched::handle_awaited_stopper`]) does not get to that.
     ///
     /// # Panics
     /// If the mask is empty.

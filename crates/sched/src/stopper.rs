@@ -37,6 +37,25 @@ impl Sched {
         self.rqs[cpu.index()].curr == self.rqs[cpu.index()].stop
     }
 
+    /// If the stopper of the CPU that executes this has work, somebody waits for that: the CPU reschedules to it, and it
+    /// does its work, without waiting for the interrupt. One that was woken from another cache waits in the
+    /// call-function queue, which is served first.
+    pub fn handle_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        let rq = &self.rqs[ctx.cpu.index()];
+        if rq.stop_works.is_empty() {
+            return;
+        }
+        if !self.tasks[rq.stop.index()].is_queued() {
+            self.flush_call_queue(ctx);
+            self.run_softirqs(ctx);
+        }
+        if self.is_idle_task_running(ctx.cpu) {
+            self.handle_idle_exit(ctx);
+        }
+        self.handle_reschedule(ctx);
+        self.handle_stopper(ctx);
+    }
+
     /// The stopper, which runs on the CPU that executes this, does all its work and blocks.
     pub fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
@@ -45,8 +64,14 @@ impl Sched {
                 StopWork::ActiveBalance => self.active_load_balance_cpu_stop(ctx, cpu),
                 StopWork::Migrate { task, to, waiter } => {
                     self.migration_cpu_stop(ctx, task, to);
-                    if let Some(waiter) = waiter {
-                        self.wake_up_process(ctx, waiter);
+                    match waiter {
+                        Some(waiter) if self.tasks[waiter.index()].state == TaskState::Running => {
+                            self.ttwu_runnable(ctx, waiter);
+                        }
+                        Some(waiter) => {
+                            self.wake_up_process(ctx, waiter);
+                        }
+                        None => {}
                     }
                 }
             }

@@ -56,7 +56,11 @@ impl Machine {
         let made = |what| result(what, 0);
         if let Some(affinity) = &attributes.affinity {
             let mask = self.to_mask(affinity);
-            self.enter(observer, cpu, |sched, ctx| sched.set_affinity(ctx, id, &mask, None));
+            let caller = self.sched.curr(cpu);
+            let waits = self.enter(observer, cpu, |sched, ctx| sched.set_affinity(ctx, id, &mask, Some(caller)));
+            if waits {
+                self.wait_for_stoppers(observer, cpu);
+            }
             return made("affinity");
         }
         if let Some(nice) = attributes.nice {
@@ -75,5 +79,12 @@ impl Machine {
         let clamps = Uclamp { min: attributes.uclamp_min.unwrap_or(0), max: attributes.uclamp_max.unwrap_or(1024) };
         self.enter(observer, cpu, |sched, ctx| sched.set_uclamp(ctx, id, clamps));
         made("uclamp")
+    }
+
+    /// Whoever runs on a CPU waits until the stoppers of the others have done their work, at the same instant.
+    fn wait_for_stoppers(&mut self, observer: &mut dyn Observer, caller: CpuId) {
+        for cpu in self.sched.cpu_ids().filter(|&cpu| cpu != caller) {
+            self.enter(observer, cpu, |sched, ctx| sched.handle_awaited_stopper(ctx));
+        }
     }
 }

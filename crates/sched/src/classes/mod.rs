@@ -100,7 +100,8 @@ impl Sched {
                 SchedClass::Fair => self.check_preempt_wakeup(ctx, cpu, task, is_fork),
                 SchedClass::RealTime => self.check_preempt_curr_rt(ctx, cpu, task),
                 SchedClass::Deadline => self.check_preempt_curr_dl(ctx, cpu, task),
-                SchedClass::Stop | SchedClass::Idle => {}
+                SchedClass::Idle => self.resched_curr(ctx, cpu),
+                SchedClass::Stop => {}
             }
         }
         // Rescheduling follows at once: its clock update would find nothing new.

@@ -163,6 +163,18 @@ impl Sched {
         self.end_idle_period(cpu);
     }
 
+    /// Wakes a task that was about to sleep and is still on its runqueue: nothing is selected or enqueued.
+    pub(crate) fn ttwu_runnable(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        ctx.charge(Op::Wakeup);
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        self.check_preempt_curr(ctx, cpu, task, false);
+        ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
+        self.task_woken(ctx, cpu, task);
+        self.end_idle_period(cpu);
+        self.ttwu_stat(ctx, cpu);
+    }
+
     /// An idle CPU has been given work: its idle time goes into the averages.
     fn end_idle_period(&mut self, cpu: CpuId) {
         let jiffies = self.jiffies;
