@@ -172,7 +172,7 @@ impl Sched {
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
         self.task_woken(ctx, cpu, task);
         self.end_idle_period(cpu);
-        self.ttwu_stat(ctx, cpu);
+        self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
     /// An idle CPU has been given work: its idle time goes into the averages.
