@@ -1,1 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Every rule of the class by itself, in the smallest machine that shows it.
 
+use super::super::prio::MAX_RT_PRIO;
+use crate::cpumask::CpuMask;
+use crate::ctx::{Ctx, Effect};
+use crate::features::Feature;
+use crate::fork::NewTask;
+use crate::ids::{CpuId, GroupId, TaskId};
+use crate::probe::NoProbe;
+use crate::sched::{Sched, SchedConfig};
+use crate::task::{Policy, Uclamp};
+use crate::timer::Timer;
+use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::units::Nanos;
+use crate::work::WorkMeter;
+use std::vec;
+use std::vec::Vec;
+
+const TICK: Nanos = Nanos(4_000_000);
+const CPU0: CpuId = CpuId(0);
+const CPU1: CpuId = CpuId(1);
+
+/// A machine at a time. Interrupts arrive when the test says so.
+struct Lab {
+    sched: Sched,
+    now: Nanos,
+    effects: Vec<Effect>,
+}
+
+impl Lab {
+    fn with_capacity(capacity: Vec<u64>) -> Self {
+        let nr_cpus = capacity.len() as u32;
+        let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
+        let topology = MachineTopology {
+            cpus: (0..nr_cpus).map(place).collect(),
+            capacity,
+            levels: vec![TopologyLevel::Mc],
+            distances: vec![vec![10]],
+        };
+        let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK.0, jiffies: 1000 }).expect("a machine");
+        sched.boot(Nanos(999_000_000));
+        Self { sched, now: Nanos(1_000_000_000), effects: Vec::new() }
+    }
+
+    fn new(nr_cpus: usize) -> Self {
+        Self::with_capacity(vec![1024; nr_cpus])
+    }
+
+    fn feature(mut self, feature: Feature) -> Self {
+        self.sched.features.set(feature, true);
+        self
+    }
+
+    fn on<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
+        let ctx = &mut Ctx {
+            cpu,
+            now: self.now,
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects: &mut self.effects,
+            probe: &mut NoProbe,
+            work: &mut WorkMeter::default(),
+        };
+        act(&mut self.sched, ctx)
+    }
+
+    /// Forks a task on a CPU, and lets that CPU reschedule.
+    fn fork_with(&mut self, cpu: CpuId, policy: Policy, allowed: &[CpuId], uclamp: Option<Uclamp>) -> TaskId {
+        let cpus_allowed = CpuMask::from_cpus(self.sched.nr_cpus(), allowed.iter().copied());
+        let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp };
+        let task = self.on(cpu, |sched, ctx| sched.handle_fork(ctx, new));
+        self.settle();
+        task
+    }
+
+    fn fork(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
+        let all: Vec<_> = self.sched.cpu_ids().collect();
+        self.fork_with(cpu, policy, &all, None)
+    }
+
+    fn pinned(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
+        self.fork_with(cpu, policy, &[cpu], None)
+    }
+
+    /// All CPUs that must reschedule do so.
+    fn settle(&mut self) {
+        while let Some(cpu) = self.sched.cpu_ids().find(|&cpu| self.sched.need_resched(cpu)) {
+            self.on(cpu, |sched, ctx| sched.handle_reschedule(ctx));
+        }
+    }
+
+    fn block(&mut self, cpu: CpuId) {
+        self.on(cpu, |sched, ctx| sched.handle_block(ctx));
+        self.settle();
+    }
+
+    fn set_policy(&mut self, task: TaskId, policy: Policy) {
+        let set = self.on(CPU0, |sched, ctx| sched.set_policy(ctx, task, policy));
+        assert!(set.is_ok(), "a real-time or fair policy is always granted");
+        self.settle();
+    }
+
+    /// Time passes with its ticks, and with timers as soon as they have expired. Returns how long each CPU ran its `curr`
+    /// of the beginning.
+    fn pass(&mut self, time: Nanos) -> Vec<Nanos> {
+        let currs: Vec<_> = self.sched.cpu_ids().map(|cpu| self.sched.curr(cpu)).collect();
+        let mut ran = vec![Nanos::ZERO; currs.len()];
+        for _ in 0..time.0 / TICK.0 {
+            self.now += TICK;
+            for (cpu, &curr) in self.sched.cpu_ids().zip(&currs) {
+                if self.sched.curr(cpu) == curr {
+                    ran[cpu.index()] += TICK;
+                }
+            }
+            for cpu in self.sched.cpu_ids() {
+                self.on(cpu, |sched, ctx| {
+                    sched.handle_tick(ctx);
+                    sched.handle_timer(ctx);
+                });
+            }
+            self.settle();
+        }
+        ran
+    }
+
+    fn curr(&self, cpu: CpuId) -> TaskId {
+        self.sched.curr(cpu)
+    }
+
+    fn cpu_of(&self, task: TaskId) -> CpuId {
+        self.sched.task(task).cpu
+    }
+}
+
+#[test]
+fn a_fifo_task_that_never_sleeps_gets_950_of_each_1000_milliseconds() {
+    let mut lab = Lab::new(1);
+    let fair = lab.fork(CPU0, Policy::Normal);
+    let hog = lab.fork(CPU0, Policy::Fifo(50));
+    assert_eq!(lab.curr(CPU0), hog);
+    // The first period ends at the first tick; what has run by then counts as its own.
+    lab.pass(TICK);
+    for second in 0..5 {
+        let ran = lab.pass(Nanos::from_secs(1))[0];
+        // Runtime is charged at ticks: what is left of one when the limit comes is lost to the others, and taken off from
+        // the next period.
+        let most = Nanos::from_millis(950) + TICK;
+        assert!(
+            ran <= most && ran + TICK + TICK >= most,
+            "in second {second} the hog ran for {} ms",
+            ran.0 / 1_000_000
+        );
+    }
+    let whole = lab.sched.entity(hog).sum_exec_runtime;
+    assert!((4_746_000_000..=4_758_000_000).contains(&whole), "in five seconds it ran for {whole} ns");
+    assert!(lab.sched.entity(fair).sum_exec_runtime >= 5 * 46_000_000);
+}
+
+#[test]
+fn a_throttled_cpu_without_other_work_idles() {
+    let mut lab = Lab::new(1);
+    let hog = lab.fork(CPU0, Policy::Fifo(50));
+    lab.pass(Nanos::from_millis(960));
+    assert!(lab.sched.rq(CPU0).rt.throttled);
+    assert!(lab.sched.is_idle_task_running(CPU0));
+    assert_eq!(lab.sched.rq(CPU0).nr_running, 0, "throttled tasks do not count as runnable");
+    lab.pass(Nanos::from_millis(60));
+    assert_eq!((lab.curr(CPU0), lab.sched.rq(CPU0).nr_running), (hog, 1));
+}
+
+#[test]
+fn without_a_limit_nobody_is_throttled() {
+    let mut lab = Lab::new(1);
+    lab.sched.tunables.rt_runtime_us = -1;
+    let hog = lab.fork(CPU0, Policy::Fifo(50));
+    lab.pass(Nanos::from_secs(3));
+    assert_eq!(lab.curr(CPU0), hog);
+    assert!(!lab.sched.rq(CPU0).timers.is_active(Timer::RtPeriod), "nothing is limited, so no period ends");
+}
+
+#[test]
+fn a_cpu_borrows_the_runtime_of_another_one_if_that_may_be_shared() {
+    let mut lab = Lab::new(2).feature(Feature::RtRuntimeShare);
+    let hog = lab.pinned(CPU0, Policy::Fifo(50));
+    lab.pass(Nanos::from_secs(3));
+    assert_eq!(lab.sched.entity(hog).sum_exec_runtime, 3_000_000_000);
+    assert_eq!(lab.sched.rq(CPU0).rt.borrowed, 50_000_000);
+    assert_eq!(lab.sched.rq(CPU1).rt.borrowed, -50_000_000);
+}
+
+#[test]
+fn the_period_ends_no_more_once_there_is_nothing_to_limit() {
+    let mut lab = Lab::new(1);
+    lab.fork(CPU0, Policy::Fifo(50));
+    lab.pass(Nanos::from_millis(100));
+    assert!(lab.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
+    lab.block(CPU0);
+    lab.pass(Nanos::from_secs(2));
+    assert!(!lab.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
+}
+
+#[test]
+fn the_higher_priority_preempts_and_the_equal_one_waits() {
+    let mut lab = Lab::new(1);
+    let first = lab.fork(CPU0, Policy::Fifo(10));
+    let equal = lab.fork(CPU0, Policy::Fifo(10));
+    assert_eq!(lab.curr(CPU0), first);
+    let higher = lab.fork(CPU0, Policy::RoundRobin(11));
+    assert_eq!(lab.curr(CPU0), higher);
+    lab.block(CPU0);
+    assert_eq!(lab.curr(CPU0), first, "who was preempted stays at the head of its priority");
+    lab.block(CPU0);
+    assert_eq!(lab.curr(CPU0), equal);
+}
+
+#[test]
+fn yielding_goes_behind_equals_and_never_to_less_important_ones() {
+    let mut lab = Lab::new(1);
+    let first = lab.fork(CPU0, Policy::Fifo(10));
+    let second = lab.fork(CPU0, Policy::Fifo(10));
+    lab.fork(CPU0, Policy::Fifo(9));
+    for expected in [second, first, second] {
+        lab.on(CPU0, |sched, ctx| sched.handle_yield(ctx));
+        assert_eq!(lab.curr(CPU0), expected);
+    }
+}
+
+#[test]
+fn round_robin_tasks_take_turns_every_hundred_milliseconds() {
+    let mut lab = Lab::new(1);
+    let one = lab.fork(CPU0, Policy::RoundRobin(10));
+    let two = lab.fork(CPU0, Policy::RoundRobin(10));
+    lab.pass(Nanos::from_millis(96));
+    assert_eq!(lab.curr(CPU0), one);
+    lab.pass(TICK);
+    assert_eq!(lab.curr(CPU0), two);
+    lab.pass(Nanos::from_millis(100));
+    assert_eq!(lab.curr(CPU0), one);
+}
+
+#[test]
+fn a_first_in_first_out_task_does_not_take_turns() {
+    let mut lab = Lab::new(1);
+    let one = lab.fork(CPU0, Policy::Fifo(10));
+    lab.fork(CPU0, Policy::Fifo(10));
+    lab.pass(Nanos::from_millis(400));
+    assert_eq!(lab.curr(CPU0), one);
+}
+
+#[test]
+fn a_waiting_task_is_pushed_to_the_cpu_of_the_lowest_priority() {
+    let mut lab = Lab::new(3);
+    lab.pinned(CPU0, Policy::Fifo(40));
+    lab.pinned(CPU1, Policy::Fifo(10));
+    lab.pinned(CpuId(2), Policy::Fifo(20));
+    let task = lab.fork(CPU0, Policy::Fifo(30));
+    assert_eq!((lab.cpu_of(task), lab.curr(CPU1)), (CPU1, task));
+}
+
+#[test]
+fn a_task_that_finds_no_lower_priority_anywhere_waits_where_it_is() {
+    let mut lab = Lab::new(2);
+    lab.pinned(CPU0, Policy::Fifo(40));
+    lab.pinned(CPU1, Policy::Fifo(40));
+    let task = lab.fork(CPU0, Policy::Fifo(40));
+    assert_eq!(lab.cpu_of(task), CPU0);
+    assert!(lab.sched.rt_root.overload.has_other(CPU1) && !lab.sched.rt_root.overload.has_other(CPU0));
+}
+
+#[test]
+fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
+    for feature in [None, Some(Feature::RtPushIpi)] {
+        let mut lab = feature.into_iter().fold(Lab::new(2), Lab::feature);
+        lab.pinned(CPU0, Policy::Fifo(40));
+        lab.pinned(CPU1, Policy::Fifo(40));
+        let task = lab.fork(CPU0, Policy::Fifo(30));
+        assert_eq!(lab.cpu_of(task), CPU0);
+        lab.block(CPU1);
+        if feature.is_some() {
+            // The overloaded CPU is asked to push instead.
+            assert_eq!(lab.cpu_of(task), CPU0);
+            lab.on(CPU0, |sched, ctx| sched.handle_ipi(ctx, crate::ctx::IpiKind::CallFunction));
+            lab.settle();
+        }
+        assert_eq!((lab.cpu_of(task), lab.curr(CPU1)), (CPU1, task), "with {feature:?}");
+    }
+}
+
+#[test]
+fn a_pinned_task_makes_way_for_itself_among_equals_that_can_leave() {
+    let mut lab = Lab::new(2);
+    let free = lab.fork(CPU0, Policy::Fifo(10));
+    assert_eq!(lab.cpu_of(free), CPU0);
+    let pinned = lab.pinned(CPU0, Policy::Fifo(10));
+    assert_eq!((lab.curr(CPU0), lab.curr(CPU1)), (pinned, free));
+}
+
+#[test]
+fn a_real_time_task_prefers_a_cpu_that_is_big_enough_for_its_clamp() {
+    let mut lab = Lab::with_capacity(vec![446, 1024]);
+    let all = [CPU0, CPU1];
+    let any = lab.fork(CPU0, Policy::Fifo(10));
+    assert_eq!(lab.cpu_of(any), CPU1, "it asks for the highest capacity unless it says otherwise");
+    let small = lab.fork_with(CPU0, Policy::Fifo(10), &all, Some(Uclamp { min: 400, max: 1024 }));
+    assert_eq!(lab.cpu_of(small), CPU0);
+    let more_important = lab.fork(CPU0, Policy::Fifo(20));
+    assert_eq!(lab.cpu_of(more_important), CPU1, "size counts, and it preempts there");
+    let less_important = lab.fork(CPU1, Policy::Fifo(5));
+    assert_eq!(lab.cpu_of(less_important), CPU1, "no CPU runs at a lower priority");
+}
+
+#[test]
+fn who_becomes_less_important_goes_before_its_new_equals() {
+    let mut lab = Lab::new(1);
+    let first = lab.fork(CPU0, Policy::Fifo(20));
+    let second = lab.fork(CPU0, Policy::Fifo(10));
+    lab.set_policy(first, Policy::Fifo(10));
+    assert_eq!(lab.curr(CPU0), first);
+    lab.block(CPU0);
+    assert_eq!(lab.curr(CPU0), second);
+}
+
+#[test]
+fn who_becomes_more_important_goes_behind_its_new_equals() {
+    let mut lab = Lab::new(1);
+    let runs = lab.fork(CPU0, Policy::Fifo(30));
+    let waits = lab.fork(CPU0, Policy::Fifo(20));
+    let rises = lab.fork(CPU0, Policy::Fifo(10));
+    lab.set_policy(rises, Policy::Fifo(20));
+    assert_eq!(lab.curr(CPU0), runs);
+    lab.block(CPU0);
+    assert_eq!(lab.curr(CPU0), waits);
+}
+
+#[test]
+fn another_policy_of_the_same_priority_keeps_the_place() {
+    let mut lab = Lab::new(1);
+    lab.fork(CPU0, Policy::Fifo(30));
+    let first = lab.fork(CPU0, Policy::Fifo(10));
+    lab.fork(CPU0, Policy::Fifo(10));
+    lab.set_policy(first, Policy::RoundRobin(10));
+    lab.block(CPU0);
+    assert_eq!(lab.curr(CPU0), first);
+}
+
+#[test]
+fn a_fair_task_that_becomes_a_real_time_one_preempts_and_back_again_gives_way() {
+    let mut lab = Lab::new(1);
+    let runs = lab.fork(CPU0, Policy::Fifo(10));
+    let task = lab.fork(CPU0, Policy::Normal);
+    lab.set_policy(task, Policy::Fifo(20));
+    assert_eq!(lab.curr(CPU0), task);
+    assert_eq!((lab.sched.rq(CPU0).nr_running, lab.sched.cfs_rq(CPU0).h_nr_running), (2, 0));
+    lab.set_policy(task, Policy::Normal);
+    assert_eq!(lab.curr(CPU0), runs);
+    assert_eq!((lab.sched.rq(CPU0).nr_running, lab.sched.cfs_rq(CPU0).h_nr_running), (2, 1));
+}
+
+#[test]
+fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
+    let mut lab = Lab::new(2);
+    let leaves = lab.pinned(CPU1, Policy::Fifo(40));
+    lab.pinned(CPU0, Policy::Fifo(40));
+    let waits = lab.fork(CPU0, Policy::Fifo(30));
+    assert_eq!(lab.cpu_of(waits), CPU0);
+    lab.set_policy(leaves, Policy::Normal);
+    assert_eq!((lab.cpu_of(waits), lab.curr(CPU1)), (CPU1, waits));
+}
+
+#[test]
+fn what_is_counted_is_given_back_when_all_tasks_have_left() {
+    let mut lab = Lab::new(2);
+    let tasks: Vec<_> = (1..20).map(|priority| lab.fork(CPU0, Policy::Fifo(priority))).collect();
+    for (index, &task) in tasks.iter().enumerate() {
+        let policy = if index % 2 == 0 { Policy::RoundRobin(50) } else { Policy::Batch };
+        lab.set_policy(task, policy);
+        lab.pass(TICK);
+    }
+    let is_idle = |lab: &Lab, cpu| lab.sched.is_idle_task_running(cpu);
+    while let Some(cpu) = lab.sched.cpu_ids().find(|&cpu| !is_idle(&lab, cpu)) {
+        lab.block(cpu);
+    }
+    for cpu in lab.sched.cpu_ids() {
+        let rt = &lab.sched.rq(cpu).rt;
+        assert_eq!((rt.nr_running, rt.nr_migratory, rt.queued, rt.overloaded), (0, 0, false, false), "{cpu:?}");
+        assert_eq!((rt.highest_curr, rt.highest_next), (MAX_RT_PRIO - 1, MAX_RT_PRIO - 1), "{cpu:?}");
+        assert!(rt.pushable.first().is_none() && rt.queues.first().is_none(), "{cpu:?}");
+    }
+    assert!(lab.sched.rt_root.overload.cpus().is_empty());
+}
