@@ -14,6 +14,8 @@
 mod hierarchy;
 mod pool;
 mod runtime;
+#[cfg(test)]
+mod tests;
 mod throttle;
 mod timers;
 

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Groups with a quota on whole machines: what their tasks get of the CPUs.
+
+use fairlab_machine::engine::{Machine, Setup, SetupError};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::{MachineEvent, NoObserver, Observer};
+use fairlab_sched::group::bandwidth::BandwidthStats;
+use fairlab_sched::ids::GroupId;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::scn;
+
+/// What a CPU draws at a time: a group may use so much more than its quota, or less, in a span of time.
+const SLICE_MS: f64 = 5.0;
+
+fn parse(scenario: &str) -> scn::Scenario {
+    scn::parse("test.scn", scenario).expect("a well-formed scenario")
+}
+
+fn machine(scenario: scn::Scenario) -> Result<Machine, SetupError> {
+    Machine::new(Setup {
+        hardware: Hardware::from_scenario(&scenario.machine),
+        workload: scenario.workload,
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration: scenario.end,
+        snapshot_every: scenario.stats,
+        perturb: None,
+    })
+}
+
+fn run(scenario: &str) -> Machine {
+    let mut machine = machine(parse(scenario)).expect("a possible machine");
+    machine.run(&mut NoObserver).expect("tasks make progress");
+    machine
+}
+
+/// CPU time of all tasks whose names begin like this, in ms.
+fn runtime_ms(machine: &Machine, name: &str) -> f64 {
+    let tasks = machine.tasks().iter().filter(|task| task.name.starts_with(name));
+    tasks.map(|task| task.runtime_ns as f64 / 1e6).sum()
+}
+
+/// The counters of the group with this number in the scenario, from 0.
+fn stats(machine: &Machine, group: u32) -> BandwidthStats {
+    machine.sched().group(GroupId(group + 1)).bandwidth.stats
+}
+
+#[track_caller]
+fn assert_close(ms: f64, expected_ms: f64, by_ms: f64) {
+    assert!((ms - expected_ms).abs() <= by_ms, "{ms} ms instead of {expected_ms} ms");
+}
+
+#[test]
+fn a_quota_of_40_percent_gives_40_percent_to_within_a_slice() {
+    let machine = run("cpus 1\nend 2s\ngroup g quota=40ms period=100ms\ntask hog group=g run 7ms");
+    assert_close(runtime_ms(&machine, "hog"), 800.0, SLICE_MS);
+    assert!(stats(&machine, 0).nr_throttled >= 19);
+}
+
+#[test]
+fn the_rest_of_the_cpu_goes_to_those_without_a_quota() {
+    let machine = run("cpus 1\nend 2s\ngroup g quota=40ms period=100ms\ntask hog group=g run 7ms\ntask free run 3ms");
+    assert_close(runtime_ms(&machine, "hog"), 800.0, SLICE_MS);
+    assert_close(runtime_ms(&machine, "free"), 1200.0, SLICE_MS);
+}
+
+#[test]
+fn a_quota_counts_all_cpus_together() {
+    let machine = run("cpus 4\nend 2s\ngroup g quota=150ms period=100ms\ntask hog n=4 group=g run 7ms");
+    assert_close(runtime_ms(&machine, "hog"), 3000.0, 4.0 * SLICE_MS);
+}
+
+#[test]
+fn a_quota_of_more_than_what_is_there_limits_nobody() {
+    let machine = run("cpus 2\nend 1s\ngroup g quota=250ms period=100ms\ntask hog n=2 group=g run 7ms");
+    assert_close(runtime_ms(&machine, "hog"), 2000.0, 0.001);
+    assert_eq!(stats(&machine, 0).nr_throttled, 0);
+}
+
+#[test]
+fn a_group_gets_no_more_than_any_group_above_it() {
+    let machine = run("cpus 2\nend 2s\n\
+        group top quota=30ms period=100ms\ngroup mid parent=top\ngroup low parent=mid quota=80ms period=100ms\n\
+        task hog n=2 group=low run 7ms");
+    assert_close(runtime_ms(&machine, "hog"), 600.0, 2.0 * SLICE_MS);
+    assert_eq!(stats(&machine, 2).nr_throttled, 0);
+}
+
+#[test]
+fn siblings_share_the_quota_of_their_parent_unless_their_own_is_less() {
+    let machine = run("cpus 1\nend 2s\n\
+        group top quota=60ms period=100ms\ngroup a parent=top quota=10ms period=50ms\ngroup b parent=top\n\
+        task ha group=a run 3ms\ntask hb group=b run 3ms");
+    assert_close(runtime_ms(&machine, "ha"), 400.0, SLICE_MS);
+    assert_close(runtime_ms(&machine, "hb"), 800.0, 2.0 * SLICE_MS);
+}
+
+#[test]
+fn a_burst_lets_a_group_use_later_what_it_has_saved() {
+    // 20 ms of each 100 ms, but 50 ms of work at once every 300 ms.
+    let scenario = |burst| {
+        format!("cpus 1\nend 2990ms\ngroup g quota=20ms period=100ms {burst}\ntask work group=g run 50ms sleep 250ms")
+    };
+    let without = run(&scenario(""));
+    assert_eq!(stats(&without, 0).nr_burst, 0);
+    assert!(stats(&without, 0).nr_throttled > 10);
+    let with = run(&scenario("burst=20ms"));
+    assert!(stats(&with, 0).nr_burst > 0);
+    assert!(stats(&with, 0).nr_throttled < stats(&without, 0).nr_throttled);
+    assert!(runtime_ms(&with, "work") > runtime_ms(&without, "work"));
+}
+
+#[test]
+fn a_quota_changes_while_tasks_run() {
+    let machine = run("cpus 1\nend 3s\ngroup g quota=20ms period=100ms\n\
+        quota 1s g 70ms 100ms\nquota 2s g none 100ms\ntask hog group=g run 7ms");
+    assert_close(runtime_ms(&machine, "hog"), 200.0 + 700.0 + 1000.0, 3.0 * SLICE_MS);
+}
+
+/// Results of changes.
+#[derive(Default)]
+struct Results(Vec<i32>);
+
+impl Probe for Results {
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for Results {
+    fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Changed { result, .. } = event {
+            self.0.push(*result);
+        }
+    }
+}
+
+#[test]
+fn a_change_that_the_kernel_refuses_has_no_effect() {
+    let mut machine = machine(parse(
+        "cpus 1\nend 1s\ngroup g quota=20ms period=100ms\n\
+        quota 1ms g 900us 100ms\nquota 2ms g 20ms 2s\nquota 3ms g 20ms 100ms\ntask hog group=g run 7ms",
+    ))
+    .expect("a possible machine");
+    let mut results = Results::default();
+    machine.run(&mut results).expect("tasks make progress");
+    assert_eq!(results.0, [-22, -22, 0]);
+    assert_close(runtime_ms(&machine, "hog"), 200.0, SLICE_MS);
+}
+
+#[test]
+fn a_period_that_the_kernel_refuses_is_refused_before_the_run() {
+    let mut scenario = parse("cpus 1\ngroup g quota=20ms period=100ms");
+    scenario.workload.groups[0].quota.as_mut().expect("it has a quota").period_us = 2_000_000;
+    let error = machine(scenario).err().expect("the period is too long");
+    assert_eq!(error.to_string(), "group g: a period of 2s is too long; it may be 1s at the most");
+}
