@@ -2,11 +2,11 @@
 //! The pool of runtime that the CPUs of a group share: the kernel's `struct cfs_bandwidth`.
 //!
 //! Models `__refill_cfs_bandwidth_runtime()`, `runtime_refresh_within()`, the doubling of too short periods in
-//! `sched_cfs_period_timer()`, and of `hrtimer_forward()` what the period timer needs (6.1). Arithmetic only: nothing here
-//! touches a runqueue.
+//! `sched_cfs_period_timer()` (6.1). Arithmetic only: nothing here touches a runqueue.
 
 use super::{Bandwidth, LONGEST_PERIOD};
 use crate::ids::CfsRqId;
+use crate::timer::forward;
 use crate::units::Nanos;
 use alloc::collections::VecDeque;
 
@@ -97,12 +97,11 @@ impl CfsBandwidth {
         taken
     }
 
-    /// Moves the end of the period past `now`. Returns how many periods have ended: `hrtimer_forward()`.
+    /// Moves the end of the period past `now`. Returns how many periods have ended.
+    ///
+    /// Periods may be shorter than a tick, as on a machine whose clock has switched to high resolution.
     pub(super) fn forward_period(&mut self, now: u64) -> u64 {
-        let Some(late) = now.checked_sub(self.period_expires) else { return 0 };
-        let ended = late / self.limits.period.0 + 1;
-        self.period_expires += ended * self.limits.period.0;
-        ended
+        forward(&mut self.period_expires, now, self.limits.period.0)
     }
 
     /// Whether the pool is refilled within `span` ns, or just now: `runtime_refresh_within()`.
