@@ -191,6 +191,8 @@ impl Sched {
             Timer::RtPeriod => Some(&mut self.rt_root.bandwidth_timer_cpu),
             Timer::DlTask(task) => Some(&mut self.tasks[task.index()].dl.dl_timer_cpu),
             Timer::DlInactive(task) => Some(&mut self.tasks[task.index()].dl.inactive_timer_cpu),
+            Timer::CfsPeriod(group) => Some(&mut self.groups[group.index()].bandwidth.period_timer_cpu),
+            Timer::CfsSlack(group) => Some(&mut self.groups[group.index()].bandwidth.slack_timer_cpu),
         }
     }
 

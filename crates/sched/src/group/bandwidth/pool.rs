@@ -5,7 +5,7 @@
 //! `sched_cfs_period_timer()` (6.1). Arithmetic only: nothing here touches a runqueue.
 
 use super::{Bandwidth, LONGEST_PERIOD};
-use crate::ids::CfsRqId;
+use crate::ids::{CfsRqId, CpuId};
 use crate::timer::forward;
 use crate::units::Nanos;
 use alloc::collections::VecDeque;
@@ -44,6 +44,10 @@ pub struct CfsBandwidth {
     pub period_running: bool,
     /// The slack timer is armed.
     pub slack_started: bool,
+    /// Where the period timer was started last.
+    pub(crate) period_timer_cpu: CpuId,
+    /// Where the slack timer was started last.
+    pub(crate) slack_timer_cpu: CpuId,
     /// Throttled cfs_rqs, the one first that was throttled first.
     pub throttled: VecDeque<CfsRqId>,
     /// Counters.
@@ -62,6 +66,8 @@ impl CfsBandwidth {
             period_expires: 0,
             period_running: false,
             slack_started: false,
+            period_timer_cpu: CpuId(0),
+            slack_timer_cpu: CpuId(0),
             throttled: VecDeque::new(),
             stats: BandwidthStats::default(),
         }
