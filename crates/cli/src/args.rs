@@ -11,11 +11,11 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  fairlab run scenarios/hello.json                   tasks, CPUs and reasons of a workload on a big.LITTLE board
-  fairlab run app.json --machine xeon-2s-224         another machine
-  fairlab run app.json --features NO_SIS_UTIL        another scheduler
-  fairlab machine show hikey960                      what a machine consists of
-  fairlab completions bash > fairlab.bash            completions of your shell";
+  fairlab run scenarios/hello.json              what a workload does on a big.LITTLE board
+  fairlab run app.json --machine xeon-2s-224    another machine
+  fairlab run app.json --features NO_SIS_UTIL   another scheduler
+  fairlab machine show hikey960                 what a machine consists of
+  fairlab completions bash > fairlab.bash       completions of your shell";
 
 /// A laboratory for Linux's fair scheduler: runs workloads on simulated machines, and says what happened and why.
 #[derive(Debug, Parser)]
@@ -60,8 +60,8 @@ pub(crate) enum Command {
 }
 
 const RUN_EXAMPLES: &str = "\
-FILE is a scenario (one statement per line, begins with `cpus N`) or a JSON file of rt-app; which of them shows in its
-text, not in its name.
+FILE is a scenario (one statement per line, begins with `cpus N`) or a JSON file of rt-app.
+Which of them shows in its text, not in its name.
 
 Examples:
   fairlab run scenarios/hello.json

@@ -6,6 +6,9 @@ use std::fmt;
 use std::io;
 use std::panic::PanicHookInfo;
 
+/// As much is shown of a panic's message: some name whole structures.
+const MAX_PANIC: usize = 1000;
+
 /// What ends a command early.
 #[derive(Debug)]
 pub(crate) enum CliError {
@@ -65,6 +68,7 @@ impl From<DirectoryError> for CliError {
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     use std::io::Write;
     let command: Vec<String> = std::env::args().collect();
+    let panic: String = panic.to_string().chars().take(MAX_PANIC).collect();
     let mut stderr = io::stderr().lock();
     // Nothing can be done if this cannot be written.
     let _ = writeln!(

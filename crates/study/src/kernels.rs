@@ -79,12 +79,12 @@ const CHANGES: &[Change] = &[
 ];
 
 const MISSING: &[Missing] = &[
-    Missing { since: (4, 20), what: "misfit tasks are known, as since 4.20" },
-    Missing { since: (5, 0), what: "placement by energy is there, as since 5.0" },
-    Missing { since: (5, 5), what: "load balancing and fork placement classify groups, as since 5.5" },
-    Missing { since: (5, 7), what: "where capacities differ, wake-ups look for an idle CPU that fits, as since 5.7" },
-    Missing { since: (5, 12), what: "idle cores and idle CPUs are looked for in one search, as since 5.12" },
-    Missing { since: (5, 18), what: "how much imbalance NUMA nodes may have depends on their caches, as since 5.18" },
+    Missing { since: (4, 20), what: "misfit tasks are known (since 4.20)" },
+    Missing { since: (5, 0), what: "placement by energy is there (since 5.0)" },
+    Missing { since: (5, 5), what: "load balancing and fork placement classify groups (since 5.5)" },
+    Missing { since: (5, 7), what: "where capacities differ, wake-ups look for an idle CPU that fits (since 5.7)" },
+    Missing { since: (5, 12), what: "idle cores and idle CPUs are looked for in one search (since 5.12)" },
+    Missing { since: (5, 18), what: "how much imbalance NUMA nodes may have depends on their caches (since 5.18)" },
 ];
 
 /// A named kernel.

@@ -35,7 +35,8 @@ pub(crate) fn kernels(output: &mut Output) -> Result<(), CliError> {
         let features = row.features.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" }));
         let tunables = row.tunables.iter().map(|(name, value)| format!("{name}={value}"));
         let switches: Vec<String> = features.chain(tunables).collect();
-        page.push_str(&format!("\n{}  {}\n", styles.bold(row.name), switches.join(" ")));
+        page.push('\n');
+        page.push_str(&wrap(&format!("{} {}", styles.bold(row.name), switches.join(" ")), 4));
         if row.models.is_empty() {
             page.push_str("  the scheduler as it is here\n");
         }
@@ -43,7 +44,7 @@ pub(crate) fn kernels(output: &mut Output) -> Result<(), CliError> {
             page.push_str(&wrap(&format!("  - {what}"), 4));
         }
         for what in row.leaves_out {
-            page.push_str(&wrap(&format!("  - not modelled: {what}"), 4));
+            page.push_str(&wrap(&format!("  - as in 6.1: {what}"), 4));
         }
     }
     output.text(&page)

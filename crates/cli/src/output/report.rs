@@ -196,7 +196,7 @@ fn rows_of<'a>(summary: &'a Summary, options: &Options) -> Vec<Vec<&'a CpuSummar
 fn cpus(summary: &Summary, styles: Styles, options: &Options) -> String {
     let rows = rows_of(summary, options);
     let is_asymmetric = summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity);
-    let is_grouped = rows.iter().any(|row| row.len() > 1);
+    let is_grouped = rows.iter().any(|row| row.len() > 1 && row.iter().any(|cpu| cpu.busy_ns > 0));
     let has_states = summary.cpus.iter().any(|cpu| !cpu.idle_states.is_empty());
     let has_prices = summary.totals.kernel_ns > 0;
     let mut columns = vec![("CPU", Align::Left)];
