@@ -115,6 +115,7 @@ impl Hardware {
             let power_uw = domain.power_uw().map(<[u64]>::to_vec).unwrap_or_default();
             FrequencyDomain::new(domain.cpus().iter().collect(), domain.khz().to_vec(), power_uw, governor)
                 .expect("a machine file's frequency domains were checked when it was read")
+                .skipping_inefficient()
         });
         let interrupts = machine.interrupt_loads().iter().flat_map(|load| {
             load.cpus().iter().map(|cpu| InterruptLoad { cpu, every: load.period(), duration: load.duration() })

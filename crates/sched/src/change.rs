@@ -99,6 +99,7 @@ impl Sched {
 
     /// Sets the utilisation clamps of a task, which is taken off for that.
     pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
+        self.uclamp_used = true;
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(ctx, cpu);
         let taken = self.take_off(ctx, task, false);

@@ -2,7 +2,6 @@
 //! Whether a CPU is big enough for some utilisation, and how much of a CPU is used.
 //!
 //! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and `cpu_load()` (6.1).
-//! Clamps of task groups are left out: what a task asks for is what it gets (`uclamp_eff_value()`).
 
 use crate::features::Feature;
 use crate::ids::{CpuId, TaskId};
@@ -39,12 +38,15 @@ pub(crate) const fn fits_capacity(util: u64, capacity: Capacity) -> bool {
 impl Sched {
     /// Whether a CPU is big enough for a utilisation.
     ///
-    /// Models `util_fits_cpu()`. Rules, in order:
+    /// Models `util_fits_cpu()`. Clamps mean nothing before anybody has set one. Rules, in order:
     /// 1. The utilisation leaves a fifth of what the fair class has of the CPU; or the upper clamp is not above the CPU's
     ///    own capacity, so that the task need not go anywhere else. (A biggest CPU without upper clamp is no such case.)
     /// 2. But a lower clamp above the utilisation must be within what heat leaves of the CPU's own capacity.
     pub(crate) fn util_fits_cpu(&self, ClampedUtil { util, clamps }: ClampedUtil, cpu: CpuId) -> Fit {
         let rq = &self.rqs[cpu.index()];
+        if !self.uclamp_is_used() {
+            return if fits_capacity(util, rq.cpu_capacity) { Fit::Yes } else { Fit::No };
+        }
         let orig = rq.cpu_capacity_orig;
         let (min, max) = (Capacity::from(clamps.min.min(clamps.max)), Capacity::from(clamps.max));
         let is_unlimited = orig == CAPACITY_FULL && max == CAPACITY_FULL;
@@ -60,7 +62,7 @@ impl Sched {
 
     /// Utilisation and clamps of a task.
     pub(crate) fn clamped_util(&self, task: TaskId) -> ClampedUtil {
-        ClampedUtil { util: self.task_util_est(task), clamps: self.tasks[task.index()].uclamp }
+        ClampedUtil { util: self.task_util_est(task), clamps: self.uclamp_eff(task) }
     }
 
     /// Whether a CPU is big enough for a task: `task_fits_cpu()`.

@@ -56,6 +56,7 @@ impl Sched {
         if has_uclamp {
             // Clamps are set as those of any task, under the lock of its runqueue.
             self.update_rq_clock(ctx, ctx.cpu);
+            self.uclamp_used = true;
         }
         task
     }
@@ -98,6 +99,7 @@ impl Sched {
             info: SchedInfo::default(),
             uclamp: new.uclamp.unwrap_or_default(),
             has_uclamp: new.uclamp.is_some(),
+            uclamp_active: None,
             links: Default::default(),
             rt: crate::classes::rt::RtEntity::new(self.tunables.rr_timeslice_ticks(self.tick_ns)),
             dl: crate::classes::deadline::DlEntity::new(cpu),

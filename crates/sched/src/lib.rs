@@ -46,6 +46,7 @@ pub mod task;
 pub mod timer;
 pub mod topology;
 pub mod tunables;
+pub mod uclamp;
 pub mod units;
 pub mod wakeup;
 pub mod weight;

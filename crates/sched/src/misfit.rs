@@ -9,7 +9,6 @@ use crate::ctx::Ctx;
 use crate::fits::{ClampedUtil, Fit};
 use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
-use crate::task::Uclamp;
 use crate::topology::DomainId;
 use crate::units::Capacity;
 
@@ -20,12 +19,6 @@ pub(crate) const fn capacity_greater(a: Capacity, b: Capacity) -> bool {
 }
 
 impl Sched {
-    /// Whether tasks are placed by energy. No energy model is known yet.
-    #[inline]
-    pub(crate) const fn sched_energy_enabled(&self) -> bool {
-        false
-    }
-
     /// Notes whether the task that is to run on a CPU is too big for it. A task that may run nowhere else never is.
     pub(crate) fn update_misfit_status(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId, task: Option<TaskId>) {
         if !self.domains.asym_cpucapacity {
@@ -49,7 +42,7 @@ impl Sched {
     /// Whether the fair tasks of a CPU do not fit it. Only energy-aware placement wants to know.
     #[inline]
     pub(crate) fn cpu_overutilized(&self, cpu: CpuId) -> bool {
-        let used = ClampedUtil { util: self.cpu_util_cfs(cpu), clamps: Uclamp::default() };
+        let used = ClampedUtil { util: self.cpu_util_cfs(cpu), clamps: self.rqs[cpu.index()].uclamp.clamps() };
         self.sched_energy_enabled() && self.util_fits_cpu(used, cpu) == Fit::No
     }
 

@@ -55,6 +55,8 @@ pub struct Sched {
     pub(crate) node_distances: Vec<Vec<u32>>,
     pub(crate) rt_root: RtRoot,
     pub(crate) cpufreq: Cpufreq,
+    /// Whether anybody has set a utilisation clamp yet.
+    pub(crate) uclamp_used: bool,
     pub(crate) scratch: Scratch,
 }
 
@@ -100,6 +102,7 @@ impl Sched {
             node_distances: topology.distances.clone(),
             rt_root: RtRoot::new(nr_cpus),
             cpufreq: Cpufreq::default(),
+            uclamp_used: false,
             scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
         };
         sched.groups.push(TaskGroup::new(None));

@@ -159,6 +159,8 @@ pub struct Task {
     pub uclamp: Uclamp,
     /// Whether somebody asked for them; otherwise they are the defaults (`user_defined`).
     pub has_uclamp: bool,
+    /// The clamps that count for its runqueue, while it is runnable and counts.
+    pub uclamp_active: Option<Uclamp>,
     /// Neighbours in the list of its runqueue's fair tasks.
     pub links: crate::rq::task_list::Links,
     /// State of the real-time class.

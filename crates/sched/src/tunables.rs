@@ -41,6 +41,8 @@ pub struct Tunables {
     pub rt_period_us: u64,
     /// Real-time runtime in each period, in microseconds; negative: no limit.
     pub rt_runtime_us: i64,
+    /// Whether tasks are placed for the sake of energy where that is possible (`kernel.sched_energy_aware`).
+    pub energy_aware: bool,
     /// How load tracking accounts for a slower CPU.
     pub pelt_scaling: PeltScaling,
     /// Decay of thermal pressure is slowed by this power of two (`sched_thermal_decay_shift`).
@@ -109,6 +111,7 @@ impl Tunables {
             rr_timeslice_ms: 100,
             rt_period_us: 1_000_000,
             rt_runtime_us: 950_000,
+            energy_aware: true,
             pelt_scaling: PeltScaling::Time,
             thermal_decay_shift: 0,
             changes: PublishedChanges::default(),
@@ -259,6 +262,14 @@ pub const TUNABLES: &[TunableInfo] = &[
         range: -1..=4_000_000_000,
         get: |t| t.rt_runtime_us,
         set: |t, v| t.rt_runtime_us = v,
+    },
+    TunableInfo {
+        name: "energy_aware",
+        unit: "0 or 1",
+        meaning: "Whether tasks are placed for the sake of energy where the machine's energy model allows that.",
+        range: SWITCH,
+        get: |t| t.energy_aware as i64,
+        set: |t, v| t.energy_aware = v != 0,
     },
     TunableInfo {
         name: "thermal_decay_shift",

@@ -36,12 +36,14 @@ impl Sched {
         if !flags.restore && p.info.last_queued == 0 {
             p.info.last_queued = now;
         }
-        match p.class {
+        let class = p.class;
+        self.uclamp_rq_inc(cpu, task);
+        match class {
             SchedClass::Fair => self.enqueue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.enqueue_task_rt(ctx, cpu, task, flags),
             SchedClass::Deadline => self.enqueue_task_dl(ctx, cpu, task, flags),
             SchedClass::Stop => self.add_nr_running(cpu),
-            SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {p:?}"),
+            SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
     }
 
@@ -53,12 +55,14 @@ impl Sched {
             p.info.run_delay += delay;
             rq.stats.run_delay += delay;
         }
-        match p.class {
+        let class = p.class;
+        self.uclamp_rq_dec(cpu, task);
+        match class {
             SchedClass::Fair => self.dequeue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.dequeue_task_rt(ctx, cpu, task, flags),
             SchedClass::Deadline => self.dequeue_task_dl(ctx, cpu, task, flags),
-            SchedClass::Stop => rq.nr_running -= 1,
-            SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {p:?}"),
+            SchedClass::Stop => self.rqs[cpu.index()].nr_running -= 1,
+            SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {task:?}"),
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Frequency domains: CPUs whose frequency changes together, and the frequencies that they may have.
 
+use super::energy_model::perf_table;
 use crate::ids::CpuId;
 use crate::units::{CAPACITY_FULL, Capacity, Nanos};
 use alloc::vec::Vec;
@@ -38,6 +39,9 @@ pub struct FrequencyDomain {
     /// In microwatts, one for each frequency; or empty.
     power_uw: Vec<u64>,
     governor: Governor,
+    /// Which frequencies are never used, although lower than the highest: those that cost no less than a higher one. Empty
+    /// if all are used.
+    skipped: Vec<bool>,
 }
 
 /// Why there can be no such frequency domain.
@@ -121,7 +125,20 @@ impl FrequencyDomain {
         {
             return Err(FrequencyDomainError::NotAvailable { khz: fixed });
         }
-        Ok(Self { cpus, khz, power_uw, governor })
+        Ok(Self { cpus, khz, power_uw, governor, skipped: Vec::new() })
+    }
+
+    /// The same domain, but frequencies that cost no less than a higher one are never used: what cpufreq does with drivers
+    /// that have a table of frequencies (`CPUFREQ_RELATION_E`). Without powers nothing is known of costs.
+    #[must_use]
+    pub fn skipping_inefficient(mut self) -> Self {
+        self.skipped = perf_table(&self.khz, &self.power_uw).iter().map(|state| state.is_inefficient).collect();
+        self
+    }
+
+    /// Whether inefficient frequencies are never used.
+    pub fn skips_inefficient(&self) -> bool {
+        !self.skipped.is_empty()
     }
 
     /// Lets it stay at its highest frequency, as the governor `performance` does.
@@ -169,9 +186,11 @@ impl FrequencyDomain {
         *self.khz.last().expect("a frequency domain has frequencies")
     }
 
-    /// The lowest frequency that is not below `khz`, or the highest: `cpufreq_driver_resolve_freq()`.
+    /// The lowest frequency in use that is not below `khz`, or the highest: `cpufreq_driver_resolve_freq()`.
     pub fn resolve(&self, khz: u64) -> u64 {
-        self.khz[self.khz.partition_point(|&own| own < khz).min(self.khz.len() - 1)]
+        let enough = self.khz.partition_point(|&own| own < khz);
+        let is_used = |place: &usize| !self.skipped.get(*place).is_some_and(|&skipped| skipped);
+        (enough..self.khz.len()).find(is_used).map_or(self.highest_khz(), |place| self.khz[place])
     }
 
     /// A frequency as a part of 1024 of the highest, rounded down: `arch_scale_freq_capacity()`.

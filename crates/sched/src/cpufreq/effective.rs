@@ -3,7 +3,7 @@
 //!
 //! Models `effective_cpu_util()`, `cpu_bw_dl()` and `scale_irq_capacity()` (6.1).
 
-use crate::ids::CpuId;
+use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
 
 /// What utilisation is asked for.
@@ -19,15 +19,17 @@ impl Sched {
     /// Utilisation of a CPU by all classes, with `util_cfs` by the fair one.
     ///
     /// Rules, in order:
-    /// 1. Runnable real-time tasks want the highest frequency.
+    /// 1. Runnable real-time tasks want the highest frequency, as long as nobody uses clamps, which say it better.
     /// 2. Interrupts that fill the CPU leave nothing to think about.
-    /// 3. Fair, real-time and deadline utilisation that fill what there is want all of it.
-    /// 4. Otherwise their sum, of which interrupts take their part, and the interrupts' own.
-    /// 5. For a frequency, deadline tasks count with the bandwidth that they have reserved, not with what they use.
-    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64, kind: UtilType) -> u64 {
+    /// 3. Fair and real-time utilisation; for a frequency within the clamps of the CPU and of `coming`, a task that would
+    ///    be added to it.
+    /// 4. If that and deadline utilisation fill what there is, all of it.
+    /// 5. Otherwise their sum, of which interrupts take their part, and the interrupts' own.
+    /// 6. For a frequency, deadline tasks count with the bandwidth that they have reserved, not with what they use.
+    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64, kind: UtilType, coming: Option<TaskId>) -> u64 {
         let rq = &self.rqs[cpu.index()];
         let max = rq.cpu_capacity_orig;
-        if kind == UtilType::Frequency && self.is_rt_rq_runnable(cpu) {
+        if !self.uclamp_is_used() && kind == UtilType::Frequency && self.is_rt_rq_runnable(cpu) {
             return max;
         }
         let irq = rq.avg_irq.util_avg;
@@ -35,6 +37,9 @@ impl Sched {
             return max;
         }
         let mut util = util_cfs + rq.avg_rt.util_avg;
+        if kind == UtilType::Frequency {
+            util = self.uclamp_rq_util_with(cpu, util, coming);
+        }
         let deadline = rq.avg_dl.util_avg;
         if util + deadline >= max {
             return max;

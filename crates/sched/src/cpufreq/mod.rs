@@ -3,11 +3,12 @@
 //!
 //! Models `cpufreq_update_util()` and its callers' conditions, `cpufreq_this_cpu_can_update()`, and a cpufreq driver that
 //! switches at once (`fast_switch`). [`domain`] describes frequency domains, [`schedutil`] is the governor, [`iowait`] its
-//! boost for tasks that waited for I/O, [`effective`] what of a CPU's utilisation counts. Leaves out drivers that are slow
+//! boost for tasks that waited for I/O, [`effective`] what of a CPU's utilisation counts, [`energy_model`] what it costs. Leaves out drivers that are slow
 //! (whose changes a kernel thread makes) and drivers that take utilisation instead of frequencies (`adjust_perf`).
 
 pub mod domain;
 mod effective;
+pub mod energy_model;
 mod iowait;
 mod schedutil;
 #[cfg(test)]
@@ -21,6 +22,8 @@ use crate::units::CAPACITY_FULL;
 use crate::work::Op;
 use alloc::vec::Vec;
 use domain::{FrequencyDomain, FrequencyDomainError, Governor};
+pub(crate) use effective::UtilType;
+use energy_model::PerfDomain;
 use schedutil::{SugovCpu, SugovPolicy};
 
 /// Frequency domains and their governors.
@@ -34,6 +37,8 @@ pub(crate) struct Cpufreq {
     hooks: Vec<Option<u32>>,
     /// What schedutil knows of each CPU; empty as long as it drives none.
     cpus: Vec<SugovCpu>,
+    /// Domains with an energy model, if tasks may be placed for the sake of energy; those of the highest CPUs first.
+    pub(crate) perf_domains: Vec<PerfDomain>,
 }
 
 /// A frequency domain with its state: the kernel's `struct cpufreq_policy`.
@@ -65,6 +70,7 @@ impl Sched {
         self.cpufreq.policies.push(CpufreqPolicy { domain, cur_khz, sugov: None });
         if self.cpufreq.is_started {
             self.start_governor(self.cpufreq.policies.len() - 1);
+            self.build_perf_domains();
         }
         Ok(())
     }
@@ -74,12 +80,13 @@ impl Sched {
         self.cpufreq.policies.iter().find(|policy| policy.domain.contains(cpu)).map(|policy| policy.cur_khz)
     }
 
-    /// Starts all governors, in the order in which their domains were set.
+    /// Starts all governors, in the order in which their domains were set. Then energy may decide where tasks are placed.
     pub(crate) fn start_governors(&mut self) {
         self.cpufreq.is_started = true;
         for policy in 0..self.cpufreq.policies.len() {
             self.start_governor(policy);
         }
+        self.build_perf_domains();
     }
 
     fn start_governor(&mut self, index: usize) {

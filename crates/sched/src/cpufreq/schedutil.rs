@@ -73,7 +73,7 @@ impl Sched {
     /// 2. More deadline bandwidth than before does not wait for the rate limit.
     /// 3. Nothing happens if this CPU may not change the frequency, or if it was changed less than the limit ago.
     /// 4. The most utilised CPU of the domain, relative to capacity, decides.
-    /// 5. A CPU that is alone in its domain and has been busy all the time keeps its frequency.
+    /// 5. A CPU that is alone in its domain and has been busy all the time keeps its frequency, unless clamps keep it below.
     /// 6. If the chosen frequency is another one than the last, the driver switches.
     pub(super) fn sugov_update(&mut self, ctx: &mut Ctx<'_>, policy: usize, cpu: CpuId, for_iowait: bool) {
         let now = self.rqs[cpu.index()].clock;
@@ -113,7 +113,7 @@ impl Sched {
         let before = self.sugov_mut(policy).cached_raw_khz;
         let khz = self.get_next_freq(policy, util, max);
         let holds = self.sugov_mut(policy).config.holds_when_busy;
-        let is_busy = holds && self.sugov_cpu_is_busy(cpu);
+        let is_busy = holds && !self.uclamp_rq_is_capped(cpu) && self.sugov_cpu_is_busy(cpu);
         let sugov = self.sugov_mut(policy);
         if is_busy && khz < sugov.next_khz && !sugov.need_freq_update {
             sugov.cached_raw_khz = before;
@@ -150,14 +150,14 @@ impl Sched {
 
     /// What a CPU asks for, its boost for I/O included.
     fn sugov_get_util(&mut self, cpu: CpuId, now: u64) -> u64 {
-        let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency);
+        let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency, None);
         let (bw_dl, tick_ns) = (self.cpu_bw_dl(cpu), self.tick_ns);
         let max = self.rqs[cpu.index()].cpu_capacity_orig;
         let state = &mut self.cpufreq.cpus[cpu.index()];
         state.bw_dl = bw_dl;
         let boost = state.iowait.apply(now.wrapping_sub(state.last_update) as i64, tick_ns, max);
         if let Some(boost) = boost {
-            util = util.max(boost);
+            util = util.max(self.uclamp_rq_util_with(cpu, boost, None));
         }
         util
     }

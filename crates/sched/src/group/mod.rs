@@ -15,6 +15,7 @@ use crate::group::bandwidth::CfsBandwidth;
 use crate::ids::{CfsRqId, CpuId, EntityId, GroupId};
 use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
+use crate::task::Uclamp;
 use crate::weight::NICE_0_LOAD;
 
 /// The kernel's `struct task_group`.
@@ -26,6 +27,8 @@ pub struct TaskGroup {
     pub shares: u64,
     /// Whether it is idle (`cpu.idle`).
     pub is_idle: bool,
+    /// What it allows the clamps of its tasks to be (`cpu.uclamp`); none: anything.
+    pub uclamp: Option<Uclamp>,
     /// Sum of the load of its cfs_rqs, as of their last contributions.
     pub load_avg: i64,
     /// The newest group below.
@@ -42,6 +45,7 @@ impl TaskGroup {
             parent,
             shares: NICE_0_LOAD,
             is_idle: false,
+            uclamp: None,
             load_avg: 0,
             first_child: None,
             next_sibling: None,

@@ -27,6 +27,7 @@ use crate::rq::leaf::LeafList;
 use crate::rq::task_list::TaskList;
 use crate::stopper::StopWork;
 use crate::timer::TimerQueue;
+use crate::uclamp::RqUclamp;
 use crate::units::{CAPACITY_FULL, Capacity, Nanos};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -109,6 +110,8 @@ pub struct Rq {
     /// Average of thermal pressure.
     pub avg_thermal: SchedAvg,
 
+    /// Utilisation clamps of what is runnable.
+    pub uclamp: RqUclamp,
     /// The real-time runqueue.
     pub rt: RtRq,
     /// The deadline runqueue.
@@ -213,6 +216,7 @@ impl Rq {
             avg_dl: SchedAvg::default(),
             avg_irq: SchedAvg::default(),
             avg_thermal: SchedAvg::default(),
+            uclamp: RqUclamp::default(),
             rt: RtRq::default(),
             dl: DlRq::default(),
             callbacks: BalanceCallbacks::default(),

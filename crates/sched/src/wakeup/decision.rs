@@ -69,6 +69,10 @@ rules! {
     WakeRule
     PinnedToOne "The task may use only one CPU."
     Fallback "The choice was no CPU that the task may use; it got another (`select_fallback_rq()`)."
+    EnergyNone "Energy-aware: the task uses nothing and asks for nothing; the previous CPU."
+    EnergyPrev "Energy-aware: nowhere does the task add less energy than on the previous CPU, or nowhere else it fits."
+    EnergyBest "Energy-aware: the task adds less energy elsewhere, or fits better there."
+    EnergyUnsure "Energy-aware: a domain seems to need less energy with the task than without it, so the estimate is worth nothing; the previous CPU."
     TargetIdle "The target is idle, or runs only SCHED_IDLE tasks. \"Idle\" means both in what follows."
     PrevIdle "The previous CPU is idle and shares the target's cache."
     PerCpuKthread "A kernel thread of this CPU wakes the task that asked it for something: the task stays with it."

@@ -5,6 +5,7 @@
 //! task is to run is decided by its class; for the fair class in the modules below, from [`select`] downwards.
 
 pub mod decision;
+mod energy;
 #[cfg(test)]
 mod golden_tests;
 mod idle_capacity;

@@ -83,11 +83,6 @@ impl Sched {
         }
         (None, widest)
     }
-
-    /// Where energy is to be saved, chooses the CPU and returns whether it did. There is no energy model yet.
-    fn find_energy_efficient_cpu(&self, _ctx: &mut Ctx<'_>, _decision: &mut WakeupDecision) -> bool {
-        false
-    }
 }
 
 impl WakeKind {

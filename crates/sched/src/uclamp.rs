@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Utilisation clamps: bounds within which the utilisation of tasks shall count, whatever they use.
+//!
+//! Models `uclamp_eff_get()`, `uclamp_eff_value()`, `uclamp_tg_restrict()`, `uclamp_rq_inc()`, `uclamp_rq_dec()`,
+//! `uclamp_rq_max_value()`, `uclamp_idle_value()`, `uclamp_rq_util_with()`, `uclamp_rq_is_capped()` and the static key
+//! `sched_uclamp_used` (6.1). A runqueue's clamps are the highest of its runnable tasks' clamps; so that this need not look
+//! at all tasks, they are counted in buckets. Clamps count only from the moment when somebody has set one. Leaves out the
+//! limits for the whole machine (`sched_util_clamp_min` and `_max`, which are 1024).
+
+use crate::ids::{CpuId, TaskId};
+use crate::sched::Sched;
+use crate::task::{SchedClass, Uclamp};
+use crate::units::CAPACITY_FULL;
+
+/// Number of buckets: `CONFIG_UCLAMP_BUCKETS_COUNT`.
+const NR_BUCKETS: usize = 5;
+/// Width of a bucket, to the nearest.
+const BUCKET_WIDTH: u32 = (CAPACITY_FULL as u32 + NR_BUCKETS as u32 / 2) / NR_BUCKETS as u32;
+/// What tasks of the real-time class ask for if nobody said otherwise: `sched_util_clamp_min_rt_default`.
+const RT_DEFAULT_MIN: u32 = CAPACITY_FULL as u32;
+
+impl Uclamp {
+    /// `util` within the clamps; the lower one prevails if they cross.
+    pub(crate) fn apply(self, util: u64) -> u64 {
+        let (min, max) = (u64::from(self.min), u64::from(self.max));
+        if min >= max { min } else { util.clamp(min, max) }
+    }
+
+    /// The higher of both, for each clamp.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { min: self.min.max(other.min), max: self.max.max(other.max) }
+    }
+}
+
+/// Runnable tasks whose clamps are near each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bucket {
+    nr_tasks: u32,
+    /// The highest clamp of a task since the bucket was empty.
+    value: u32,
+}
+
+/// One of the two clamps of a runqueue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RqClamp {
+    value: u32,
+    buckets: [Bucket; NR_BUCKETS],
+}
+
+/// Clamps of a runqueue: `rq->uclamp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RqUclamp {
+    min: RqClamp,
+    max: RqClamp,
+    /// No task counts; the upper clamp is that of the last one.
+    is_idle: bool,
+}
+
+impl Default for RqUclamp {
+    fn default() -> Self {
+        Self { min: RqClamp::new(0), max: RqClamp::new(CAPACITY_FULL as u32), is_idle: true }
+    }
+}
+
+impl RqClamp {
+    const fn new(value: u32) -> Self {
+        Self { value, buckets: [Bucket { nr_tasks: 0, value: 0 }; NR_BUCKETS] }
+    }
+
+    fn bucket(&mut self, clamp: u32) -> &mut Bucket {
+        &mut self.buckets[((clamp / BUCKET_WIDTH) as usize).min(NR_BUCKETS - 1)]
+    }
+
+    /// Counts a task in. The first one on an idle runqueue makes its clamp the runqueue's.
+    fn inc(&mut self, clamp: u32, was_idle: bool) {
+        let bucket = self.bucket(clamp);
+        bucket.nr_tasks += 1;
+        if bucket.nr_tasks == 1 || clamp > bucket.value {
+            bucket.value = clamp;
+        }
+        self.value = if was_idle { clamp } else { self.value.max(clamp) };
+    }
+
+    /// Counts a task out. With the last one of the highest bucket the clamp goes down to the next, or to `when_idle` if
+    /// there is none; returns whether there is none.
+    fn dec(&mut self, clamp: u32, when_idle: u32) -> bool {
+        let bucket = self.bucket(clamp);
+        debug_assert!(bucket.nr_tasks > 0, "a task was counted in before: {clamp}");
+        bucket.nr_tasks -= 1;
+        let bucket = *bucket;
+        if bucket.nr_tasks > 0 || bucket.value < self.value {
+            return false;
+        }
+        let next = self.buckets.iter().rev().find(|bucket| bucket.nr_tasks > 0);
+        self.value = next.map_or(when_idle, |bucket| bucket.value);
+        next.is_none()
+    }
+}
+
+impl RqUclamp {
+    /// The clamps.
+    #[inline]
+    pub fn clamps(&self) -> Uclamp {
+        Uclamp { min: self.min.value, max: self.max.value }
+    }
+
+    /// Whether no task counts: `uclamp_rq_is_idle()`.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    fn inc(&mut self, clamps: Uclamp) {
+        self.min.inc(clamps.min, self.is_idle);
+        self.max.inc(clamps.max, self.is_idle);
+        self.is_idle = false;
+    }
+
+    /// The upper clamp of the last task stays until another one comes: what is left of its utilisation shall not raise the
+    /// frequency after all.
+    fn dec(&mut self, clamps: Uclamp) {
+        self.min.dec(clamps.min, 0);
+        self.is_idle |= self.max.dec(clamps.max, clamps.max);
+    }
+}
+
+impl Sched {
+    /// Whether anybody has set a clamp yet: `uclamp_is_used()`.
+    #[inline]
+    pub fn uclamp_is_used(&self) -> bool {
+        self.uclamp_used
+    }
+
+    /// The clamps that count for a task.
+    ///
+    /// Rules, in order:
+    /// 1. While it is runnable, those with which it was enqueued.
+    /// 2. What was asked for; if nothing was, real-time and deadline tasks want the highest frequency, others nothing.
+    /// 3. Both within what the task's group allows, unless that is the root group.
+    pub(crate) fn uclamp_eff(&self, task: TaskId) -> Uclamp {
+        let p = &self.tasks[task.index()];
+        if let Some(active) = p.uclamp_active {
+            return active;
+        }
+        let asked = match p.class {
+            _ if p.has_uclamp => p.uclamp,
+            SchedClass::RealTime | SchedClass::Deadline => Uclamp { min: RT_DEFAULT_MIN, ..Uclamp::default() },
+            SchedClass::Idle | SchedClass::Fair | SchedClass::Stop => Uclamp::default(),
+        };
+        let Some(limits) = self.groups[p.group.index()].uclamp else { return asked };
+        let within = |clamp: u32| clamp.max(limits.min).min(limits.max);
+        Uclamp { min: within(asked.min), max: within(asked.max) }
+    }
+
+    /// A task is enqueued: it counts for its runqueue's clamps.
+    #[inline]
+    pub(crate) fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId) {
+        if self.uclamp_used && has_clamps(self.tasks[task.index()].class) {
+            self.tasks[task.index()].uclamp_active = None;
+            let clamps = self.uclamp_eff(task);
+            self.tasks[task.index()].uclamp_active = Some(clamps);
+            self.rqs[cpu.index()].uclamp.inc(clamps);
+        }
+    }
+
+    /// A task is dequeued: it does not count any more.
+    #[inline]
+    pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
+        if let Some(clamps) = self.tasks[task.index()].uclamp_active.take() {
+            self.rqs[cpu.index()].uclamp.dec(clamps);
+        }
+    }
+
+    /// `util` within the clamps of a CPU's runqueue, and of a task that would come to it.
+    ///
+    /// On a runqueue where no task counts, only those of the task do.
+    pub(crate) fn uclamp_rq_util_with(&self, cpu: CpuId, util: u64, task: Option<TaskId>) -> u64 {
+        if !self.uclamp_used {
+            return util;
+        }
+        let rq = &self.rqs[cpu.index()].uclamp;
+        let clamps = match task {
+            None => rq.clamps(),
+            Some(task) if rq.is_idle => self.uclamp_eff(task),
+            Some(task) => self.uclamp_eff(task).max(rq.clamps()),
+        };
+        clamps.apply(util)
+    }
+
+    /// Whether the upper clamp of a CPU keeps it below what it uses.
+    pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        let max = u64::from(rq.uclamp.max.value);
+        self.uclamp_used && max != CAPACITY_FULL && self.cpu_util_cfs(cpu) + rq.avg_rt.util_avg >= max
+    }
+}
+
+/// Whether clamps mean anything for the tasks of a class: `uclamp_enabled`.
+const fn has_clamps(class: SchedClass) -> bool {
+    matches!(class, SchedClass::Fair | SchedClass::RealTime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clamps(min: u32, max: u32) -> Uclamp {
+        Uclamp { min, max }
+    }
+
+    #[test]
+    fn a_runqueue_has_the_highest_clamps_of_its_tasks() {
+        let mut rq = RqUclamp::default();
+        rq.inc(clamps(100, 300));
+        assert_eq!((rq.clamps(), rq.is_idle()), (clamps(100, 300), false));
+        rq.inc(clamps(50, 1024));
+        assert_eq!(rq.clamps(), clamps(100, 1024));
+        rq.dec(clamps(50, 1024));
+        assert_eq!(rq.clamps(), clamps(100, 300));
+    }
+
+    #[test]
+    fn a_bucket_keeps_its_highest_clamp_until_it_is_empty() {
+        let mut rq = RqUclamp::default();
+        rq.inc(clamps(10, 1024));
+        rq.inc(clamps(204, 1024));
+        rq.dec(clamps(204, 1024));
+        assert_eq!(rq.clamps().min, 204);
+        rq.inc(clamps(205, 1024));
+        rq.dec(clamps(205, 1024));
+        assert_eq!(rq.clamps().min, 204);
+        rq.dec(clamps(10, 1024));
+        assert_eq!(rq.clamps().min, 0);
+    }
+
+    #[test]
+    fn the_upper_clamp_of_the_last_task_stays_until_another_one_comes() {
+        let mut rq = RqUclamp::default();
+        rq.inc(clamps(100, 300));
+        rq.dec(clamps(100, 300));
+        assert_eq!((rq.clamps(), rq.is_idle()), (clamps(0, 300), true));
+        rq.inc(clamps(0, 200));
+        assert_eq!((rq.clamps(), rq.is_idle()), (clamps(0, 200), false));
+    }
+
+    #[test]
+    fn the_lower_clamp_prevails_if_they_cross() {
+        assert_eq!(clamps(300, 200).apply(250), 300);
+        assert_eq!(clamps(100, 200).apply(250), 200);
+        assert_eq!(clamps(100, 200).apply(50), 100);
+    }
+}
