@@ -5,7 +5,9 @@ use crate::description::{self, MachineDescription};
 use crate::prices::Prices;
 pub use fairlab_sched::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::MachineTopology;
+use fairlab_sched::uclamp::FirstClamps;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::scn::ScenarioMachine;
 
@@ -13,6 +15,13 @@ use fairlab_workload::scn::ScenarioMachine;
 const SCENARIO_HZ: u64 = 250;
 /// Transition delay of the cpufreq driver of scenarios, in microseconds.
 const SCENARIO_RATE_LIMIT_US: u64 = 1000;
+
+/// Clamps of scenarios' tasks and groups, as in the oracle.
+// DIFFERS: a booted kernel's tasks inherit 0 to 1024, and its groups allow that. The oracle's tasks descend from one whose
+// clamps were never set up, and its groups are made without the cgroup file system, which would derive their limits. It only
+// matters once a scenario has clamps.
+const ORACLE_CLAMPS: FirstClamps =
+    FirstClamps { tasks: Uclamp { min: 0, max: 0 }, groups: Some(Uclamp { min: 1024, max: 1024 }) };
 
 /// A state that an idle CPU may be in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +70,8 @@ pub struct Hardware {
     pub idle_states: Vec<Vec<IdleState>>,
     /// Interrupts.
     pub interrupts: Vec<InterruptLoad>,
+    /// What utilisation clamps tasks and groups begin with.
+    pub first_clamps: FirstClamps,
     /// What operations of the kernel cost.
     pub prices: Prices,
 }
@@ -96,6 +107,7 @@ impl Hardware {
             frequency_steps: machine.freq_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part)).collect(),
             idle_states: vec![Vec::new(); machine.nr_cpus as usize],
             interrupts: interrupts.collect(),
+            first_clamps: ORACLE_CLAMPS,
             prices: Prices::free(),
         }
     }
@@ -142,6 +154,7 @@ impl Hardware {
             frequency_steps: Vec::new(),
             idle_states: idle_states.collect(),
             interrupts: interrupts.collect(),
+            first_clamps: FirstClamps::default(),
             prices: Prices::from_list(machine.prices()),
         }
     }

@@ -97,7 +97,7 @@ impl Sched {
             remote_wakeup: false,
             in_iowait: false,
             info: SchedInfo::default(),
-            uclamp: new.uclamp.unwrap_or_default(),
+            uclamp: self.first_uclamp(new.uclamp, new.policy.class()),
             has_uclamp: new.uclamp.is_some(),
             uclamp_active: None,
             links: Default::default(),

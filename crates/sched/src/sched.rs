@@ -22,6 +22,7 @@ use crate::rq::{Rq, Rqs};
 use crate::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
 use crate::tunables::{PeltScaling, Tunables};
+use crate::uclamp::FirstClamps;
 use crate::units::{Capacity, Nanos, cap_scale};
 use alloc::vec::Vec;
 
@@ -57,6 +58,7 @@ pub struct Sched {
     pub(crate) cpufreq: Cpufreq,
     /// Whether anybody has set a utilisation clamp yet.
     pub(crate) uclamp_used: bool,
+    pub(crate) first_clamps: FirstClamps,
     pub(crate) scratch: Scratch,
 }
 
@@ -103,6 +105,7 @@ impl Sched {
             rt_root: RtRoot::new(nr_cpus),
             cpufreq: Cpufreq::default(),
             uclamp_used: false,
+            first_clamps: FirstClamps::default(),
             scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
         };
         sched.groups.push(TaskGroup::new(None));

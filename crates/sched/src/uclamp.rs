@@ -32,6 +32,15 @@ impl Uclamp {
     }
 }
 
+/// The clamps that tasks and task groups have before anybody sets some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FirstClamps {
+    /// What a new task inherits.
+    pub tasks: Uclamp,
+    /// Between what a new group allows the clamps of its tasks to be; none: anything.
+    pub groups: Option<Uclamp>,
+}
+
 /// Runnable tasks whose clamps are near each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bucket {
@@ -131,25 +140,40 @@ impl Sched {
         self.uclamp_used
     }
 
-    /// The clamps that count for a task.
-    ///
-    /// Rules, in order:
-    /// 1. While it is runnable, those with which it was enqueued.
-    /// 2. What was asked for; if nothing was, real-time and deadline tasks want the highest frequency, others nothing.
-    /// 3. Both within what the task's group allows, unless that is the root group.
+    /// Sets what clamps tasks and groups begin with from now on.
+    pub fn set_first_clamps(&mut self, first: FirstClamps) {
+        self.first_clamps = first;
+    }
+
+    /// The clamps that a new task asks for: what it was given or inherits, and in the real-time class the highest
+    /// frequency unless it was given any.
+    pub(crate) fn first_uclamp(&self, given: Option<Uclamp>, class: SchedClass) -> Uclamp {
+        let inherited = self.first_clamps.tasks;
+        match class {
+            SchedClass::RealTime => given.unwrap_or(Uclamp { min: RT_DEFAULT_MIN, ..inherited }),
+            _ => given.unwrap_or(inherited),
+        }
+    }
+
+    /// A task has another policy now: what it asks for follows, unless somebody has set it (`__setscheduler_uclamp()`).
+    pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
+        let p = &mut self.tasks[task.index()];
+        if !p.has_uclamp {
+            let min = if p.class >= SchedClass::RealTime { RT_DEFAULT_MIN } else { 0 };
+            p.uclamp = Uclamp { min, ..Uclamp::default() };
+        }
+    }
+
+    /// The clamps that count for a task: while it is runnable those with which it was enqueued, otherwise what it asks for
+    /// within what its group allows (in the root group: anything).
     pub(crate) fn uclamp_eff(&self, task: TaskId) -> Uclamp {
         let p = &self.tasks[task.index()];
         if let Some(active) = p.uclamp_active {
             return active;
         }
-        let asked = match p.class {
-            _ if p.has_uclamp => p.uclamp,
-            SchedClass::RealTime | SchedClass::Deadline => Uclamp { min: RT_DEFAULT_MIN, ..Uclamp::default() },
-            SchedClass::Idle | SchedClass::Fair | SchedClass::Stop => Uclamp::default(),
-        };
-        let Some(limits) = self.groups[p.group.index()].uclamp else { return asked };
+        let Some(limits) = self.groups[p.group.index()].uclamp else { return p.uclamp };
         let within = |clamp: u32| clamp.max(limits.min).min(limits.max);
-        Uclamp { min: within(asked.min), max: within(asked.max) }
+        Uclamp { min: within(p.uclamp.min), max: within(p.uclamp.max) }
     }
 
     /// A task is enqueued: it counts for its runqueue's clamps.

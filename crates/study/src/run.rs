@@ -7,7 +7,8 @@ use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
-use fairlab_machine::prices::Prices;
+use fairlab_machine::first_clamps: Default::default(),
+        prices::Prices;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};

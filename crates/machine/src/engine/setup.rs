@@ -116,6 +116,7 @@ impl Machine {
             sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
         }
         sched.boot(BOOT_START);
+        sched.set_first_clamps(hardware.first_clamps);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {
             sched.features_mut().set(feature, on);

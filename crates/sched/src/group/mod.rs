@@ -59,7 +59,8 @@ impl Sched {
     pub fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
         let group = GroupId::from_index(self.groups.len());
         let next_sibling = self.groups[parent.index()].first_child.replace(group);
-        self.groups.push(TaskGroup { next_sibling, ..TaskGroup::new(Some(parent)) });
+        let uclamp = self.first_clamps.groups;
+        self.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
             let cfs_rq = CfsRqId::from_index(self.cfs_rqs.len());
             let parent_cfs_rq = self.cfs_rq_of_group(parent, cpu);
