@@ -91,6 +91,7 @@ impl Sched {
             self.entities[se.index()].load = load;
         }
         self.tasks[task.index()].class = policy.class();
+        self.reset_uclamp(task);
         self.put_back(ctx, task, taken, how);
         self.check_class_changed(ctx, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);

@@ -7,8 +7,7 @@ use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
-use fairlab_machine::first_clamps: Default::default(),
-        prices::Prices;
+use fairlab_machine::prices::Prices;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
@@ -35,6 +34,7 @@ pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
         frequency_steps: Vec::new(),
         idle_states: vec![Vec::new()],
         interrupts: Vec::new(),
+        first_clamps: Default::default(),
         prices: Prices::free(),
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What of a CPU's utilisation counts when a frequency is chosen or energy is estimated.
 //!
-//! Models `effective_cpu_util()`, `cpu_bw_dl()` and `scale_irq_capacity()` (6.1).
+//! Models `effective_cpu_util()` and `scale_irq_capacity()` (6.1).
 
 use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
@@ -29,7 +29,7 @@ impl Sched {
     pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64, kind: UtilType, coming: Option<TaskId>) -> u64 {
         let rq = &self.rqs[cpu.index()];
         let max = rq.cpu_capacity_orig;
-        if !self.uclamp_is_used() && kind == UtilType::Frequency && self.is_rt_rq_runnable(cpu) {
+        if !self.uclamp_is_used() && kind == UtilType::Frequency && rq.rt.is_runnable() {
             return max;
         }
         let irq = rq.avg_irq.util_avg;
@@ -52,11 +52,6 @@ impl Sched {
             util += self.cpu_bw_dl(cpu);
         }
         util.min(max)
-    }
-
-    /// Whether a CPU has real-time tasks that may run.
-    fn is_rt_rq_runnable(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].rt.nr_running > 0
     }
 }
 

@@ -90,6 +90,13 @@ impl Default for RtRq {
     }
 }
 
+impl RtRq {
+    /// Whether it has tasks that may run: `rt_rq_is_runnable()`.
+    pub fn is_runnable(&self) -> bool {
+        self.queued && self.nr_running > 0
+    }
+}
+
 /// What the real-time runqueues of all CPUs share: parts of the kernel's `struct root_domain`, and `def_rt_bandwidth`.
 #[derive(Clone, Debug)]
 pub(crate) struct RtRoot {

@@ -10,7 +10,7 @@ use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
 use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
-use crate::task::Task;
+use crate::task::Uclamp;
 use crate::topology::SdFlags;
 use crate::units::Capacity;
 use crate::wakeup::WakeFlags;
@@ -66,10 +66,11 @@ impl Sched {
             return None;
         }
         let (level, prev) = (CpuLevel::of_prio(p.prio()), p.cpu);
+        let clamps = self.uclamp_eff(task);
         let RtRoot { cpupri, lowest, .. } = &mut self.rt_root;
         let found = if self.domains.asym_cpucapacity {
             let rqs = &self.rqs;
-            cpupri.find_fitting(level, &p.cpus_allowed, lowest, |cpu| fits(p, rqs[cpu.index()].cpu_capacity_orig))
+            cpupri.find_fitting(level, &p.cpus_allowed, lowest, |cpu| fits(clamps, rqs[cpu.index()].cpu_capacity_orig))
         } else {
             cpupri.find(level, &p.cpus_allowed, lowest)
         };
@@ -111,7 +112,8 @@ impl Sched {
 
     /// Whether a CPU is big enough for what a real-time task asks for; each is where CPUs do not differ.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        !self.domains.asym_cpucapacity || fits(&self.tasks[task.index()], self.rqs[cpu.index()].cpu_capacity_orig)
+        !self.domains.asym_cpucapacity
+            || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
     }
 
     /// Whether a woken real-time task preempts the one that runs: if it is more important; or, being as important, if it
@@ -148,9 +150,7 @@ impl Sched {
     }
 }
 
-/// Whether a capacity is enough for a real-time task. It asks for the highest one, unless clamps say otherwise.
-fn fits(task: &Task, capacity: Capacity) -> bool {
-    let clamps = task.uclamp;
-    let min = if task.has_uclamp { clamps.min } else { crate::units::CAPACITY_FULL as u32 };
-    capacity >= Capacity::from(min.min(clamps.max))
+/// Whether a capacity is enough for a real-time task with these clamps.
+fn fits(clamps: Uclamp, capacity: Capacity) -> bool {
+    capacity >= Capacity::from(clamps.min.min(clamps.max))
 }
