@@ -1,4 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Chores of the project.
+//! Chores of the project: `cargo xtask --help`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
-fn main() {}
+mod licences;
+mod oracle;
+mod readme;
+mod tidy;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Chores of the project.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check what every file must have, and that layers depend in one direction only.
+    Tidy,
+    /// Check that the licences of all dependencies are among those that deny.toml allows.
+    Licences,
+    /// Print one of the README's two commands.
+    ReadmeCommand {
+        /// Which one.
+        which: readme::Which,
+    },
+    /// Compare random scenarios with the reference program, line by line.
+    Oracle(oracle::Args),
+    /// Compare the speed of whole runs with the reference program, in one run.
+    BenchOracle(oracle::BenchArgs),
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().chore {
+        Chore::Tidy => tidy::check(&root()),
+        Chore::Licences => licences::check(&root()),
+        Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
+        Chore::Oracle(args) => oracle::compare(&root(), &args),
+        Chore::BenchOracle(args) => oracle::bench(&root(), &args),
+    }
+}
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
+}

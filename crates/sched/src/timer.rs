@@ -186,8 +186,7 @@ impl Sched {
     /// Where a timer was started last, for timers that are not bound to a CPU.
     fn timer_cpu(&mut self, timer: Timer) -> Option<&mut CpuId> {
         match timer {
-            // These are never started while they are armed on another CPU.
-            Timer::Hrtick | Timer::CfsPeriod(_) | Timer::CfsSlack(_) => None,
+            Timer::Hrtick => None,
             Timer::RtPeriod => Some(&mut self.rt_root.bandwidth_timer_cpu),
             Timer::DlTask(task) => Some(&mut self.tasks[task.index()].dl.dl_timer_cpu),
             Timer::DlInactive(task) => Some(&mut self.tasks[task.index()].dl.inactive_timer_cpu),

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Licences of dependencies against the list in deny.toml. `cargo deny check` reads the same file and checks more.
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let deny: toml::Table = fs::read_to_string(root.join("deny.toml")).context("deny.toml")?.parse().context("deny.toml")?;
+    let allowed: Vec<&str> = deny["licenses"]["allow"]
+        .as_array()
+        .context("deny.toml: licenses.allow is a list")?
+        .iter()
+        .filter_map(toml::Value::as_str)
+        .collect();
+    let output = Command::new("cargo")
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root)
+        .output()
+        .context("cargo metadata")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata has packages")?;
+    let mut wrong = Vec::new();
+    for package in packages {
+        let licence = package["license"].as_str().unwrap_or("none");
+        if !is_allowed(licence, &allowed) {
+            wrong.push(format!("{} {}: licence {licence}", package["name"], package["version"]));
+        }
+    }
+    if !wrong.is_empty() {
+        bail!("licences that deny.toml does not allow:\n{}", wrong.join("\n"));
+    }
+    println!("{} packages have licences that fit", packages.len());
+    Ok(())
+}
+
+/// Whether an SPDX expression is allowed: one side of each OR, both of each AND.
+fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
+    let plain = expression.replace(['(', ')'], " ");
+    // AND binds closer; the expressions of packages have no parentheses in which that matters but `(A OR B) AND C`.
+    if expression.contains('(') {
+        return plain.split(" AND ").all(|part| part.split(" OR ").any(|one| allowed.contains(&one.trim())));
+    }
+    plain
+        .replace('/', " OR ")
+        .split(" OR ")
+        .any(|side| side.split(" AND ").all(|one| allowed.contains(&one.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_allowed;
+
+    #[test]
+    fn one_side_of_an_or_is_enough_and_both_of_an_and_are_needed() {
+        let allowed = ["MIT", "Unicode-3.0"];
+        assert!(is_allowed("MIT OR Apache-2.0", &allowed));
+        assert!(is_allowed("Apache-2.0/MIT", &allowed));
+        assert!(is_allowed("(MIT OR Apache-2.0) AND Unicode-3.0", &allowed));
+        assert!(!is_allowed("MIT AND CDDL-1.0", &allowed));
+        assert!(!is_allowed("CDDL-1.0", &allowed));
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The README's two commands: one runs the main job, one runs the tests. CI calls them as they stand there.
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use std::fs;
+use std::path::Path;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Which {
+    /// The one that runs the main job.
+    Run,
+    /// The one that runs the tests.
+    Test,
+}
+
+pub(crate) fn print_command(root: &Path, which: Which) -> Result<()> {
+    let text = fs::read_to_string(root.join("README.md")).context("README.md")?;
+    println!("{}", command(&text, which)?);
+    Ok(())
+}
+
+/// The first `cargo run`, or the first `cargo test`, of the README's code blocks.
+fn command(text: &str, which: Which) -> Result<&str> {
+    let wanted = match which {
+        Which::Run => "cargo run",
+        Which::Test => "cargo test",
+    };
+    let mut in_block = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            in_block = !in_block;
+        } else if in_block && line.trim_start().starts_with(wanted) {
+            return Ok(line.trim());
+        }
+    }
+    bail!("README.md: no code block has a line that begins with `{wanted}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_in_code_blocks_only() {
+        let text = "cargo run no\n```sh\ncargo run --release\ncargo test --workspace\n```\n";
+        assert_eq!(command(text, Which::Run).expect("there is one"), "cargo run --release");
+        assert_eq!(command(text, Which::Test).expect("there is one"), "cargo test --workspace");
+        assert!(command("```\nnothing\n```\n", Which::Run).is_err());
+    }
+}

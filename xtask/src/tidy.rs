@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What every file must have.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The head of every source file.
+const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
+/// A file that is longer holds two ideas.
+const MAX_LINES: usize = 800;
+/// What each crate may depend on, of the project's own.
+const LAYERS: [(&str, &[&str]); 6] = [
+    ("sched", &[]),
+    ("workload", &["sched"]),
+    ("machine", &["sched", "workload"]),
+    ("observe", &["sched", "workload", "machine"]),
+    ("study", &["sched", "workload", "machine", "observe"]),
+    ("cli", &["sched", "workload", "machine", "observe", "study"]),
+];
+
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let mut wrong = Vec::new();
+    let mut nr_files = 0;
+    for path in source_files(root)? {
+        nr_files += 1;
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let name = path.strip_prefix(root).expect("found under the root").display().to_string();
+        if !text.lines().take(2).any(|line| line.contains(HEAD)) {
+            wrong.push(format!("{name}: the head `{HEAD}` is missing"));
+        }
+        let nr_lines = text.lines().count();
+        if nr_lines > MAX_LINES {
+            wrong.push(format!("{name}: {nr_lines} lines; at most {MAX_LINES}"));
+        }
+    }
+    wrong.extend(wrong_layers(root)?);
+    if !wrong.is_empty() {
+        bail!("{}", wrong.join("\n"));
+    }
+    println!("{nr_files} files are tidy");
+    Ok(())
+}
+
+fn wrong_layers(root: &Path) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for (layer, allowed) in LAYERS {
+        let path = root.join("crates").join(layer).join("Cargo.toml");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let manifest: toml::Table = text.parse().with_context(|| path.display().to_string())?;
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for name in dependencies.into_iter().flat_map(toml::Table::keys) {
+            if let Some(own) = name.strip_prefix("fairlab-")
+                && !allowed.contains(&own)
+            {
+                wrong.push(format!("crates/{layer}: must not depend on {name}"));
+            }
+            if layer == "sched" {
+                wrong.push(format!("crates/sched: must not depend on anything, not on {name}"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.join("crates"), root.join("xtask"), root.join("machines"), root.join("studies")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if path.is_dir() {
+                if !["target", "data", "corpus", "artifacts"].contains(&name) {
+                    folders.push(path);
+                }
+            } else if name.ends_with(".rs") || name.ends_with(".toml") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
