@@ -14,6 +14,7 @@ use crate::task::{OnRq, SchedClass, Task, TaskState};
 pub(super) struct Tally {
     nr_stop: u32,
     nr_rt: u32,
+    nr_dl: u32,
     nr_fair: u32,
     util_est: u32,
     on_cpu: u32,
@@ -45,7 +46,9 @@ fn count(sched: &Sched, id: TaskId, task: &Task, tally: &mut Tally) {
             tally.nr_fair += 1;
             tally.util_est = tally.util_est.wrapping_add(sched.task_avg(id).util_est.estimate() as u32);
         }
-        SchedClass::Deadline | SchedClass::Idle => {}
+        // A throttled one is queued as a task, but not in the queue of its class.
+        SchedClass::Deadline => tally.nr_dl += u32::from(task.dl.is_queued),
+        SchedClass::Idle => {}
     }
 }
 
@@ -69,6 +72,12 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
     }
     let is_fair_queued = task.is_queued() && task.class == SchedClass::Fair;
     ensure!(se.on_rq == is_fair_queued, "{id:?} is {:?}, but its entity has on_rq {}", task.on_rq, se.on_rq);
+    let is_rt_queued = task.is_queued() && task.class == SchedClass::RealTime;
+    ensure!(task.rt.on_rq == is_rt_queued, "{id:?} is {:?}, but has rt.on_rq {}", task.on_rq, task.rt.on_rq);
+    ensure!(
+        !task.dl.is_queued || (task.is_queued() && task.class == SchedClass::Deadline),
+        "{id:?} is among the deadline tasks, but is {task:?}"
+    );
     ensure!(!task.on_cpu || task.is_queued(), "{id:?} runs without being queued: {task:?}");
     ensure!(
         task.is_queued() == (task.state == TaskState::Running),
@@ -97,9 +106,10 @@ fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
     let root = &sched.cfs_rqs[cpu.index()];
     ensure!(tally.on_cpu == 1, "{} tasks are on {cpu:?}", tally.on_cpu);
     ensure!(sched.tasks[rq.curr.index()].cpu == cpu, "{:?} runs on {cpu:?}, but belongs elsewhere", rq.curr);
-    let nr_running = root.h_nr_running + tally.nr_stop + tally.nr_rt;
+    let nr_running = root.h_nr_running + tally.nr_stop + rq.rt.nr_counted() + tally.nr_dl;
     ensure!(rq.nr_running == nr_running, "{cpu:?} has {} runnable tasks, not {nr_running}: {tally:?}", rq.nr_running);
     ensure!(rq.rt.nr_running == tally.nr_rt, "{cpu:?} has {} real-time tasks, not {}", rq.rt.nr_running, tally.nr_rt);
+    check_deadline_queue(rq, tally)?;
     if sched.features.has(Feature::UtilEst) {
         let kept = root.avg.util_est.enqueued;
         ensure!(kept == tally.util_est, "{cpu:?} has estimated utilisation {kept}, its tasks {}", tally.util_est);
@@ -112,6 +122,27 @@ fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
         rq.clock_skip_active
     );
     check_task_list(sched, cpu, rq, tally)
+}
+
+/// The deadline tasks stand in the order of their deadlines, and no more bandwidth runs than is there.
+fn check_deadline_queue(rq: &Rq, tally: &Tally) -> Checked {
+    let dl = &rq.dl;
+    let (nr_listed, cpu) = (dl.tasks.iter().count(), rq.cpu);
+    ensure!(
+        dl.nr_running == tally.nr_dl && nr_listed == tally.nr_dl as usize,
+        "{cpu:?} counts {} deadline tasks and lists {nr_listed}, not {}",
+        dl.nr_running,
+        tally.nr_dl
+    );
+    let first = dl.tasks.first().map_or(0, |(deadline, _)| deadline);
+    ensure!(dl.earliest_curr == first, "{cpu:?} has earliest deadline {}, not {first}", dl.earliest_curr);
+    ensure!(
+        dl.running_bw <= dl.this_bw,
+        "{cpu:?} has active bandwidth {} of {} in all",
+        dl.running_bw,
+        dl.this_bw
+    );
+    Ok(())
 }
 
 /// The list of fair tasks has each of them once.

@@ -72,6 +72,13 @@ pub struct RtRq {
     borrowed: i64,
 }
 
+impl RtRq {
+    /// How many of its tasks count as runnable on the CPU: all, or none while they are throttled.
+    pub(crate) fn nr_counted(&self) -> u32 {
+        if self.queued { self.nr_running } else { 0 }
+    }
+}
+
 impl Default for RtRq {
     fn default() -> Self {
         Self {
