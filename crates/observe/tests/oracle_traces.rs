@@ -19,7 +19,7 @@ fn trace(name: &str) -> String {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{shown}: {error}"));
     let scenario = fairlab_workload::scn::parse(&shown, &text).unwrap_or_else(|error| panic!("{error}"));
-    let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace, scenario.trace_pelt);
+    let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace.unwrap_or(1), scenario.trace_pelt);
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the scenario's machine can be made");
     machine.check_every_event(format!("cargo test -p fairlab-observe --test oracle_traces {name}"));
     let mut out = Vec::new();
@@ -69,4 +69,9 @@ traces! {
     tickless_cpus_on_a_mostly_idle_machine "nohz32" 38871
     four_nodes_in_a_ring "numa32" 28830
     the_search_for_an_idle_cpu_on_sixty_four "sis64" 84167
+    groups_with_quotas "bandwidth" 3372
+    deadline_tasks_under_and_over_their_budgets "deadline" 1512
+    attributes_that_change_while_tasks_run "changes" 604
+    allowed_cpus_that_change_while_tasks_run "affinity" 164
+    three_kinds_of_cpus_with_schedutil_and_energy "eas" 1530
 }

@@ -136,12 +136,7 @@ fn check_deadline_queue(rq: &Rq, tally: &Tally) -> Checked {
     );
     let first = dl.tasks.first().map_or(0, |(deadline, _)| deadline);
     ensure!(dl.earliest_curr == first, "{cpu:?} has earliest deadline {}, not {first}", dl.earliest_curr);
-    ensure!(
-        dl.running_bw <= dl.this_bw,
-        "{cpu:?} has active bandwidth {} of {} in all",
-        dl.running_bw,
-        dl.this_bw
-    );
+    ensure!(dl.running_bw <= dl.this_bw, "{cpu:?} has active bandwidth {} of {} in all", dl.running_bw, dl.this_bw);
     Ok(())
 }
 

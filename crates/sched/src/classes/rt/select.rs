@@ -112,8 +112,7 @@ impl Sched {
 
     /// Whether a CPU is big enough for what a real-time task asks for; each is where CPUs do not differ.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        !self.domains.asym_cpucapacity
-            || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
+        !self.domains.asym_cpucapacity || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
     }
 
     /// Whether a woken real-time task preempts the one that runs: if it is more important; or, being as important, if it
