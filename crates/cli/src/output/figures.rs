@@ -61,6 +61,17 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
+/// A ratio with about two digits.
+pub(crate) fn ratio(ratio: f64) -> String {
+    let digits = match ratio {
+        ..0.095 => 3,
+        ..0.95 => 2,
+        ..9.95 => 1,
+        _ => 0,
+    };
+    format!("{ratio:.digits$}")
+}
+
 /// Numbers as the kernel writes lists of CPUs: `0-3,8`.
 pub(crate) fn cpu_list(cpus: &[u32]) -> String {
     let runs = cpus.chunk_by(|a, b| a + 1 == *b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The page about a run: what a kernel engineer wants to know at a glance.
 
-use super::figures::{bar, cpu_list, percent, rate, time, whole_percent};
+use super::figures::{bar, cpu_list, percent, rate, ratio, time, whole_percent};
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use fairlab_machine::hardware::Hardware;
@@ -322,11 +322,11 @@ fn foot(summary: &Summary, styles: Styles) -> String {
     let totals = &summary.totals;
     let speed = summary.speed.map_or_else(String::new, |speed| {
         format!(
-            "{} events in {:.2} s: {}/s, {:.3}x real time",
+            "{} events in {}: {}/s, {} times real time",
             totals.events,
-            speed.wall_s,
+            time((speed.wall_s * 1e9) as u64),
             rate(speed.events_per_s),
-            speed.simulated_per_s
+            ratio(speed.simulated_per_s)
         )
     });
     format!("{}\n", styles.dim(&format!("digest {}  {speed}", summary.digest)))
