@@ -271,7 +271,7 @@ fn unknown_feature(name: &str, on: bool) -> String {
     let prefix = if on { "" } else { "NO_" };
     match suggest::nearest(name, &names) {
         Some(near) => format!("there is no such feature; did you mean {prefix}{near}?"),
-        None => "there is no such feature; see `fairlab features`".to_owned(),
+        None => "there is none of that name; see `fairlab features`".to_owned(),
     }
 }
 

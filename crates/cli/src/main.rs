@@ -19,7 +19,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(error::report_panic));
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return output::explain_usage(&error),
+    };
     let mut output = Output::new(args.color, args.json);
     let result = match &args.command {
         Command::Run(run) => cmd::run::run(&mut output, run),

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fmt;
 
 /// The longest part of a source line that an error shows, in characters.
-const SHOWN_WIDTH: usize = 110;
+const SHOWN_WIDTH: usize = 90;
 
 /// The first thing that is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::args::Color;
 use crate::error::CliError;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::process::ExitCode;
 
 /// Width of text where nothing says how wide the terminal is.
 pub(crate) const WIDTH: usize = 100;
@@ -122,6 +123,22 @@ impl Output {
         // If nobody can be told, nothing more can be done.
         let _ = self.note(&text);
     }
+}
+
+/// Shows the help that was asked for, or says what is wrong with the command line.
+pub(crate) fn explain_usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A reader who has had enough is no error.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let output = Output::new(Color::Auto, false);
+    let text = error.render();
+    let text = if output.stderr_styles().on { text.ansi().to_string() } else { text.to_string() };
+    for line in text.lines() {
+        let _ = output.note(&wrap(line, 2));
+    }
+    ExitCode::from(2)
 }
 
 /// The beginning of a line, if it is too long.

@@ -58,14 +58,16 @@ fn head(summary: &Summary, styles: Styles, options: &Options) -> String {
     let run = &summary.run;
     let machine = if run.kind == "scenario" { "its own machine" } else { run.machine.as_str() };
     let by_default = if options.is_default_duration { " (--for says how long)" } else { "" };
-    format!(
-        "{}  {} on {machine}, {} CPUs, kernel {}, {} simulated{by_default}\n",
+    let nr_cpus = summary.cpus.len();
+    let line = format!(
+        "{}: {} on {machine}, {nr_cpus} CPU{}, kernel {}, {} simulated{by_default}",
         styles.bold(&run.workload),
         run.kind,
-        summary.cpus.len(),
+        if nr_cpus == 1 { "" } else { "s" },
         run.kernel,
         Nanos(summary.duration_ns)
-    )
+    );
+    wrap(&line, 2)
 }
 
 /// Nothing is a dash.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Running the program in tests.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part of this")]
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// What an error may take up: a screen.
+pub const SCREEN: (usize, usize) = (24, 100);
+
+/// The project's root, where the program is run.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The program, to be run in the project's root.
+pub fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairlab"));
+    command.current_dir(root()).env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+/// Runs the program.
+pub fn fairlab(args: &[&str]) -> Output {
+    program().args(args).output().expect("the program starts")
+}
+
+/// Runs the program with this on standard input.
+pub fn fairlab_with_input(args: &[&str], input: &[u8]) -> Output {
+    let mut command = program();
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    // It may end without having read all.
+    let _ = child.stdin.take().expect("it is piped").write_all(input);
+    child.wait_with_output().expect("the program ends")
+}
+
+/// What a successful run wrote.
+pub fn stdout_of(args: &[&str]) -> String {
+    let output = fairlab(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("output is text")
+}
+
+/// What a successful run wrote as JSON.
+pub fn json_of(args: &[&str]) -> Value {
+    serde_json::from_str(&stdout_of(args)).expect("output is JSON")
+}
+
+/// The complaint of a run that was refused: exit status 2, nothing on standard output, one screen on standard error.
+pub fn complaint(what: &str, output: &Output) -> String {
+    let text = String::from_utf8(output.stderr.clone()).expect("complaints are text");
+    assert_eq!(output.status.code(), Some(2), "{what}: {text}");
+    assert!(output.stdout.is_empty(), "{what}: wrote results");
+    assert!(text.starts_with("error: "), "{what}: {text}");
+    assert!(!text.contains("panicked") && !text.contains("has a bug"), "{what}: {text}");
+    let (lines, columns) = SCREEN;
+    assert!(text.lines().count() <= lines, "{what}: too many lines:\n{text}");
+    for line in text.lines() {
+        assert!(line.chars().count() <= columns, "{what}: too long a line:\n{line}");
+    }
+    text
+}
+
+/// All files of a directory with one of these endings, as paths from the root, sorted.
+pub fn files(directory: &str, endings: &[&str]) -> Vec<String> {
+    let entries = std::fs::read_dir(root().join(directory)).expect("the directory exists");
+    let names = entries.map(|entry| entry.expect("the directory can be read").file_name());
+    let names = names.map(|name| name.into_string().expect("file names are text"));
+    let mut files: Vec<String> = names
+        .filter(|name| endings.iter().any(|ending| name.ends_with(ending)))
+        .map(|name| format!("{directory}/{name}"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// A number in JSON.
+pub fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The items of a list in JSON.
+pub fn items(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
+}
+
+/// The sum over a list in JSON.
+pub fn sum(list: &Value, key: &str) -> u64 {
+    items(list).iter().map(|item| number(&item[key])).sum()
+}

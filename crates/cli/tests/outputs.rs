@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the program writes, and where.
+
+mod common;
+
+use common::{SCREEN, fairlab, fairlab_with_input, items, json_of, number, program, root, stdout_of};
+use serde_json::Value;
+use std::path::Path;
+
+const SCENARIO: &str = "scenarios/misfit.scn";
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("the file exists")).expect("it is JSON")
+}
+
+#[test]
+fn the_kind_of_a_file_shows_in_its_text_not_in_its_name() {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let copy = |from: &str, name: &str| {
+        let path = directory.path().join(name);
+        std::fs::copy(root().join(from), &path).expect("the file can be copied");
+        path.to_str().expect("the path is text").to_owned()
+    };
+    let kind = |file: &str| json_of(&["run", file, "--for", "10ms", "--json"])["run"]["kind"].clone();
+    assert_eq!(kind(&copy(SCENARIO, "x.json")), "scenario");
+    assert_eq!(kind(&copy("scenarios/hello.json", "x.scn")), "rt-app");
+}
+
+#[test]
+fn standard_input_is_a_workload_file_as_any_other() {
+    let text = std::fs::read(root().join(SCENARIO)).expect("the file exists");
+    let output = fairlab_with_input(&["run", "-", "--json"], &text);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(summary["run"]["workload"], "<stdin>");
+    assert_eq!(summary["digest"], json_of(&["run", SCENARIO, "--json"])["digest"]);
+    assert!(fairlab_with_input(&["check", "-"], &text).status.success());
+}
+
+#[test]
+fn a_run_directory_repeats_the_run() {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let run = directory.path().join("run");
+    let path = run.to_str().expect("the path is text");
+    let args = ["run", "scenarios/hello.json", "--machine", "sc7180", "--kernel", "5.4", "--features", "NO_WA_WEIGHT"];
+    let more = ["--set", "migration_cost_ns=0", "--for", "300ms", "--seed", "3", "--perturb", "4", "--prices", "zero"];
+    let out = ["-o", path, "--trace-jsonl", "trace.jsonl", "--keep-duplicate-keys"];
+    let args: Vec<&str> = args.iter().chain(&more).chain(&out).copied().collect();
+    stdout_of(&args);
+    let manifest = read_json(&run.join("manifest.json"));
+    assert_eq!(manifest["features"]["WA_WEIGHT"], false);
+    assert_eq!(manifest["features"]["SIS_UTIL"], false, "5.4 did not have it");
+    assert_eq!(manifest["tunables"]["migration_cost_ns"], 0);
+    let copy = std::fs::read(run.join("inputs/workload.json")).expect("the input was kept");
+    assert_eq!(copy, std::fs::read(root().join("scenarios/hello.json")).expect("the file exists"));
+    assert_eq!(number(&manifest["workload"]["bytes"]), copy.len() as u64);
+    let summary = read_json(&run.join("summary.json"));
+    assert!(summary["speed"].is_null(), "what differs from run to run is no result");
+    assert_eq!(summary["digest"], manifest["digest"]);
+    assert!(run.join("trace.jsonl").metadata().expect("the trace was written").len() > 1000);
+
+    let repeat: Vec<&str> = items(&manifest["repeat"]).iter().skip(1).filter_map(Value::as_str).collect();
+    let output = program().current_dir(&run).args(&repeat).arg("--json").output().expect("the program starts");
+    let repeated: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(repeated["digest"], manifest["digest"]);
+    assert_eq!(repeated["families"], summary["families"]);
+    // The directory of a run may be used again.
+    stdout_of(&args);
+}
+
+#[test]
+fn a_trace_on_standard_output_is_alone_there() {
+    let trace = stdout_of(&["run", SCENARIO, "--trace-jsonl", "-", "--json"]);
+    assert!(trace.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let file = directory.path().join("trace");
+    let report = stdout_of(&["run", SCENARIO, "--trace-jsonl", file.to_str().expect("the path is text")]);
+    assert!(report.contains("digest "));
+    assert_eq!(std::fs::read_to_string(file).expect("the trace was written"), trace);
+}
+
+#[test]
+fn a_scenario_s_trace_statement_sets_the_level() {
+    let lines = |level: &str| {
+        let text = format!("cpus 2\nend 20ms\n{level}\ntask t n=3 run 1ms sleep 1ms\n");
+        let output = fairlab_with_input(&["run", "-", "--trace-jsonl", "-"], text.as_bytes());
+        String::from_utf8(output.stdout).expect("a trace is text")
+    };
+    let kinds = ["\"e\":\"switch\"", "\"e\":\"ipi\"", "\"e\":\"lb\""];
+    let has = |level: &str| kinds.map(|kind| lines(level).contains(kind));
+    assert_eq!(has("trace 0"), [false; 3]);
+    assert_eq!(has("trace 1"), [true, false, false]);
+    assert_eq!(has("trace 2"), [true, true, false]);
+    assert_eq!(has(""), [true; 3]);
+}
+
+#[test]
+fn there_are_colours_on_request_and_never_in_a_pipe() {
+    assert!(!stdout_of(&["run", SCENARIO]).contains('\x1b'));
+    assert!(stdout_of(&["run", SCENARIO, "--color", "always"]).contains('\x1b'));
+    let output = fairlab(&["run", "nothing", "--color", "always"]);
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("\x1b[1;31merror:\x1b[0m"));
+}
+
+#[test]
+fn a_report_fits_a_hundred_columns() {
+    for args in [
+        &["run", "scenarios/hello.json"] as &[&str],
+        &["run", "scenarios/numa.scn"],
+        &["run", "scenarios/hello.json", "--machine", "xeon-2s-224", "--for", "100ms"],
+        &["run", "scenarios/hello.json", "--machine", "epyc-16llc", "--for", "100ms"],
+        &["features"],
+        &["tunables"],
+        &["kernels"],
+        &["machine", "list"],
+        &["machine", "show", "xeon-2s-224"],
+        &["study", "list"],
+    ] {
+        for line in stdout_of(args).lines() {
+            assert!(line.chars().count() <= SCREEN.1, "{args:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn many_cpus_are_told_by_cache_unless_all_are_asked_for() {
+    let lines = |extra: &[&str]| {
+        let args = ["run", "scenarios/hello.json", "--machine", "xeon-2s-224", "--for", "50ms"];
+        let args: Vec<&str> = args.iter().chain(extra).copied().collect();
+        stdout_of(&args).lines().count()
+    };
+    assert!(lines(&[]) < 40);
+    assert!(lines(&["--per-cpu"]) > 224);
+}
+
+#[test]
+fn every_list_is_available_as_json() {
+    for (args, key) in [
+        (&["features", "--json"] as &[&str], "meaning"),
+        (&["tunables", "--json"], "unit"),
+        (&["kernels", "--json"], "models"),
+        (&["machine", "list", "--json"], "cpus"),
+        (&["study", "list", "--json"], "title"),
+    ] {
+        let list = json_of(args);
+        assert!(!items(&list).is_empty() && items(&list).iter().all(|item| !item[key].is_null()), "{args:?}");
+    }
+    assert_eq!(json_of(&["machine", "show", "hikey960", "--json"])["cpus"], 8);
+    assert_eq!(json_of(&["check", SCENARIO, "--json"])["kind"], "scenario");
+    let of_one = json_of(&["tunables", "--cpus", "1", "--json"]);
+    assert_eq!(items(&of_one)[0]["value"], 6_000_000, "latency_ns of one CPU");
+}
+
+#[test]
+fn a_shown_machine_file_is_one_that_can_be_run_on() {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let file = directory.path().join("mine.toml");
+    std::fs::write(&file, stdout_of(&["machine", "show", "--toml", "hikey960"])).expect("the file can be written");
+    let file = file.to_str().expect("the path is text");
+    let run =
+        |machine: &str| json_of(&["run", "scenarios/hello.json", "--for", "100ms", "--machine", machine, "--json"]);
+    assert_eq!(run(file)["digest"], run("hikey960")["digest"]);
+}
+
+#[test]
+fn kernels_features_and_tunables_make_a_difference() {
+    let digest = |extra: &[&str]| {
+        let args: Vec<&str> = ["run", "scenarios/scan-limit.scn", "--json"].iter().chain(extra).copied().collect();
+        json_of(&args)["digest"].to_string()
+    };
+    let plain = digest(&[]);
+    assert_eq!(digest(&["--kernel", "6.1"]), plain);
+    for variant in [["--kernel", "5.18"], ["--features", "NO_SIS_UTIL"], ["--set", "wakeup_granularity_ns=0"]] {
+        assert_ne!(digest(&variant), plain, "{variant:?}");
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example_or_lists() {
+    let screen = |args: &[&str]| {
+        let text = stdout_of(args);
+        assert!(text.lines().all(|line| line.chars().count() <= SCREEN.1), "{args:?}:\n{text}");
+        text
+    };
+    assert!(screen(&["--help"]).contains("Examples:"));
+    for command in ["run", "check", "machine", "tunables", "study", "completions"] {
+        assert!(screen(&[command, "--help"]).contains("fairlab "), "{command}");
+    }
+    for command in ["features", "kernels"] {
+        screen(&[command, "--help"]);
+    }
+}
+
+#[test]
+fn shells_get_their_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(stdout_of(&["completions", shell]).contains("trace-jsonl"), "{shell}");
+    }
+}
+
+#[test]
+fn the_simplest_command_is_worth_a_look() {
+    let page = stdout_of(&["run", "scenarios/hello.json"]);
+    for word in ["display", "hog", "%big", "wu_lat", "cpu-sleep-1", "MHz", "CPU selection", "load balancing", "digest"]
+    {
+        assert!(page.contains(word), "{word} is missing:\n{page}");
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The numbers of a summary add up, and are those of the trace.
+
+mod common;
+
+use common::{files, items, json_of, number, stdout_of, sum};
+use serde_json::Value;
+
+/// Checks all that must hold of a summary.
+fn check(what: &str, summary: &Value) {
+    let duration = number(&summary["duration_ns"]);
+    let (cpus, families, totals) = (&summary["cpus"], &summary["families"], &summary["totals"]);
+    for cpu in items(cpus) {
+        let idle = number(&cpu["idle_ns"]);
+        assert_eq!(number(&cpu["busy_ns"]) + idle, duration, "{what}: busy and idle time of {cpu}");
+        if !items(&cpu["frequencies"]).is_empty() {
+            assert_eq!(sum(&cpu["frequencies"], "ns"), duration, "{what}: frequencies of {cpu}");
+        }
+        if !items(&cpu["idle_states"]).is_empty() {
+            assert_eq!(sum(&cpu["idle_states"], "ns"), idle, "{what}: idle states of {cpu}");
+        }
+    }
+    assert_eq!(sum(cpus, "busy_ns"), number(&totals["busy_ns"]), "{what}");
+    assert_eq!(sum(families, "run_ns"), number(&totals["busy_ns"]), "{what}: run time of tasks, busy time of CPUs");
+    assert_eq!(sum(families, "wait_ns"), number(&totals["wait_ns"]), "{what}");
+    assert_eq!(sum(cpus, "switches"), number(&totals["switches"]), "{what}");
+    for family in items(families) {
+        let by_capacity = items(&family["run_by_capacity"]).iter().map(|part| number(&part[1])).sum::<u64>();
+        assert_eq!(by_capacity, number(&family["run_ns"]), "{what}: {family}");
+        let latency = &family["wakeup_latency"];
+        if !latency.is_null() {
+            let quantiles = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|key| number(&latency[key]));
+            assert!(quantiles.is_sorted(), "{what}: {latency}");
+            // A task that was woken and has no CPU yet at the end has no latency.
+            let open = number(&family["wakeups"]) - number(&latency["count"]);
+            assert!(open <= number(&family["tasks"]), "{what}: {family}");
+        }
+    }
+    let selection = &summary["selection"];
+    let by_rule = items(&selection["by_rule"]).iter().map(|rule| number(&rule[1])).sum::<u64>();
+    assert_eq!(by_rule, number(&selection["wakeups"]) + number(&selection["forks"]), "{what}");
+}
+
+#[test]
+fn the_numbers_of_every_scenario_add_up() {
+    for file in files("scenarios", &[".scn", ".json"]) {
+        check(&file, &json_of(&["run", &file, "--json"]));
+    }
+}
+
+#[test]
+fn the_numbers_add_up_on_every_machine() {
+    for machine in items(&json_of(&["machine", "list", "--json"])) {
+        let name = machine["name"].as_str().expect("machines have names");
+        let args = ["run", "scenarios/hello.json", "--machine", name, "--for", "200ms", "--json"];
+        let summary = json_of(&args);
+        assert_eq!(items(&summary["cpus"]).len() as u64, number(&machine["cpus"]));
+        check(name, &summary);
+    }
+}
+
+#[test]
+fn a_summary_counts_what_the_trace_shows() {
+    for file in ["scenarios/numa.scn", "scenarios/realtime.scn", "scenarios/misfit.scn", "scenarios/newidle.scn"] {
+        let trace = stdout_of(&["run", file, "--trace-jsonl", "-"]);
+        let events: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let of_kind = |kind: &'static str| events.iter().filter(move |event| event["e"] == kind);
+        let is_task = |event: &&Value| (1000..100_000).contains(&event["pid"].as_i64().unwrap_or(0));
+        let summary = json_of(&["run", file, "--json"]);
+        let total = |key: &str| number(&summary["totals"][key]);
+        assert_eq!(of_kind("switch").count() as u64, total("switches"), "{file}");
+        assert_eq!(of_kind("ipi").count() as u64, total("ipis"), "{file}");
+        assert_eq!(
+            of_kind("wakeup").filter(is_task).filter(|event| event["new"] == 0).count() as u64,
+            total("wakeups")
+        );
+        let migrated = sum(&summary["families"], "migrations");
+        assert_eq!(of_kind("migrate").filter(is_task).count() as u64, migrated, "{file}");
+        assert_eq!(of_kind("task").count() as u64, total("tasks"), "{file}");
+        let runtime: i64 = of_kind("task").map(|event| event["runtime"].as_i64().expect("a number")).sum();
+        assert_eq!(runtime as u64, total("busy_ns"), "{file}");
+    }
+}
+
+#[test]
+fn waiting_is_what_the_scheduler_calls_run_delay() {
+    // In these all tasks end, so none still waits when the run does.
+    for file in ["scenarios/newidle.scn", "scenarios/fork-spread.scn"] {
+        let trace = stdout_of(&["run", file, "--trace-jsonl", "-"]);
+        let lines = trace.lines().filter(|line| line.starts_with("{\"e\":\"schedstat\""));
+        let delay = |line: &str| number(&serde_json::from_str::<Value>(line).expect("JSON")["run_delay"]);
+        let delay: u64 = lines.map(delay).sum();
+        assert_eq!(delay, number(&json_of(&["run", file, "--json"])["totals"]["wait_ns"]), "{file}");
+    }
+}
