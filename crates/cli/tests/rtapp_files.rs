@@ -14,7 +14,7 @@ fn every_example_of_rt_app_runs_or_is_refused() {
     for file in &examples {
         if file.contains("/video-") {
             let text = complaint(file, &fairlab(&["run", file]));
-            assert!(text.contains("rt-app itself refuses"), "{text}");
+            assert!(text.contains("itself refuses such a file"), "{text}");
             continue;
         }
         let summary = json_of(&["run", file, "--for", "1s", "--json"]);
@@ -58,6 +58,8 @@ fn timers_are_told_in_rt_app_s_words() {
     let display = &items(&summary["families"])[0];
     assert_eq!(display["name"], "display");
     let timers = &display["timers"];
-    assert_eq!(number(&timers["arrivals"]), 120, "one in each frame of 16.667 ms in 2 s");
+    let (arrivals, missed) = (number(&timers["arrivals"]), number(&timers["missed"]));
+    // One in each frame of 16.667 ms in 2 s; a missed one moves those after it.
+    assert!(arrivals <= 120 && arrivals + 2 * missed + 1 >= 120, "{timers}");
     assert!(number(&timers["slack"]["p50_ns"]) < 16_667_000 - 5_000_000);
 }
