@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Budgets: how much a task may run in each period, and when it gets more.
+
+use super::lab::{Job, Lab, MS, START, US, dl};
+use crate::features::Feature;
+use crate::ids::{CpuId, TaskId};
+
+const CPU: CpuId = CpuId(0);
+
+/// One CPU on which budgets end exactly.
+fn precise_lab(capacity: u64) -> Lab {
+    let mut lab = Lab::new(&[capacity]);
+    lab.sched.features_mut().set(Feature::HrtickDl, true);
+    lab
+}
+
+fn entity(lab: &Lab, task: TaskId) -> super::super::DlEntity {
+    lab.sched.task(task).dl
+}
+
+#[test]
+fn a_task_that_never_sleeps_runs_for_its_budget_in_each_period() {
+    let mut lab = precise_lab(1024);
+    let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
+    lab.run_until(START + 95 * MS);
+    assert_eq!(lab.ran[task.index()], 30 * MS);
+    assert!(entity(&lab, task).is_throttled);
+    assert!(lab.sched.is_idle_task_running(CPU));
+}
+
+#[test]
+fn an_overrun_until_the_tick_is_paid_back_in_the_next_period() {
+    let mut lab = Lab::new(&[1024]);
+    let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
+    lab.run_until(START + 9 * MS);
+    assert_eq!(lab.ran[task.index()], 4 * MS);
+    assert_eq!(entity(&lab, task).runtime, -(MS as i64));
+    lab.run_until(START + 10 * MS);
+    assert_eq!(entity(&lab, task).runtime, 2 * MS as i64);
+    assert_eq!(entity(&lab, task).deadline, START + 20 * MS);
+}
+
+#[test]
+fn a_budget_lasts_longer_on_a_slower_cpu() {
+    let mut lab = precise_lab(512);
+    let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
+    lab.run_until(START + 10 * MS);
+    let late = lab.ran[task.index()] - 6 * MS;
+    // The timer is set for what is left of the budget as if the CPU were fast, so that it fires several times.
+    assert!(late <= 10 * US, "{late} ns late");
+}
+
+#[test]
+fn who_yields_waits_for_the_next_period() {
+    let mut lab = precise_lab(1024);
+    let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
+    lab.run_until(START + MS);
+    lab.on(CPU, |sched, ctx| sched.handle_yield(ctx));
+    lab.run_until(START + 10 * MS - 1);
+    assert_eq!(lab.ran[task.index()], MS);
+    lab.run_until(START + 12 * MS);
+    assert_eq!(lab.ran[task.index()], 3 * MS);
+    assert_eq!(entity(&lab, task).deadline, START + 20 * MS);
+    lab.run_until(START + 14 * MS);
+    assert_eq!(lab.ran[task.index()], 6 * MS - 2 * MS, "what was left of the first budget is lost");
+}
+
+/// A task that blocks after `work` and wakes up at `again`.
+fn sleeper(lab: &mut Lab, policy: crate::task::Policy, work: u64, again: u64) -> TaskId {
+    let task = lab.fork_deadline(CPU, policy);
+    lab.set_job(task, Job { work, due: u64::MAX });
+    lab.release(again, task, Job { work: u64::MAX, due: u64::MAX });
+    task
+}
+
+#[test]
+fn who_wakes_up_soon_goes_on_with_its_budget_and_deadline() {
+    let mut lab = precise_lab(1024);
+    let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 2 * MS);
+    lab.run_until(START + 2 * MS + US);
+    assert_eq!(entity(&lab, task).deadline, START + 10 * MS);
+    assert_eq!(entity(&lab, task).runtime, 3 * MS as i64);
+}
+
+#[test]
+fn who_wakes_up_so_late_that_its_budget_does_not_fit_gets_a_new_period() {
+    let mut lab = precise_lab(1024);
+    let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 6 * MS);
+    lab.run_until(START + 6 * MS + US);
+    assert_eq!(entity(&lab, task).deadline, START + 16 * MS);
+    assert_eq!(entity(&lab, task).runtime, 4 * MS as i64);
+}
+
+#[test]
+fn with_an_early_deadline_the_budget_is_cut_instead() {
+    let mut lab = precise_lab(1024);
+    let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 20 * MS), MS, START + 6 * MS);
+    lab.run_until(START + 6 * MS + US);
+    assert_eq!(entity(&lab, task).deadline, START + 10 * MS);
+    // Density 0.4 of the 4 ms that are left, rounded down to units of 2^-20.
+    let density = (4 << 20) / 10;
+    assert_eq!(entity(&lab, task).runtime, ((density * 4 * MS) >> 20) as i64);
+}
+
+#[test]
+fn who_wakes_up_between_its_deadline_and_the_end_of_its_period_waits() {
+    let mut lab = precise_lab(1024);
+    let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 20 * MS), MS, START + 12 * MS);
+    lab.run_until(START + 20 * MS - 1);
+    assert!(entity(&lab, task).is_throttled);
+    assert_eq!(lab.ran[task.index()], MS);
+    lab.run_until(START + 30 * MS);
+    assert_eq!(lab.ran[task.index()], 5 * MS);
+    assert_eq!(entity(&lab, task).deadline, START + 30 * MS);
+}
+
+#[test]
+fn who_sleeps_stays_active_until_its_zero_lag_time() {
+    let mut lab = precise_lab(1024);
+    let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 50 * MS);
+    let bw = entity(&lab, task).dl_bw;
+    // 3 ms of budget are left: at 4 ms in 10 they would last for 7.5 ms until the deadline.
+    lab.run_until(START + 2500 * US - 1);
+    assert!(entity(&lab, task).is_non_contending);
+    assert_eq!(lab.sched.rq(CPU).dl.running_bw, bw);
+    lab.run_until(START + 2500 * US);
+    assert!(!entity(&lab, task).is_non_contending);
+    assert_eq!(lab.sched.rq(CPU).dl.running_bw, 0);
+    assert_eq!(lab.sched.rq(CPU).dl.this_bw, bw);
+    assert_eq!(lab.sched.cpu_bw_dl(CPU), 0);
+    lab.run_until(START + 51 * MS);
+    assert_eq!(lab.sched.rq(CPU).dl.running_bw, bw);
+    assert_eq!(lab.sched.cpu_bw_dl(CPU), 409);
+}
+
+#[test]
+fn who_wakes_up_before_its_zero_lag_time_was_active_all_the_time() {
+    let mut lab = precise_lab(1024);
+    let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 2 * MS);
+    lab.run_until(START + 3 * MS);
+    assert!(!entity(&lab, task).is_non_contending);
+    assert_eq!(lab.sched.rq(CPU).dl.running_bw, entity(&lab, task).dl_bw);
+}
+
+#[test]
+fn who_is_throttled_and_asleep_gets_its_budget_back_all_the_same() {
+    let mut lab = precise_lab(1024);
+    let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), 4 * MS, START + 11 * MS);
+    lab.run_until(START + 10 * MS - 1);
+    assert!(entity(&lab, task).is_throttled);
+    lab.run_until(START + 10 * MS);
+    assert!(!entity(&lab, task).is_throttled);
+    assert_eq!(entity(&lab, task).runtime, 4 * MS as i64);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Who runs on one CPU: the earliest deadline.
+
+use super::lab::{Job, Lab, MS, START, US, dl};
+use crate::ids::{CpuId, TaskId};
+use alloc::vec::Vec;
+
+const CPU: CpuId = CpuId(0);
+
+/// All periods are multiples of this; a share of 1/480 of each is a whole number.
+const UNIT: u64 = 960 * US;
+/// All periods divide this.
+const HYPERPERIOD: u64 = 48 * UNIT;
+
+/// A generator of random numbers: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+}
+
+/// Runtimes and periods of a set of tasks that need exactly one CPU.
+fn full_task_set(random: &mut Random) -> Vec<(u64, u64)> {
+    const PERIODS: [u64; 8] = [1, 2, 3, 4, 6, 12, 24, 48];
+    const SHARES: u64 = 480;
+    let nr_tasks = 1 + random.below(8);
+    let mut rest = SHARES;
+    let mut set = Vec::new();
+    for nth in 0..nr_tasks {
+        let tasks_left = nr_tasks - nth - 1;
+        let shares =
+            if tasks_left == 0 { rest } else { 1 + random.below((rest - tasks_left).min(2 * rest / nr_tasks + 1)) };
+        rest -= shares;
+        let period = PERIODS[random.below(8) as usize] * UNIT;
+        set.push((shares * period / SHARES, period));
+    }
+    let in_use: u64 = set.iter().map(|&(runtime, period)| runtime * (HYPERPERIOD / period)).sum();
+    assert_eq!(in_use, HYPERPERIOD);
+    set
+}
+
+#[test]
+fn all_deadlines_are_met_although_the_cpu_is_in_use_all_the_time() {
+    const SETS: u64 = 2_000;
+    for seed in 0..SETS {
+        let set = full_task_set(&mut Random(seed));
+        let mut lab = Lab::new(&[1024]);
+        lab.sched.tunables_mut().rt_runtime_us = -1;
+        let end = START + 2 * HYPERPERIOD;
+        let mut tasks = Vec::new();
+        for &(runtime, period) in &set {
+            let task = lab.fork_deadline(CPU, dl(runtime, period, period));
+            lab.set_job(task, Job { work: runtime, due: START + period });
+            for release in (START + period..end).step_by(period as usize) {
+                lab.release(release, task, Job { work: runtime, due: release + period });
+            }
+            tasks.push(task);
+        }
+        lab.run_until(end);
+        assert!(lab.misses.is_empty(), "seed {seed}, set {set:?}: missed {:?}", lab.misses);
+        let ran: u64 = tasks.iter().map(|task| lab.ran[task.index()]).sum();
+        assert_eq!(ran, 2 * HYPERPERIOD, "seed {seed}, set {set:?}: the cpu was idle");
+    }
+}
+
+fn two_tasks(lab: &mut Lab, first_deadline: u64, second_deadline: u64) -> (TaskId, TaskId) {
+    let first = lab.fork_deadline(CPU, dl(MS, first_deadline, first_deadline));
+    lab.run_until(START + 10 * US);
+    let second = lab.fork_deadline(CPU, dl(MS, second_deadline, second_deadline));
+    lab.run_until(START + 20 * US);
+    (first, second)
+}
+
+#[test]
+fn an_earlier_deadline_preempts() {
+    let mut lab = Lab::new(&[1024]);
+    let (_, second) = two_tasks(&mut lab, 10 * MS, 5 * MS);
+    assert_eq!(lab.sched.curr(CPU), second);
+}
+
+#[test]
+fn a_later_deadline_does_not_preempt() {
+    let mut lab = Lab::new(&[1024]);
+    let (first, _) = two_tasks(&mut lab, 10 * MS, 20 * MS);
+    assert_eq!(lab.sched.curr(CPU), first);
+}
+
+#[test]
+fn among_equal_deadlines_who_came_first_runs() {
+    let mut lab = Lab::new(&[1024]);
+    let (first, second) = two_tasks(&mut lab, 10 * MS, 10 * MS - 10 * US);
+    assert_eq!(lab.sched.task(first).dl.deadline, lab.sched.task(second).dl.deadline);
+    assert_eq!(lab.sched.curr(CPU), first);
+}
+
+#[test]
+fn a_deadline_task_goes_before_a_real_time_one() {
+    let mut lab = Lab::new(&[1024]);
+    let urgent = lab.fork(CPU, None);
+    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, urgent, crate::task::Policy::Fifo(99))).unwrap();
+    let task = lab.fork_deadline(CPU, dl(MS, 10 * MS, 10 * MS));
+    lab.run_until(START + 10 * US);
+    assert_eq!(lab.sched.curr(CPU), task);
+}
+
+#[test]
+fn a_cpu_with_deadline_tasks_is_closed_to_real_time_ones() {
+    let mut lab = Lab::new(&[1024, 1024]);
+    let task = lab.fork(CPU, None);
+    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, crate::task::Policy::Fifo(99))).unwrap();
+    lab.run_until(START + 10 * US);
+    let deadline = lab.fork_deadline(CPU, dl(5 * MS, 10 * MS, 10 * MS));
+    lab.run_until(START + 20 * US);
+    assert_ne!(lab.sched.task(deadline).cpu, lab.sched.task(task).cpu);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A bare machine for tests: jobs that are released at given times, ticks, timers and interrupts that take no time.
+
+use crate::cpumask::CpuMask;
+use crate::ctx::{Ctx, Effect, IpiKind};
+use crate::fork::NewTask;
+use crate::ids::{CpuId, GroupId, TaskId};
+use crate::probe::NoProbe;
+use crate::sched::{Sched, SchedConfig};
+use crate::task::Policy;
+use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::units::Nanos;
+use crate::work::WorkMeter;
+use alloc::vec;
+use alloc::vec::Vec;
+
+pub(super) const US: u64 = 1_000;
+pub(super) const MS: u64 = 1_000_000;
+/// When a test begins; the boot comes before.
+pub(super) const START: u64 = 1_000_000_000;
+const TICK_NS: u64 = 4 * MS;
+
+/// A deadline policy, in ns.
+pub(super) fn dl(runtime: u64, deadline: u64, period: u64) -> Policy {
+    Policy::Deadline { runtime: Nanos(runtime), deadline: Nanos(deadline), period: Nanos(period) }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Tick(CpuId),
+    Timer(CpuId, u32),
+    Ipi(CpuId, IpiKind),
+    Release(TaskId, Job),
+}
+
+/// Work of a task, in ns, that is to be done by a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub work: u64,
+    pub due: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Timer {
+    at: Option<u64>,
+    version: u32,
+}
+
+pub(super) struct Lab {
+    pub sched: Sched,
+    pub now: u64,
+    /// Time that each task has run, in ns.
+    pub ran: Vec<u64>,
+    /// Jobs that ended late: the task, and when.
+    pub misses: Vec<(TaskId, u64)>,
+    /// Timer interrupts that were served.
+    pub nr_timer_interrupts: u32,
+    /// Sorted by time, then by when they were pushed.
+    events: Vec<(u64, What)>,
+    timers: Vec<Timer>,
+    jobs: Vec<Option<Job>>,
+    is_idle: Vec<bool>,
+    effects: Vec<Effect>,
+}
+
+impl Lab {
+    /// CPUs of these capacities under one cache.
+    pub(super) fn new(capacity: &[u64]) -> Self {
+        let nr_cpus = capacity.len();
+        let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
+        let topology = MachineTopology {
+            cpus: (0..nr_cpus as u32).map(place).collect(),
+            capacity: capacity.to_vec(),
+            levels: vec![TopologyLevel::Mc, TopologyLevel::All],
+            distances: vec![vec![10]],
+        };
+        let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249 }).unwrap();
+        sched.boot(Nanos(START - MS));
+        sched.handle_jiffy(250);
+        let mut lab = Self {
+            sched,
+            now: START,
+            ran: Vec::new(),
+            misses: Vec::new(),
+            nr_timer_interrupts: 0,
+            events: Vec::new(),
+            timers: vec![Timer::default(); nr_cpus],
+            jobs: Vec::new(),
+            is_idle: vec![false; nr_cpus],
+            effects: Vec::new(),
+        };
+        for cpu in lab.sched.cpu_ids() {
+            lab.push(START + TICK_NS, What::Tick(cpu));
+        }
+        lab.settle_all();
+        lab
+    }
+
+    /// Lets the scheduler do something on a CPU.
+    pub(super) fn on<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
+        let mut effects = core::mem::take(&mut self.effects);
+        let mut ctx = Ctx {
+            cpu,
+            now: Nanos(self.now),
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects: &mut effects,
+            probe: &mut NoProbe,
+            work: &mut WorkMeter::default(),
+        };
+        let result = act(&mut self.sched, &mut ctx);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::SendIpi { cpu, kind } => self.push(self.now, What::Ipi(cpu, kind)),
+                Effect::ArmTimer { cpu, at } => self.arm(cpu, at),
+                Effect::Switch { .. } | Effect::SetFrequency { .. } => {}
+            }
+        }
+        self.effects = effects;
+        result
+    }
+
+    /// A task that runs for ever, forked on a CPU.
+    pub(super) fn fork(&mut self, cpu: CpuId, cpus_allowed: Option<&[CpuId]>) -> TaskId {
+        let nr_cpus = self.sched.nr_cpus();
+        let new = NewTask {
+            pid: 1000,
+            policy: Policy::Normal,
+            nice: 0,
+            group: GroupId::ROOT,
+            cpus_allowed: match cpus_allowed {
+                Some(cpus) => CpuMask::from_cpus(nr_cpus, cpus.iter().copied()),
+                None => CpuMask::full(nr_cpus),
+            },
+            uclamp: None,
+        };
+        let task = self.on(cpu, |sched, ctx| sched.handle_fork(ctx, new));
+        self.ran.resize(task.index() + 1, 0);
+        self.jobs.resize(task.index() + 1, None);
+        self.jobs[task.index()] = Some(Job { work: u64::MAX, due: u64::MAX });
+        task
+    }
+
+    /// The same as a deadline task at once.
+    pub(super) fn fork_deadline(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
+        let task = self.fork(cpu, None);
+        self.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
+        task
+    }
+
+    /// The present job of a task ends after so much work, and by a time.
+    pub(super) fn set_job(&mut self, task: TaskId, job: Job) {
+        self.jobs[task.index()] = Some(job);
+    }
+
+    /// A job is released, which wakes its task.
+    pub(super) fn release(&mut self, at: u64, task: TaskId, job: Job) {
+        self.push(at, What::Release(task, job));
+    }
+
+    /// Lets time pass.
+    pub(super) fn run_until(&mut self, until: u64) {
+        self.settle_all();
+        loop {
+            let next_event = self.events.first().map_or(u64::MAX, |&(at, _)| at);
+            let next_end = self.running().map(|(_, task)| self.end_of(task)).min().unwrap_or(u64::MAX);
+            let next = next_event.min(next_end).min(until);
+            for (_, task) in self.running().collect::<Vec<_>>() {
+                self.account(task, next - self.now);
+            }
+            self.now = next;
+            if next_end == next {
+                self.settle_all();
+            } else if next_event == next {
+                let (_, what) = self.events.remove(0);
+                self.handle(what);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn end_of(&self, task: TaskId) -> u64 {
+        self.now.saturating_add(self.jobs[task.index()].expect("who runs has a job").work)
+    }
+
+    fn account(&mut self, task: TaskId, time: u64) {
+        self.ran[task.index()] += time;
+        let job = self.jobs[task.index()].as_mut().expect("who runs has a job");
+        job.work = if job.work == u64::MAX { u64::MAX } else { job.work - time };
+    }
+
+    /// CPUs whose current task has a job, with that.
+    fn running(&self) -> impl Iterator<Item = (CpuId, TaskId)> + '_ {
+        let current = self.sched.cpu_ids().map(|cpu| (cpu, self.sched.curr(cpu)));
+        current.filter(|&(_, task)| self.jobs.get(task.index()).is_some_and(Option::is_some))
+    }
+
+    fn handle(&mut self, what: What) {
+        match what {
+            What::Tick(cpu) => {
+                self.push(self.now + TICK_NS, what);
+                self.on(cpu, |sched, ctx| {
+                    sched.handle_jiffy(250 + (ctx.now.0 - START) / TICK_NS);
+                    if !sched.is_idle_task_running(cpu) {
+                        sched.handle_tick(ctx);
+                    }
+                });
+                self.settle(cpu);
+            }
+            What::Timer(cpu, version) => {
+                if version == self.timers[cpu.index()].version {
+                    self.timers[cpu.index()].at = None;
+                    self.nr_timer_interrupts += 1;
+                    self.on(cpu, |sched, ctx| sched.handle_timer(ctx));
+                    self.settle(cpu);
+                }
+            }
+            What::Ipi(cpu, kind) => {
+                self.on(cpu, |sched, ctx| sched.handle_ipi(ctx, kind));
+                self.settle(cpu);
+            }
+            What::Release(task, job) => {
+                assert!(self.jobs[task.index()].is_none(), "{task:?} has not done its last job at {}", self.now);
+                self.jobs[task.index()] = Some(job);
+                let cpu = self.sched.task(task).cpu;
+                self.on(cpu, |sched, ctx| sched.handle_wakeup_interrupt(ctx, task));
+                self.settle(cpu);
+            }
+        }
+    }
+
+    fn settle_all(&mut self) {
+        for cpu in self.sched.cpu_ids() {
+            self.settle(cpu);
+        }
+    }
+
+    fn settle(&mut self, cpu: CpuId) {
+        loop {
+            let curr = self.sched.curr(cpu);
+            if self.sched.need_resched(cpu) {
+                if self.sched.is_idle_task_running(cpu) {
+                    self.is_idle[cpu.index()] = false;
+                    self.on(cpu, |sched, ctx| sched.handle_idle_exit(ctx));
+                }
+                self.on(cpu, |sched, ctx| sched.handle_reschedule(ctx));
+            } else if self.sched.is_stopper_running(cpu) {
+                self.on(cpu, |sched, ctx| sched.handle_stopper(ctx));
+            } else if self.sched.is_idle_task_running(cpu) {
+                if core::mem::replace(&mut self.is_idle[cpu.index()], true) {
+                    return;
+                }
+                self.on(cpu, |sched, ctx| sched.handle_idle_enter(ctx));
+            } else if let Some(job) = self.jobs[curr.index()].filter(|job| job.work == 0) {
+                self.jobs[curr.index()] = None;
+                if self.now > job.due {
+                    self.misses.push((curr, self.now));
+                }
+                self.on(cpu, |sched, ctx| sched.handle_block(ctx));
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn push(&mut self, at: u64, what: What) {
+        let place = self.events.partition_point(|&(other, _)| other <= at);
+        self.events.insert(place, (at, what));
+    }
+
+    fn arm(&mut self, cpu: CpuId, at: Nanos) {
+        let timer = &mut self.timers[cpu.index()];
+        let at = Some(at.0).filter(|&at| at < Nanos::NEVER.0);
+        if timer.at != at {
+            timer.version += 1;
+            timer.at = at;
+            let version = timer.version;
+            if let Some(at) = at {
+                self.push(at.max(self.now), What::Timer(cpu, version));
+            }
+        }
+    }
+}
