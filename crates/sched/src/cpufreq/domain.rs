@@ -190,7 +190,7 @@ impl FrequencyDomain {
     pub fn resolve(&self, khz: u64) -> u64 {
         let enough = self.khz.partition_point(|&own| own < khz);
         let is_used = |place: &usize| !self.skipped.get(*place).is_some_and(|&skipped| skipped);
-        (enough..self.khz.len()).find(is_used).map_or(self.highest_khz(), |place| self.khz[place])
+        (enough..self.khz.len()).find(is_used).map_or_else(|| self.highest_khz(), |place| self.khz[place])
     }
 
     /// A frequency as a part of 1024 of the highest, rounded down: `arch_scale_freq_capacity()`.

@@ -60,7 +60,7 @@ impl PerfDomain {
     /// The lowest state that is fast enough and not to be skipped, or the highest.
     pub fn efficient_state(&self, khz: u64) -> &EmPerfState {
         let is_good = |state: &&EmPerfState| state.khz >= khz && !(self.skips_inefficient && state.is_inefficient);
-        self.table.iter().find(is_good).or(self.table.last()).expect("an energy model has frequencies")
+        self.table.iter().find(is_good).or_else(|| self.table.last()).expect("an energy model has frequencies")
     }
 }
 

@@ -9,6 +9,8 @@
 pub mod domain;
 mod effective;
 pub mod energy_model;
+#[cfg(test)]
+mod energy_tests;
 mod iowait;
 mod schedutil;
 #[cfg(test)]

@@ -14,14 +14,16 @@ use crate::fits::{ClampedUtil, Fit};
 use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
 use crate::task::Uclamp;
+use crate::topology::DomainId;
 use crate::units::Capacity;
 use crate::work::Op;
 
-/// How well a CPU fits, in the order of preference: the kernel's -1 and 1. CPUs that do not fit at all are no candidates.
+/// How well a CPU fits, from worse to better: the kernel's -1 and 1. CPUs that do not fit at all are no candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fitness {
-    /// Its lower clamp is above what the CPU can do; also: no CPU at all.
+    /// The lower clamp is above what the CPU can do. Also that of no CPU at all.
     ButForClamp,
+    /// It is big enough.
     Fits,
 }
 
@@ -69,7 +71,8 @@ impl Sched {
     ///    previous one.
     /// 2. A task that uses nothing and asks for nothing stays.
     /// 3. Of each perf domain two CPUs are candidates: the previous one, and the one with most to spare of those that fit.
-    ///    Where the task would not get what its lower clamp demands, more is left by heat counts first.
+    ///    Those that fit but for the lower clamp come after those that fit. Among domains where none fits, the one to which
+    ///    heat leaves the most capacity is best.
     /// 4. The candidate where the task adds the least energy to its domain; the previous CPU if it adds no more there.
     /// 5. If a domain seems to need less with the task than without it, the estimate is worth nothing: the task stays.
     pub(super) fn find_energy_efficient_cpu(&mut self, ctx: &mut Ctx<'_>, decision: &mut WakeupDecision) -> bool {
@@ -95,10 +98,7 @@ impl Sched {
             let first = &self.rqs[pd.cpus[0].index()];
             env.cpu_cap = first.cpu_capacity_orig - first.thermal_pressure;
             env.pd_cap = env.cpu_cap * pd.cpus.len() as u64;
-            let allowed = |cpu| {
-                self.domains.domains[sd].span.contains(cpu) && self.tasks[task.index()].cpus_allowed.contains(cpu)
-            };
-            let found = self.energy_candidates(ctx, pd, task, prev, clamps, allowed, decision);
+            let found = self.energy_candidates(ctx, pd, sd, clamps, decision);
             if found.best.is_none() && found.prev.is_none() {
                 continue;
             }
@@ -144,20 +144,19 @@ impl Sched {
     ///
     /// The clamps that a CPU would have with the task are the higher ones of the task's and the runqueue's. They are kept
     /// from one CPU to the next if no task counts on that one, as in the kernel.
-    #[expect(clippy::too_many_arguments, reason = "one question, asked in one place")]
     fn energy_candidates(
         &self,
         ctx: &mut Ctx<'_>,
         pd: &PerfDomain,
-        task: TaskId,
-        prev: CpuId,
+        sd: DomainId,
         task_clamps: Uclamp,
-        allowed: impl Fn(CpuId) -> bool,
         decision: &mut WakeupDecision,
     ) -> Candidates {
+        let WakeupDecision { task, prev, .. } = *decision;
+        let (span, allowed) = (&self.domains.domains[sd].span, &self.tasks[task.index()].cpus_allowed);
         let mut found = Candidates::default();
         let mut clamps = task_clamps;
-        for &cpu in pd.cpus.iter().filter(|&&cpu| allowed(cpu)) {
+        for &cpu in pd.cpus.iter().filter(|&&cpu| span.contains(cpu) && allowed.contains(cpu)) {
             ctx.charge(Op::ScanCpu);
             decision.nr_scanned += 1;
             let util = self.cpu_util_next(cpu, task, Some(cpu));

@@ -3,6 +3,7 @@
 
 use super::WakeFlags;
 use super::decision::{AffineRule, WakeRule, WakeupDecision};
+use crate::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::cpumask::CpuMask;
 use crate::ctx::{Ctx, Effect};
 use crate::features::Feature;
@@ -10,7 +11,7 @@ use crate::fork::NewTask;
 use crate::ids::{CpuId, GroupId, TaskId};
 use crate::probe::{Event, Probe};
 use crate::sched::{Sched, SchedConfig};
-use crate::task::Policy;
+use crate::task::{Policy, Uclamp};
 use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::units::Nanos;
 use crate::work::{Op, WorkMeter};
@@ -48,6 +49,22 @@ fn smt() -> Lab {
 /// Two small and two big CPUs under one cache.
 fn big_little() -> Lab {
     Lab::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, 4) })
+}
+
+/// The same with frequency domains and an energy model. The CPU has this much utilisation of tasks that sleep.
+fn energy_aware(cpu: u32, util: u64) -> Lab {
+    let mut lab = big_little();
+    let governor = Governor::Schedutil(SchedutilConfig { rate_limit: Nanos(0), holds_when_busy: false });
+    for (cpus, khz, power_uw) in
+        [([0, 1], [223_000, 446_000], [20_000, 80_000]), ([2, 3], [512_000, 1_024_000], [200_000, 800_000])]
+    {
+        let cpus = cpus.iter().map(|&cpu| CpuId(cpu)).collect();
+        let domain = FrequencyDomain::new(cpus, khz.to_vec(), power_uw.to_vec(), governor).expect("a good domain");
+        lab.sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
+    }
+    lab.sched.start_governors();
+    lab.sched.cfs_rqs[cpu as usize].avg.util_avg = util;
+    lab
 }
 
 /// Two nodes of two CPUs, too far apart for anything but load balancing.
@@ -112,6 +129,12 @@ impl Lab {
     fn util(mut self, util: u64) -> Self {
         let se = self.sched.tasks[self.task.index()].se;
         self.sched.entities[se.index()].avg.util_avg = util;
+        self
+    }
+
+    fn clamps(mut self, clamps: Uclamp) -> Self {
+        let task = self.task;
+        self.with_ctx(0, |sched, ctx| sched.set_uclamp(ctx, task, clamps));
         self
     }
 
@@ -203,6 +226,13 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
             (lab.select(WAKE), 0)
         }
         WakeRule::RecentUsedIdle => (flat().busy(&[0, 1]).recent(3).select_from(0, 1, WAKE), 3),
+        WakeRule::EnergyNone => (energy_aware(2, 0).select_from(0, 2, WAKE), 2),
+        WakeRule::EnergyPrev => (energy_aware(2, 0).util(50).select_from(2, 0, WAKE), 0),
+        WakeRule::EnergyBest => (energy_aware(2, 0).util(50).select_from(2, 2, WAKE), 0),
+        // What sleeps on CPU 0 would need a high frequency, but the task's clamp would not let it have that.
+        WakeRule::EnergyUnsure => {
+            (energy_aware(0, 300).util(50).clamps(Uclamp { min: 0, max: 50 }).select_from(2, 0, WAKE), 0)
+        }
         WakeRule::AsymFits => (big_little().busy(&[0]).util(200).select(WAKE), 1),
         WakeRule::AsymBest => (big_little().busy(&[0, 2]).util(900).select(WAKE), 3),
         WakeRule::NoCacheDomain => (Lab::new(machine(4, 1, 1, 4)).busy(&[0]).select(WAKE), 0),
@@ -425,9 +455,8 @@ fn a_core_becomes_idle_with_the_last_of_its_cpus() {
 
 #[test]
 fn a_lower_clamp_that_a_cpu_cannot_reach_makes_it_second_best() {
-    let mut lab = big_little().busy(&[0, 2, 3]).util(100);
-    lab.sched.tasks[lab.task.index()].uclamp.min = 600;
-    let decision = lab.select(WAKE);
+    let clamps = Uclamp { min: 600, max: 1024 };
+    let decision = big_little().busy(&[0, 2, 3]).util(100).clamps(clamps).select(WAKE);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::AsymBest, CpuId(1)));
 }
 
@@ -493,4 +522,34 @@ fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
     lab.sched.jiffies = 1251;
     lab.sched.record_wakee(CpuId(0), a);
     assert_eq!(lab.sched.tasks[waker].wakee_flips, 1);
+}
+
+#[test]
+fn energy_does_not_decide_while_a_cpu_is_over_utilised() {
+    let mut lab = energy_aware(2, 0).util(50);
+    lab.sched.domains.root.overutilized = true;
+    assert_eq!(lab.select_from(2, 2, WAKE).rule, WakeRule::TargetIdle);
+}
+
+#[test]
+fn energy_spreads_a_task_only_as_far_as_it_may_go() {
+    let decision = energy_aware(2, 0).util(50).allow(&[2, 3]).select_from(2, 2, WAKE);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::EnergyPrev, CpuId(2)));
+}
+
+#[test]
+fn a_task_whose_lower_clamp_is_above_a_small_cpu_goes_to_a_big_one() {
+    let decision = energy_aware(2, 0).util(50).clamps(Uclamp { min: 500, max: 1024 }).select_from(0, 0, WAKE);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::EnergyBest, CpuId(2)));
+}
+
+#[test]
+fn a_task_that_is_too_big_for_the_small_cpus_is_kept_off_them() {
+    let decision = energy_aware(2, 0).util(400).select_from(0, 3, WAKE);
+    assert_eq!(decision.cpu, CpuId(3));
+}
+
+#[test]
+fn forks_do_not_ask_for_energy() {
+    assert_eq!(energy_aware(2, 0).util(50).busy(&[0]).select_from(0, 0, FORK).rule, WakeRule::SlowPathIdlest);
 }
