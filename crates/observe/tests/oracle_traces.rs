@@ -64,6 +64,11 @@ traces! {
     pinned_tasks_beside_others_on_sixteen_cpus "pinned16" 15590
     a_mix_of_tasks_on_sixteen_cpus "mix16" 36592
     real_time_tasks_beside_fair_ones "rtmix" 4687
+    real_time_tasks_that_use_up_their_runtime "rt-throttle" 328
+    real_time_runtime_that_is_borrowed "rt-share" 3236
+    real_time_tasks_that_are_pushed_and_pulled "rt-push-pull" 803
+    real_time_tasks_that_are_pushed_when_asked "rt-push-ipi" 942
+    tasks_that_come_to_the_real_time_class_and_leave_it "rt-policies" 322
     waves_of_short_forked_tasks "fork" 4739
     misfit_tasks_on_two_kinds_of_cpus "biglittle" 3429
     tickless_cpus_on_a_mostly_idle_machine "nohz32" 38871

@@ -6,6 +6,7 @@ use crate::entity::{Owner, SchedEntity, vruntime_before};
 use crate::ids::{CfsRqId, EntityId};
 use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
+use crate::weight::{LoadWeight, scale_load_down};
 
 /// What a cfs_rq must have counted, by its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,8 +122,12 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> Checked {
         }
         Owner::Task(task) => {
             let full = 1024;
+            // A task that gets another weight in another class keeps its load until it comes back and that decays.
+            let heaviest = LoadWeight::of_nice(-20).weight;
             ensure!(
-                se.avg.util_avg <= full && se.avg.runnable_avg <= full && se.avg.load_avg <= se.weight(),
+                se.avg.util_avg <= full
+                    && se.avg.runnable_avg <= full
+                    && se.avg.load_avg <= scale_load_down(heaviest),
                 "averages of {task:?} with weight {} are too large: {:?}",
                 se.weight(),
                 se.avg
