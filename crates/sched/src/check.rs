@@ -4,7 +4,8 @@
 //! Everything that the scheduler keeps as a sum, a count, a flag or an order is computed anew from what it is a sum, a count,
 //! a flag or an order of, and compared. That takes time in proportion to the number of tasks and cfs_rqs, so it is no part of
 //! a normal run: tests and swarms ask for it. [`fair`] looks at cfs_rqs and their entities, [`cpus`] at runqueues and tasks,
-//! [`groups`] at task groups and their lists, [`idle`] at who is idle and who has been asked for something.
+//! [`groups`] at task groups and their lists, [`idle`] at who is idle and who has been asked for something; the real-time class
+//! looks after its own.
 
 mod cpus;
 mod fair;
@@ -19,7 +20,7 @@ use core::fmt;
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenInvariant(String);
+pub struct BrokenInvariant(pub(crate) String);
 
 impl fmt::Display for BrokenInvariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,7 +31,7 @@ impl fmt::Display for BrokenInvariant {
 impl core::error::Error for BrokenInvariant {}
 
 /// The result of looking at one kind of invariants.
-type Checked = Result<(), BrokenInvariant>;
+pub(crate) type Checked = Result<(), BrokenInvariant>;
 
 /// Fails with a message unless a condition holds.
 macro_rules! ensure {
@@ -40,7 +41,7 @@ macro_rules! ensure {
         }
     };
 }
-use ensure;
+pub(crate) use ensure;
 
 /// Checks a scheduler again and again. It remembers what may not go back, and its memory is used again.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +62,7 @@ impl InvariantChecker {
         cpus::check(sched, &mut self.tasks)?;
         groups::check(sched)?;
         idle::check(sched)?;
+        crate::classes::rt::check(sched)?;
         self.check_virtual_time(sched)
     }
 

@@ -47,6 +47,11 @@ impl CpuPri {
         Self { cpus, counts, levels: vec![CpuLevel::NORMAL; nr_cpus] }
     }
 
+    /// The level of a CPU.
+    pub(crate) fn level(&self, cpu: CpuId) -> CpuLevel {
+        self.levels[cpu.index()]
+    }
+
     /// A CPU has another level: `cpupri_set()`.
     pub(crate) fn set(&mut self, cpu: CpuId, level: CpuLevel) {
         let old = core::mem::replace(&mut self.levels[cpu.index()], level);

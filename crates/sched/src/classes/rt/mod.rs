@@ -9,6 +9,7 @@
 
 mod bandwidth;
 mod change;
+mod check;
 mod enqueue;
 mod push;
 mod queue;
@@ -19,6 +20,7 @@ mod select;
 mod tests;
 
 pub(crate) use bandwidth::RtBandwidth;
+pub(crate) use check::check;
 pub(crate) use rto::RtOverload;
 
 use super::cpupri::CpuPri;

@@ -57,11 +57,13 @@ impl Sched {
         let mut pulled = false;
         let mut next = self.rt_root.overload.cpus().first();
         while let Some(cpu) = next {
-            if cpu != this_cpu && self.rqs[cpu.index()].rt.highest_next < self.rqs[this_cpu.index()].rt.highest_curr {
-                if let Some(task) = self.task_to_pull(cpu, this_cpu) {
-                    self.move_rt_task(ctx, task, this_cpu);
-                    pulled = true;
-                }
+            let (theirs, ours) = (&self.rqs[cpu.index()].rt, &self.rqs[this_cpu.index()].rt);
+            if cpu != this_cpu
+                && theirs.highest_next < ours.highest_curr
+                && let Some(task) = self.task_to_pull(cpu, this_cpu)
+            {
+                self.move_rt_task(ctx, task, this_cpu);
+                pulled = true;
             }
             next = self.rt_root.overload.cpus().next_from(CpuId(cpu.0 + 1));
         }

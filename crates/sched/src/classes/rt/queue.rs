@@ -94,6 +94,12 @@ impl PriorityQueues {
         self.queues[self.highest() as usize].head
     }
 
+    /// All tasks, from the highest priority on and in the order of its queue.
+    pub(super) fn iter<'a>(&'a self, tasks: &'a [Task]) -> impl Iterator<Item = TaskId> + 'a {
+        let behind = |&task: &TaskId| tasks[task.index()].rt.links.behind;
+        self.queues.iter().flat_map(move |queue| core::iter::successors(queue.head, behind))
+    }
+
     /// Whether no other task of a priority is queued.
     pub(super) fn is_alone(&self, prio: Prio) -> bool {
         let queue = &self.queues[prio as usize];

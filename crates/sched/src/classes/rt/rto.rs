@@ -4,6 +4,7 @@
 //! Models `rt_set_overload()`, `rt_clear_overload()`, `tell_cpu_to_push()`, `rto_next_cpu()` and
 //! `rto_push_irq_work_func()` (6.1).
 
+use crate::check::{Checked, ensure};
 use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
 use crate::ids::CpuId;
@@ -47,6 +48,17 @@ impl RtOverload {
 
     pub(super) fn cpus(&self) -> &CpuMask {
         &self.cpus
+    }
+
+    /// The number of overloaded CPUs is that of those marked.
+    pub(super) fn check(&self) -> Checked {
+        let marked = self.cpus.weight();
+        ensure!(
+            self.count as usize == marked,
+            "{} CPUs are overloaded with real-time tasks, marked {marked}",
+            self.count
+        );
+        Ok(())
     }
 
     /// The next CPU to ask, in ascending order; again from the first if somebody wanted to pull since the round began.

@@ -23,13 +23,7 @@ impl Sched {
     /// 2. It does so if what runs there is as important or cannot leave, or if the CPU is too small.
     /// 3. It goes to a CPU of the lowest priority, if that is below its own. If size was the only reason, then not to one
     ///    that is too small as well.
-    pub(crate) fn select_task_rq_rt(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        task: TaskId,
-        prev: CpuId,
-        flags: WakeFlags,
-    ) -> CpuId {
+    pub(crate) fn select_task_rq_rt(&mut self, ctx: &Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
         if !flags.ttwu && !flags.fork {
             return prev;
         }
@@ -60,7 +54,7 @@ impl Sched {
     /// 4. Then the narrowest domain around that CPU that has a candidate, and of it the CPU that executes this, or else
     ///    another one each time.
     /// 5. Then the CPU that executes this, then any, another one each time.
-    pub(super) fn find_lowest_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> Option<CpuId> {
+    pub(super) fn find_lowest_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed == 1 {
             return None;
