@@ -43,6 +43,8 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Run a workload and show what its tasks and CPUs did
     Run(Box<RunArgs>),
+    /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
+    Explain(ExplainArgs),
     /// Check a workload file: read it, run it, and say whether all is well
     Check(CheckArgs),
     /// List machines, or show one
@@ -145,6 +147,36 @@ impl PriceChoice {
             Self::Zero => "zero",
         }
     }
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+DIR is what `fairlab run FILE -o DIR` has written. The run is repeated up to TIME, from the start of the run.
+
+Examples:
+  fairlab run app.json -o runs/1
+  fairlab explain runs/1 --task ui --at 12.345ms     why is it on this CPU, why did it wait
+  fairlab explain runs/1 --cpu 7 --at 12.345ms       why does it idle, or what does it run
+  fairlab explain runs/1 --balance 7 --at 12.345ms   why did its balance passes pull, or not";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["task", "cpu", "balance"]))]
+pub(crate) struct ExplainArgs {
+    /// Directory of the run
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Why is this task where it is, and why did it wait
+    #[arg(long, value_name = "NAME|PID")]
+    pub(crate) task: Option<String>,
+    /// Why does this CPU idle while others wait, or what does it run
+    #[arg(long, value_name = "N")]
+    pub(crate) cpu: Option<u32>,
+    /// What did the last balance passes of this CPU find and do
+    #[arg(long, value_name = "CPU")]
+    pub(crate) balance: Option<u32>,
+    /// The moment, after its events: 5s, 12.345ms, 1001us, ...
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) at: Nanos,
 }
 
 #[derive(Debug, ClapArgs)]

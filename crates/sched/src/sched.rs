@@ -217,6 +217,11 @@ impl Sched {
         &self.entities[self.tasks[task.index()].se.index()]
     }
 
+    /// Whether a task's group, or one above, is throttled on the task's CPU: it has used up its quota there.
+    pub fn is_throttled(&self, task: TaskId) -> bool {
+        self.cfs_rqs[self.entity(task).cfs_rq.index()].throttle_count > 0
+    }
+
     /// A task's `util_avg` as it would be if it were computed anew at a time, also within a period. Nothing changes.
     pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
         let se = self.entity(task);

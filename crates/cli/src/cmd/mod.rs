@@ -3,6 +3,7 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod kernels;
 pub(crate) mod machine;

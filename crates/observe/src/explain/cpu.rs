@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Why a CPU idles while others wait, what it runs, and what its balance passes found.
+
+use super::View;
+use super::history::{KEPT_PASSES, Pass, State};
+use super::task::placement;
+use super::words::{count, level, mask, moment, pass, pass_facts, task_name, thought, thought_facts};
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::units::Nanos;
+use serde_json::{Value, json};
+
+/// Of waiting tasks, so many are named.
+const NAMED: usize = 8;
+
+/// A task that waits.
+struct Waiting {
+    task: TaskId,
+    cpu: CpuId,
+    since: Nanos,
+}
+
+/// What is to be said of a CPU.
+pub(super) fn explain(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
+    let View { machine, history, now } = view;
+    let sched = machine.sched();
+    let track = history.cpu(cpu);
+    let rq = sched.rq(cpu);
+    let waiting = waiting(view);
+    let (here, elsewhere): (Vec<&Waiting>, Vec<&Waiting>) = waiting.iter().partition(|wait| wait.cpu == cpu);
+    let is_idle = rq.is_idle_task_running();
+    let mut told = Vec::new();
+    if is_idle {
+        told.push(format!(
+            "At {} CPU {} is idle, since {}{}.",
+            moment(now),
+            cpu.0,
+            moment(track.since),
+            before(view, cpu)
+        ));
+        told.extend(tell_waiting(view, &here, cpu));
+        if elsewhere.is_empty() {
+            told.push("No task waits on another CPU.".to_owned());
+        } else {
+            told.push(format!("Meanwhile {} on other CPUs.", wait_count(elsewhere.len())));
+            told.extend(tell_waiting(view, &elsewhere, cpu));
+        }
+        told.extend(newly_idle(view, cpu));
+        told.extend(tickless(view, cpu));
+    } else {
+        let name = task_name(machine, track.current);
+        told.push(format!("At {} CPU {} runs {name}, since {}.", moment(now), cpu.0, moment(track.since)));
+        told.extend(placement(view, track.current));
+        match here.len() {
+            0 => told.push("No task waits there.".to_owned()),
+            number => {
+                told.push(format!("Behind it {} there.", wait_count(number)));
+                told.extend(tell_waiting(view, &here, cpu));
+            }
+        }
+    }
+    let facts = json!({
+        "cpu": cpu.0,
+        "idle": is_idle,
+        "current": task_name(machine, track.current),
+        "current_pid": sched.task(track.current).pid,
+        "since_ns": moment(track.since).0,
+        "nr_running": rq.nr_running,
+        "tickless": rq.nohz_tick_stopped,
+        "waiting": waiting.iter().map(|wait| waiting_facts(view, wait, cpu)).collect::<Vec<_>>(),
+        "newly_idle": track.newly_idle.values().map(pass_facts).collect::<Vec<_>>(),
+        "idle_passes": track.idle.values().map(pass_facts).collect::<Vec<_>>(),
+        "last_thought": history.last_thought().map(|(at, thought)| thought_facts(at, &thought)),
+        "last_kick": track.kicked.map(|(at, thought)| thought_facts(at, &thought)),
+    });
+    (told, facts)
+}
+
+/// What is to be said of the last balance passes of a CPU.
+pub(super) fn explain_balance(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
+    let View { machine, history, now } = view;
+    let track = history.cpu(cpu);
+    let mut told = Vec::new();
+    if track.nr_passes == 0 {
+        told.push(format!("Up to {} no balance pass was made for CPU {}.", moment(now), cpu.0));
+        if machine.sched().domains().cpus[cpu.index()].base.is_none() {
+            told.push("It has no sched domain: there is nothing to balance with.".to_owned());
+        }
+    } else {
+        let kept = track.passes.len();
+        let last = if kept < KEPT_PASSES { String::new() } else { format!("; the last {kept}") };
+        let passes = if track.nr_passes == 1 {
+            "1 balance pass was"
+        } else {
+            &format!("{} balance passes were", track.nr_passes)
+        };
+        told.push(format!("Up to {} {passes} made for CPU {}{last}, oldest first:", moment(now), cpu.0));
+    }
+    told.extend(track.passes.iter().map(|one| format!("At {}, {}.", moment(one.at), pass(machine, one))));
+    if let Some((at, kick)) = track.kicked {
+        told.push(format!("It was asked last to balance for tickless CPUs by {}.", thought(at, &kick)));
+    }
+    let domains = machine.sched().domains();
+    for sd in domains.chain(cpu) {
+        let domain = &domains.domains[sd];
+        told.push(format!(
+            "Level {} now: {} between passes, {} in a row.",
+            level(machine, cpu, domain.level),
+            Nanos::from_millis(u64::from(domain.balance_interval)),
+            count(domain.nr_balance_failed, "failed pass").replace("passs", "passes"),
+        ));
+    }
+    let facts = json!({
+        "cpu": cpu.0,
+        "nr_passes": track.nr_passes,
+        "passes": track.passes.iter().map(pass_facts).collect::<Vec<_>>(),
+        "last_kick": track.kicked.map(|(at, thought)| thought_facts(at, &thought)),
+    });
+    (told, facts)
+}
+
+/// What ran before the CPU went idle.
+fn before(view: View<'_>, cpu: CpuId) -> String {
+    match view.history.cpu(cpu).before {
+        None => " (it has run nothing yet)".to_owned(),
+        Some((task, state)) => {
+            let how = match state {
+                PrevState::Blocked => "blocked",
+                PrevState::Dead => "ended",
+                PrevState::Runnable => "left although it was runnable",
+            };
+            format!(", when {} {how}", task_name(view.machine, task))
+        }
+    }
+}
+
+/// All tasks of the workload that wait, longest first.
+fn waiting(view: View<'_>) -> Vec<Waiting> {
+    let sched = view.machine.sched();
+    let ids = view.machine.tasks().iter().filter_map(|task| task.id);
+    let mut waiting: Vec<Waiting> = ids
+        .filter_map(|task| match view.history.task(task).state {
+            State::Waits { since } => Some(Waiting { task, cpu: sched.task(task).cpu, since }),
+            _ => None,
+        })
+        .collect();
+    waiting.sort_by_key(|wait| wait.since);
+    waiting
+}
+
+fn wait_count(number: usize) -> String {
+    if number == 1 { "1 task waits".to_owned() } else { format!("{number} tasks wait") }
+}
+
+/// Names waiting tasks, and says which of them a CPU could not take.
+fn tell_waiting(view: View<'_>, waiting: &[&Waiting], cpu: CpuId) -> Vec<String> {
+    let sched = view.machine.sched();
+    let mut told = Vec::new();
+    for wait in waiting.iter().take(NAMED) {
+        let name = task_name(view.machine, wait.task);
+        let mut text =
+            format!("{name} waits on CPU {} since {} ({})", wait.cpu.0, moment(wait.since), view.now - wait.since);
+        let allowed = &sched.task(wait.task).cpus_allowed;
+        if !allowed.contains(cpu) {
+            text.push_str(&format!(" and may not run on CPU {} (allowed: {})", cpu.0, mask(allowed)));
+        }
+        if sched.is_throttled(wait.task) {
+            text.push_str("; its group has used up its quota there");
+        }
+        told.push(format!("Task {text}."));
+    }
+    if waiting.len() > NAMED {
+        let rest = &waiting[NAMED..];
+        let barred = rest.iter().filter(|wait| !sched.task(wait.task).cpus_allowed.contains(cpu)).count();
+        told.push(format!("And {} more, of which {barred} may not run on CPU {}.", rest.len(), cpu.0));
+    }
+    told
+}
+
+fn waiting_facts(view: View<'_>, wait: &Waiting, cpu: CpuId) -> Value {
+    let task = view.machine.sched().task(wait.task);
+    json!({
+        "task": task_name(view.machine, wait.task),
+        "pid": task.pid,
+        "cpu": wait.cpu.0,
+        "since_ns": moment(wait.since).0,
+        "may_use_cpu": task.cpus_allowed.contains(cpu),
+        "throttled": view.machine.sched().is_throttled(wait.task),
+    })
+}
+
+/// The newly-idle passes that were made when a CPU went idle, or that none were; and the idle passes since.
+fn newly_idle(view: View<'_>, cpu: CpuId) -> Vec<String> {
+    let View { machine, history, .. } = view;
+    let track = history.cpu(cpu);
+    let sched = machine.sched();
+    let mut told = Vec::new();
+    let Some(base) = sched.domains().cpus[cpu.index()].base else {
+        return vec!["It has no sched domain, so it never balances.".to_owned()];
+    };
+    let (now_idle, earlier): (Vec<&Pass>, Vec<&Pass>) =
+        track.newly_idle.values().partition(|one| one.at == track.since);
+    if now_idle.is_empty() && track.before.is_some() {
+        let domain = &sched.domains().domains[base];
+        told.push(format!(
+            "When it went idle no newly-idle pass was made. Among other reasons, that is so while no CPU of the machine counts \
+             as overloaded (now {}), and while the CPU's average idle time is below the price of the first level (now {} \
+             and {}).",
+            if sched.domains().root.overload { "one does" } else { "none does" },
+            Nanos(sched.rq(cpu).avg_idle),
+            Nanos(domain.max_newidle_lb_cost)
+        ));
+        if let Some(last) = earlier.iter().max_by_key(|one| one.at) {
+            told.push(format!("Its last one was at {}: {}.", moment(last.at), pass(machine, last)));
+        }
+    }
+    told.extend(now_idle.iter().map(|one| format!("When it went idle: {}.", pass(machine, one))));
+    let mut since: Vec<&Pass> = track.idle.values().filter(|one| one.at >= track.since).collect();
+    since.sort_by_key(|one| one.at);
+    if since.is_empty() {
+        told.push("Since then no pass was made for it as an idle CPU.".to_owned());
+    }
+    told.extend(since.iter().map(|one| format!("Since then, last at {}: {}.", moment(one.at), pass(machine, one))));
+    told
+}
+
+/// Whether others balance for the CPU, and what they last thought of that.
+fn tickless(view: View<'_>, cpu: CpuId) -> Vec<String> {
+    let View { machine, history, .. } = view;
+    let rq = machine.sched().rq(cpu);
+    let mut told = Vec::new();
+    told.push(if rq.nohz_tick_stopped {
+        "Its tick is stopped: passes are made for it only when the tick of a busy CPU has an idle one balance for all (a kick).".to_owned()
+    } else {
+        "Its tick is not stopped: it balances at its own ticks.".to_owned()
+    });
+    if rq.nohz_tick_stopped {
+        if let Some((at, last)) = history.last_thought() {
+            told.push(format!("The last thought of a kick by a busy CPU was {}.", thought(at, &last)));
+        }
+        match history.cpu(cpu).kicked {
+            Some((at, kick)) => told.push(format!("It was chosen last by {}.", thought(at, &kick))),
+            None => told.push("No kick has chosen it so far.".to_owned()),
+        }
+    }
+    told
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What an explanation needs of the past: the last steps of each task and of each CPU, with the records of decisions.
+//!
+//! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU are kept.
+
+use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::observer::Observer;
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, Probe};
+use fairlab_sched::topology::CpuIdleType;
+use fairlab_sched::units::Nanos;
+use fairlab_sched::wakeup::decision::WakeupDecision;
+use std::collections::{BTreeMap, VecDeque};
+
+/// So many switches of each CPU are kept.
+const KEPT_SWITCHES: usize = 4096;
+/// So many balance passes of each CPU are kept.
+pub(super) const KEPT_PASSES: usize = 12;
+
+/// What a task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It was not made runnable yet.
+    New,
+    /// It has blocked, or ended, on a CPU.
+    Off { since: Nanos, cpu: CpuId, ended: bool },
+    /// It is runnable and does not run.
+    Waits { since: Nanos },
+    /// It runs.
+    Runs { since: Nanos, cpu: CpuId },
+}
+
+/// Why a task began to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitCause {
+    /// It was woken.
+    Woken,
+    /// It was forked.
+    Forked,
+    /// Another task got its CPU although it was runnable.
+    LostCpu(CpuId),
+}
+
+/// A time in which a task was runnable and did not run.
+#[derive(Clone, Debug)]
+pub(super) struct Wait {
+    pub(super) since: Nanos,
+    /// Until when; none if it lasts.
+    pub(super) until: Option<Nanos>,
+    pub(super) cause: WaitCause,
+    /// From when it was on which CPU.
+    pub(super) places: Vec<(Nanos, CpuId)>,
+}
+
+/// A selection of a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection {
+    pub(super) at: Nanos,
+    pub(super) decision: WakeupDecision,
+    /// What was current on the CPU that executed it.
+    pub(super) current: TaskId,
+}
+
+/// A migration of a runnable task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    pub(super) at: Nanos,
+    pub(super) from: CpuId,
+    pub(super) to: CpuId,
+    pub(super) on: CpuId,
+    /// What was current on the CPU that executed it.
+    pub(super) current: TaskId,
+    /// The pass of load balancing that did it.
+    pub(super) pass: Option<BalanceDecision>,
+}
+
+/// The last steps of a task.
+#[derive(Clone, Debug)]
+pub(super) struct TaskTrack {
+    pub(super) state: State,
+    /// The last selection of a CPU for it, if it was a fair task then.
+    pub(super) selection: Option<Selection>,
+    /// When and where it became runnable last, and whether it was new.
+    pub(super) woken: Option<(Nanos, CpuId, bool)>,
+    /// Its last wait.
+    pub(super) wait: Option<Wait>,
+    /// Migrations since it became runnable last, the last one, and how many.
+    pub(super) last_move: Option<Move>,
+    pub(super) nr_moves: u32,
+}
+
+const UNKNOWN: TaskTrack =
+    TaskTrack { state: State::New, selection: None, woken: None, wait: None, last_move: None, nr_moves: 0 };
+
+/// A pass of load balancing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pass {
+    pub(super) at: Nanos,
+    pub(super) decision: BalanceDecision,
+}
+
+/// The last steps of a CPU.
+#[derive(Clone, Debug)]
+pub(super) struct CpuTrack {
+    pub(super) current: TaskId,
+    pub(super) since: Nanos,
+    /// What ran before.
+    pub(super) before: Option<(TaskId, PrevState)>,
+    /// Since when which task has run, oldest first.
+    pub(super) switches: VecDeque<(Nanos, TaskId)>,
+    /// The last passes for this CPU.
+    pub(super) passes: VecDeque<Pass>,
+    pub(super) nr_passes: u64,
+    /// The last newly-idle pass at each level.
+    pub(super) newly_idle: BTreeMap<u32, Pass>,
+    /// The last pass at each level as an idle CPU.
+    pub(super) idle: BTreeMap<u32, Pass>,
+    /// The last tick here that thought of tickless CPUs while this CPU was busy.
+    pub(super) thought: Option<(Nanos, KickDecision)>,
+    /// The last kick of this CPU.
+    pub(super) kicked: Option<(Nanos, KickDecision)>,
+}
+
+/// Listens to a run up to the time that is asked about.
+#[derive(Clone, Debug)]
+pub struct History {
+    tasks: Vec<TaskTrack>,
+    cpus: Vec<CpuTrack>,
+    /// Tasks that moved at this instant, for the pass that will say it was it.
+    moved: Vec<TaskId>,
+    moved_at: Nanos,
+}
+
+impl History {
+    /// For a machine that has not started.
+    pub fn new(machine: &Machine) -> Self {
+        let sched = machine.sched();
+        let cpu_track = |cpu| CpuTrack {
+            current: sched.curr(cpu),
+            since: START,
+            before: None,
+            switches: VecDeque::from([(START, sched.curr(cpu))]),
+            passes: VecDeque::new(),
+            nr_passes: 0,
+            newly_idle: BTreeMap::new(),
+            idle: BTreeMap::new(),
+            thought: None,
+            kicked: None,
+        };
+        Self { tasks: Vec::new(), cpus: sched.cpu_ids().map(cpu_track).collect(), moved: Vec::new(), moved_at: START }
+    }
+
+    pub(super) fn cpu(&self, cpu: CpuId) -> &CpuTrack {
+        &self.cpus[cpu.index()]
+    }
+
+    pub(super) fn task(&self, task: TaskId) -> &TaskTrack {
+        self.tasks.get(task.index()).unwrap_or(&UNKNOWN)
+    }
+
+    /// The last thought of tickless CPUs of any busy CPU.
+    pub(super) fn last_thought(&self) -> Option<(Nanos, KickDecision)> {
+        self.cpus.iter().filter_map(|cpu| cpu.thought).max_by_key(|&(at, _)| at)
+    }
+
+    /// What ran on the task's CPU during a wait, longest first; and how much of the wait the kept switches do not cover.
+    pub(super) fn meanwhile(&self, wait: &Wait, now: Nanos) -> (Vec<(TaskId, Nanos)>, Nanos) {
+        let (mut times, mut unknown) = (BTreeMap::new(), Nanos::ZERO);
+        let end = wait.until.unwrap_or(now);
+        for (place, &(from, cpu)) in wait.places.iter().enumerate() {
+            let to = wait.places.get(place + 1).map_or(end, |&(at, _)| at);
+            let switches = &self.cpu(cpu).switches;
+            let first_known = switches.front().map_or(to, |&(at, _)| at);
+            unknown = Nanos(unknown.0 + first_known.min(to).saturating_since(from).0);
+            for (index, &(at, task)) in switches.iter().enumerate() {
+                let ends = switches.get(index + 1).map_or(to, |&(next, _)| next).min(to);
+                let time = ends.saturating_since(at.max(from));
+                if time > Nanos::ZERO {
+                    *times.entry(task).or_insert(0) += time.0;
+                }
+            }
+        }
+        let mut times: Vec<_> = times.into_iter().map(|(task, time)| (task, Nanos(time))).collect();
+        times.sort_by_key(|&(_, time)| std::cmp::Reverse(time));
+        (times, unknown)
+    }
+
+    fn task_mut(&mut self, task: TaskId) -> &mut TaskTrack {
+        if self.tasks.len() <= task.index() {
+            self.tasks.resize(task.index() + 1, UNKNOWN);
+        }
+        &mut self.tasks[task.index()]
+    }
+
+    fn woke(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
+        let track = self.task_mut(task);
+        // A task that is woken while it is still runnable was only about to sleep.
+        if !matches!(track.state, State::New | State::Off { .. }) {
+            return;
+        }
+        let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
+        track.state = State::Waits { since: now };
+        track.woken = Some((now, cpu, is_new));
+        track.wait = Some(Wait { since: now, until: None, cause, places: vec![(now, cpu)] });
+        (track.last_move, track.nr_moves) = (None, 0);
+    }
+
+    fn switched(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+        let left = self.task_mut(prev);
+        if prev_state == PrevState::Runnable {
+            left.state = State::Waits { since: now };
+            let cause = WaitCause::LostCpu(cpu);
+            left.wait = Some(Wait { since: now, until: None, cause, places: vec![(now, cpu)] });
+        } else {
+            left.state = State::Off { since: now, cpu, ended: prev_state == PrevState::Dead };
+        }
+        let came = self.task_mut(next);
+        came.state = State::Runs { since: now, cpu };
+        if let Some(wait) = came.wait.as_mut().filter(|wait| wait.until.is_none()) {
+            wait.until = Some(now);
+        }
+        let track = &mut self.cpus[cpu.index()];
+        (track.current, track.since, track.before) = (next, now, Some((prev, prev_state)));
+        if track.switches.len() == KEPT_SWITCHES {
+            track.switches.pop_front();
+        }
+        track.switches.push_back((now, next));
+    }
+
+    fn migrated(&mut self, now: Nanos, task: TaskId, from: CpuId, to: CpuId, on: CpuId) {
+        let current = self.cpus[on.index()].current;
+        let track = self.task_mut(task);
+        let State::Waits { .. } = track.state else { return };
+        track.last_move = Some(Move { at: now, from, to, on, current, pass: None });
+        track.nr_moves += 1;
+        if let Some(wait) = &mut track.wait {
+            wait.places.push((now, to));
+        }
+        if self.moved_at != now {
+            self.moved.clear();
+            self.moved_at = now;
+        }
+        self.moved.push(task);
+    }
+
+    fn balanced(&mut self, now: Nanos, decision: &BalanceDecision) {
+        let pass = Pass { at: now, decision: *decision };
+        let track = &mut self.cpus[decision.dst_cpu.index()];
+        track.nr_passes += 1;
+        if track.passes.len() == KEPT_PASSES {
+            track.passes.pop_front();
+        }
+        track.passes.push_back(pass);
+        match decision.idle {
+            CpuIdleType::NewlyIdle => track.newly_idle.insert(decision.level, pass),
+            CpuIdleType::Idle => track.idle.insert(decision.level, pass),
+            CpuIdleType::NotIdle => None,
+        };
+        if decision.nr_moved == 0 {
+            return;
+        }
+        for task in std::mem::take(&mut self.moved) {
+            if let Some(last) = &mut self.tasks[task.index()].last_move
+                && (last.at, last.to, last.on) == (now, decision.dst_cpu, decision.on)
+            {
+                last.pass = Some(*decision);
+            }
+        }
+    }
+
+    fn thought(&mut self, now: Nanos, decision: &KickDecision) {
+        if decision.reason != KickReason::CpuIsIdle {
+            self.cpus[decision.cpu.index()].thought = Some((now, *decision));
+        }
+        if let Some(target) = decision.target {
+            self.cpus[target.index()].kicked = Some((now, *decision));
+        }
+    }
+}
+
+impl Probe for History {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        match *event {
+            Event::Wakeup { task, cpu, is_new, .. } => self.woke(now, task, cpu, is_new),
+            Event::Switch { cpu, prev, next, prev_state } => self.switched(now, cpu, prev, next, prev_state),
+            Event::Migrate { task, from, to, on } => self.migrated(now, task, from, to, on),
+            Event::WakeupDecision(decision) => {
+                let current = self.cpus[decision.waker.index()].current;
+                let selection = Selection { at: now, decision: *decision, current };
+                self.task_mut(decision.task).selection = Some(selection);
+            }
+            Event::BalanceDecision(decision) => self.balanced(now, decision),
+            Event::KickDecision(decision) => self.thought(now, decision),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for History {}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Why a task is on its CPU, and why it waits or waited.
+
+use super::View;
+use super::history::{Selection, State, Wait, WaitCause};
+use super::words::{count, cpu_list, mask, moment, part, task_name};
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::task::SchedClass;
+use fairlab_sched::wakeup::decision::{AffineRule, WakeKind};
+use serde_json::{Value, json};
+
+/// Of those that ran while a task waited, so many are named.
+const NAMED: usize = 6;
+
+/// What is to be said of a task of the machine.
+pub(super) fn explain(view: View<'_>, host: usize) -> (Vec<String>, Value) {
+    let View { machine, history, now } = view;
+    let host = &machine.tasks()[host];
+    let Some(id) = host.id else {
+        let text = format!("By {} task {} (pid {}) has not been forked yet.", moment(now), host.name, host.pid);
+        return (vec![text], json!({ "task": host.name, "pid": host.pid, "state": "not forked" }));
+    };
+    let name = task_name(machine, id);
+    let track = history.task(id);
+    let cpu = machine.sched().task(id).cpu;
+    let mut told = Vec::new();
+    let (state, since) = match track.state {
+        State::New => {
+            told.push(format!("At {} task {name} has been forked and is not runnable yet.", moment(now)));
+            ("new", None)
+        }
+        State::Off { since, cpu, ended } => {
+            let what = if ended { "has ended" } else { "sleeps" };
+            let done = if ended { "ended" } else { "blocked" };
+            told.push(format!(
+                "At {} task {name} {what}: it {done} at {} on CPU {}.",
+                moment(now),
+                moment(since),
+                cpu.0
+            ));
+            (if ended { "ended" } else { "sleeps" }, Some(since))
+        }
+        State::Runs { since, cpu } => {
+            told.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
+            ("runs", Some(since))
+        }
+        State::Waits { since } => {
+            told.push(format!(
+                "At {} task {name} waits on CPU {}, since {} ({} so far).",
+                moment(now),
+                cpu.0,
+                moment(since),
+                now - since
+            ));
+            ("waits", Some(since))
+        }
+    };
+    let is_runnable = matches!(track.state, State::Runs { .. } | State::Waits { .. });
+    told.extend(placement(view, id));
+    let mut wait_facts = Value::Null;
+    if let Some(wait) = &track.wait {
+        let (text, facts) = tell_wait(view, id, wait);
+        told.push(text);
+        wait_facts = facts;
+    }
+    if matches!(track.state, State::Waits { .. }) {
+        told.extend(why_not_now(view, id, cpu));
+    }
+    let facts = json!({
+        "task": host.name,
+        "pid": host.pid,
+        "state": state,
+        "cpu": cpu.0,
+        "since_ns": since.map(|since| moment(since).0),
+        "allowed": mask(&machine.sched().task(id).cpus_allowed),
+        "selection": track.selection.map(|selection| selection_facts(&selection)),
+        "runnable_since_ns": track.woken.filter(|_| is_runnable).map(|(at, ..)| moment(at).0),
+        "migrations_since": track.nr_moves,
+        "wait": wait_facts,
+    });
+    (told, facts)
+}
+
+/// How a task came to its CPU: the selection, and the last migration after it.
+pub(super) fn placement(view: View<'_>, id: TaskId) -> Vec<String> {
+    let View { machine, history, .. } = view;
+    let track = history.task(id);
+    let mut told = Vec::new();
+    let woken = track.woken;
+    // A selection from before the last wake-up belongs to a time when the task was of the fair class.
+    let selection = track.selection.filter(|selection| selection.decision.kind != WakeKind::Exec);
+    let own = selection
+        .filter(|selection| woken.is_none_or(|(at, cpu, _)| cpu == selection.decision.cpu && selection.at <= at));
+    match (own, woken) {
+        (Some(selection), _) => told.extend(tell_selection(view, &selection)),
+        (None, Some((at, cpu, is_new))) => {
+            let what = if is_new { "forked" } else { "woken" };
+            told.push(format!(
+                "It was {what} at {} on CPU {}; why there was not recorded, as it was not a fair task.",
+                moment(at),
+                cpu.0
+            ));
+        }
+        (None, None) => {}
+    }
+    if let (Some(selection), Some((at, cpu, _))) = (own, woken)
+        && selection.at < at
+    {
+        told.push(format!(
+            "CPU {} got to that at {}, {} later: from then on it was runnable.",
+            cpu.0,
+            moment(at),
+            at - selection.at
+        ));
+    }
+    if let Some(last) = track.last_move {
+        let how = match last.pass {
+            Some(pass) => format!("by the load balancing of CPU {}", pass.dst_cpu.0),
+            None => format!("by CPU {}, where {} was current", last.on.0, task_name(machine, last.current)),
+        };
+        told.push(format!(
+            "Since then it has migrated {}, last at {} from CPU {} to CPU {}, {how}.",
+            count(track.nr_moves, "time"),
+            moment(last.at),
+            last.from.0,
+            last.to.0
+        ));
+    }
+    told
+}
+
+fn tell_selection(view: View<'_>, selection: &Selection) -> Vec<String> {
+    let View { machine, .. } = view;
+    let d = &selection.decision;
+    let what = if d.kind == WakeKind::Fork { "forked" } else { "woken" };
+    let sched = machine.sched();
+    let by = if sched.rq(d.waker).idle == selection.current {
+        format!("on CPU {}, which was idle", d.waker.0)
+    } else {
+        format!("on CPU {}, where {} was current", d.waker.0, task_name(machine, selection.current))
+    };
+    let sync = if d.sync { " (and about to sleep: a synchronous wake-up)" } else { "" };
+    let mut told = vec![format!(
+        "It was {what} at {} {by}{sync}, and placed on CPU {} by rule {}: {}.",
+        moment(selection.at),
+        d.cpu.0,
+        d.rule.name(),
+        part(d.rule.meaning())
+    )];
+    let mut text = format!("Its previous CPU was {}, the target of the selection CPU {}", d.prev.0, d.target.0);
+    if d.affine != AffineRule::NotAsked {
+        text.push_str(&format!(" ({}: {})", d.affine.name(), part(d.affine.meaning())));
+    }
+    told.push(format!("{text}."));
+    let limit = d.nr_idle_scan.map(|limit| format!("; at most {limit} were allowed"));
+    if d.nr_scanned > 0 || limit.is_some() {
+        let cores = match d.nr_cores_scanned {
+            0 => String::new(),
+            cores => format!(" of {}", count(cores, "core")),
+        };
+        let scanned = count(d.nr_scanned, "CPU");
+        told.push(format!("The search looked at {scanned}{cores}{}.", limit.unwrap_or_default()));
+    }
+    told
+}
+
+fn selection_facts(selection: &Selection) -> Value {
+    let d = &selection.decision;
+    json!({
+        "at_ns": moment(selection.at).0,
+        "kind": format!("{:?}", d.kind).to_lowercase(),
+        "waker_cpu": d.waker.0,
+        "sync": d.sync,
+        "prev": d.prev.0,
+        "target": d.target.0,
+        "cpu": d.cpu.0,
+        "rule": d.rule.name(),
+        "affine": d.affine.name(),
+        "scanned": d.nr_scanned,
+        "cores_scanned": d.nr_cores_scanned,
+        "scan_limit": d.nr_idle_scan,
+    })
+}
+
+fn tell_wait(view: View<'_>, id: TaskId, wait: &Wait) -> (String, Value) {
+    let View { machine, history, now } = view;
+    let sched = machine.sched();
+    let end = wait.until.unwrap_or(now);
+    let time = end - wait.since;
+    let (ran, unknown) = history.meanwhile(wait, now);
+    let cause = match wait.cause {
+        WaitCause::Woken => "it was woken".to_owned(),
+        WaitCause::Forked => "it was forked".to_owned(),
+        WaitCause::LostCpu(cpu) => format!("it lost CPU {} although it could have gone on", cpu.0),
+    };
+    let cpus: Vec<CpuId> = wait.places.iter().map(|&(_, cpu)| cpu).collect();
+    let mut text = match wait.until {
+        Some(until) if time.0 == 0 => {
+            format!("When {cause}, at {}, it did not have to wait", moment(until))
+        }
+        Some(until) => format!("After {cause} at {} it waited {time}, until {}", moment(wait.since), moment(until)),
+        None => format!("It has waited {time} since {cause} at {}", moment(wait.since)),
+    };
+    let mut names = Vec::new();
+    for &(task, time) in ran.iter().take(NAMED) {
+        let is_idle = sched.rq(sched.task(task).cpu).idle == task;
+        let name = task_name(machine, task);
+        names.push(if is_idle { format!("{name} for {time} (nothing ran)") } else { format!("{name} for {time}") });
+    }
+    if ran.len() > NAMED {
+        names.push(format!("{} more", ran.len() - NAMED));
+    }
+    if !names.is_empty() {
+        let places = if cpus.len() == 1 { format!("CPU {}", cpus[0].0) } else { "its CPUs".to_owned() };
+        text.push_str(&format!("; meanwhile {places} ran {}", names.join(", ")));
+    }
+    if unknown.0 > 0 {
+        text.push_str(&format!("; what ran in the first {unknown} is not kept"));
+    }
+    let ran: Vec<Value> = ran
+        .iter()
+        .map(|&(task, time)| json!({ "name": task_name(machine, task), "pid": sched.task(task).pid, "ns": time.0 }))
+        .collect();
+    let facts = json!({
+        "pid": sched.task(id).pid,
+        "since_ns": moment(wait.since).0,
+        "until_ns": wait.until.map(|until| moment(until).0),
+        "ns": time.0,
+        "cpus": cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+        "ran": ran,
+    });
+    (format!("{text}."), facts)
+}
+
+/// What stands between a waiting task and its CPU, and which idle CPUs it could use.
+fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
+    let View { machine, history, now } = view;
+    let sched = machine.sched();
+    let mut told = Vec::new();
+    let (own, running) = (sched.task(id), sched.curr(cpu));
+    let rq = sched.rq(cpu);
+    if own.class == SchedClass::Fair && sched.is_throttled(id) {
+        told.push(format!("Its group has used up its quota on CPU {}, and is throttled there.", cpu.0));
+    }
+    if running != rq.idle {
+        let (other, name) = (sched.task(running), task_name(machine, running));
+        let so_far = now - history.cpu(cpu).since;
+        let mut text = format!("CPU {} has run {name} for {so_far} without a break", cpu.0);
+        let (se, theirs) = (sched.entity(id), sched.entity(running));
+        if other.class > own.class {
+            text.push_str(", which is of a higher class");
+        } else if own.class == SchedClass::Fair && other.class == SchedClass::Fair && se.cfs_rq == theirs.cfs_rq {
+            let ahead = theirs.vruntime.wrapping_sub(se.vruntime) as i64;
+            let (word, lead) = if ahead > 0 { ("ahead of", ahead) } else { ("behind", -ahead) };
+            text.push_str(&format!(
+                ", whose vruntime is {} {word} that of the waiting task as of the last update (weights {} and {})",
+                fairlab_sched::units::Nanos(lead.unsigned_abs()),
+                theirs.weight(),
+                se.weight()
+            ));
+        }
+        told.push(format!("{text}; {} on the runqueue.", count(rq.nr_running, "runnable task")));
+    }
+    let idle: Vec<CpuId> = own.cpus_allowed.iter().filter(|&other| other != cpu && sched.rq(other).is_idle()).collect();
+    if own.nr_cpus_allowed == 1 {
+        told.push(format!("It may run on CPU {} only.", mask(&own.cpus_allowed)));
+    } else if idle.is_empty() {
+        told.push(format!("None of the other CPUs that it may use ({}) is idle.", mask(&own.cpus_allowed)));
+    } else {
+        told.push(format!(
+            "CPUs {} are idle and allowed for it; ask about one of them with --cpu to learn why it did not take the task.",
+            cpu_list(&idle)
+        ));
+    }
+    told
+}
