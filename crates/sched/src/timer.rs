@@ -196,7 +196,7 @@ impl Sched {
     }
 
     /// Programs the hardware timer of the CPU that executes this.
-    fn program_timer(&mut self, ctx: &mut Ctx<'_>) {
+    fn program_timer(&self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::HrtimerProgram);
         let at = Nanos(self.rqs[ctx.cpu.index()].timers.expires_next);
         ctx.emit(Effect::ArmTimer { cpu: ctx.cpu, at });

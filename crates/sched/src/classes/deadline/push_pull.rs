@@ -20,13 +20,7 @@ impl Sched {
     ///
     /// Rules: where it was, unless a deadline task runs there that cannot leave or has no later deadline, or the CPU is too
     /// slow for its density. Then another CPU, if it would have the earliest deadline there.
-    pub(crate) fn select_task_rq_dl(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        task: TaskId,
-        prev: CpuId,
-        flags: WakeFlags,
-    ) -> CpuId {
+    pub(crate) fn select_task_rq_dl(&mut self, ctx: &Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
         if !flags.ttwu {
             return prev;
         }
@@ -227,7 +221,7 @@ impl Sched {
     /// 2. Where it was.
     /// 3. In the narrowest domain that allows affine wake-ups and has one: this CPU, or else one of them, each time another.
     /// 4. This CPU, or else any, each time another.
-    fn find_later_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> Option<CpuId> {
+    fn find_later_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed == 1 || !self.find_later_cpus(task) {
             return None;

@@ -156,6 +156,8 @@ impl Sched {
         if delta as i64 > 0 {
             se.sum_exec_runtime += delta;
             se.exec_start = now;
+            // DIFFERS: there is no SCHED_FLAG_RECLAIM (GRUB), with which a task uses up its budget more slowly while others
+            // leave bandwidth unused.
             let work = cap_scale(cap_scale(delta, rq.freq_capacity), rq.cpu_capacity_orig);
             p.dl.runtime = p.dl.runtime.wrapping_sub(work as i64);
         } else if !p.dl.has_yielded {
