@@ -203,7 +203,7 @@ fn newly_idle(view: View<'_>, cpu: CpuId) -> Vec<String> {
     if now_idle.is_empty() && track.before.is_some() {
         let domain = &sched.domains().domains[base];
         told.push(format!(
-            "When it went idle no newly-idle pass was made. Among other reasons, that is so while no CPU of the machine counts \
+            "When it went idle no newly-idle pass was made; why is not recorded. Among other reasons, that is so while no CPU of the machine counts \
              as overloaded (now {}), and while the CPU's average idle time is below the price of the first level (now {} \
              and {}).",
             if sched.domains().root.overload { "one does" } else { "none does" },

@@ -10,7 +10,7 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, Probe};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::wakeup::decision::WakeupDecision;
+use fairlab_sched::wakeup::decision::{WakeKind, WakeupDecision};
 use std::collections::{BTreeMap, VecDeque};
 
 /// So many switches of each CPU are kept.
@@ -60,6 +60,8 @@ pub(super) struct Selection {
     pub(super) decision: WakeupDecision,
     /// What was current on the CPU that executed it.
     pub(super) current: TaskId,
+    /// Whether the task became runnable by it; until then the wake-up is under way.
+    pub(super) is_done: bool,
 }
 
 /// A migration of a runnable task.
@@ -201,6 +203,11 @@ impl History {
         }
         let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
         track.state = State::Waits { since: now };
+        // An older selection is of a time when the task was of the fair class.
+        track.selection = track.selection.filter(|selection| !selection.is_done);
+        if let Some(selection) = &mut track.selection {
+            selection.is_done = true;
+        }
         track.woken = Some((now, cpu, is_new));
         track.wait = Some(Wait { since: now, until: None, cause, places: vec![(now, cpu)] });
         (track.last_move, track.nr_moves) = (None, 0);
@@ -287,8 +294,11 @@ impl Probe for History {
             Event::Migrate { task, from, to, on } => self.migrated(now, task, from, to, on),
             Event::WakeupDecision(decision) => {
                 let current = self.cpus[decision.waker.index()].current;
-                let selection = Selection { at: now, decision: *decision, current };
-                self.task_mut(decision.task).selection = Some(selection);
+                let selection = Selection { at: now, decision: *decision, current, is_done: false };
+                // A program that begins another one is runnable all the time.
+                if decision.kind != WakeKind::Exec {
+                    self.task_mut(decision.task).selection = Some(selection);
+                }
             }
             Event::BalanceDecision(decision) => self.balanced(now, decision),
             Event::KickDecision(decision) => self.thought(now, decision),

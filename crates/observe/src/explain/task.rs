@@ -87,10 +87,7 @@ pub(super) fn placement(view: View<'_>, id: TaskId) -> Vec<String> {
     let track = history.task(id);
     let mut told = Vec::new();
     let woken = track.woken;
-    // A selection from before the last wake-up belongs to a time when the task was of the fair class.
-    let selection = track.selection.filter(|selection| selection.decision.kind != WakeKind::Exec);
-    let own = selection
-        .filter(|selection| woken.is_none_or(|(at, cpu, _)| cpu == selection.decision.cpu && selection.at <= at));
+    let own = track.selection;
     match (own, woken) {
         (Some(selection), _) => told.extend(tell_selection(view, &selection)),
         (None, Some((at, cpu, is_new))) => {
@@ -103,15 +100,17 @@ pub(super) fn placement(view: View<'_>, id: TaskId) -> Vec<String> {
         }
         (None, None) => {}
     }
-    if let (Some(selection), Some((at, cpu, _))) = (own, woken)
-        && selection.at < at
-    {
-        told.push(format!(
+    match (own, woken) {
+        (Some(selection), _) if !selection.is_done => {
+            told.push(format!("CPU {} has not got to that yet.", selection.decision.cpu.0));
+        }
+        (Some(selection), Some((at, cpu, _))) if selection.at < at => told.push(format!(
             "CPU {} got to that at {}, {} later: from then on it was runnable.",
             cpu.0,
             moment(at),
             at - selection.at
-        ));
+        )),
+        _ => {}
     }
     if let Some(last) = track.last_move {
         let how = match last.pass {
@@ -147,7 +146,7 @@ fn tell_selection(view: View<'_>, selection: &Selection) -> Vec<String> {
         d.rule.name(),
         part(d.rule.meaning())
     )];
-    let mut text = format!("Its previous CPU was {}, the target of the selection CPU {}", d.prev.0, d.target.0);
+    let mut text = format!("Its previous CPU was {}; the target of the selection was CPU {}", d.prev.0, d.target.0);
     if d.affine != AffineRule::NotAsked {
         text.push_str(&format!(" ({}: {})", d.affine.name(), part(d.affine.meaning())));
     }
@@ -191,7 +190,7 @@ fn tell_wait(view: View<'_>, id: TaskId, wait: &Wait) -> (String, Value) {
     let cause = match wait.cause {
         WaitCause::Woken => "it was woken".to_owned(),
         WaitCause::Forked => "it was forked".to_owned(),
-        WaitCause::LostCpu(cpu) => format!("it lost CPU {} although it could have gone on", cpu.0),
+        WaitCause::LostCpu(cpu) => format!("it was switched out on CPU {} without blocking", cpu.0),
     };
     let cpus: Vec<CpuId> = wait.places.iter().map(|&(_, cpu)| cpu).collect();
     let mut text = match wait.until {

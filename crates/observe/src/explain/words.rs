@@ -5,6 +5,7 @@ use super::history::Pass;
 use fairlab_machine::engine::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::nohz::{NOHZ_BALANCE_KICK, NOHZ_STATS_KICK};
 use fairlab_sched::probe::{BalanceVerdict, KickDecision, MigrationType};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
@@ -116,7 +117,8 @@ pub(super) fn pass(machine: &Machine, pass: &Pass) -> String {
         figures.push(format!("{} looked at, {} moved", count(d.nr_scanned, "task"), d.nr_moved));
     }
     if d.redos > 0 {
-        figures.push(format!("started over {}", count(d.redos, "time")));
+        let again = count(d.redos, "time");
+        figures.push(format!("started over {again}, as all tasks of the chosen runqueue were pinned; a runqueue named here may be from before"));
     }
     if !figures.is_empty() {
         text.push_str(&format!(" [{}]", figures.join("; ")));
@@ -150,12 +152,19 @@ pub(super) fn pass_facts(pass: &Pass) -> Value {
 /// A thought of tickless CPUs: a clause.
 pub(super) fn thought(at: Nanos, d: &KickDecision) -> String {
     let mut text =
-        format!("the tick of CPU {} at {}: {}: {}", d.cpu.0, moment(at), d.reason.name(), part(d.reason.meaning()));
+        format!("the tick of CPU {} at {} ({}: {})", d.cpu.0, moment(at), d.reason.name(), part(d.reason.meaning()));
+    let what = if d.flags & NOHZ_BALANCE_KICK != 0 {
+        "to balance for all tickless CPUs"
+    } else if d.flags & NOHZ_STATS_KICK != 0 {
+        "to update blocked load, without balancing"
+    } else {
+        "to bring times of balancing up to date, without balancing"
+    };
     match (d.flags, d.target) {
-        (0, _) => text.push_str(", so it asked nobody"),
-        (_, None) => text.push_str("; it wanted help, and found no idle CPU for it"),
-        (_, Some(target)) if d.kicked => text.push_str(&format!("; it interrupted CPU {}", target.0)),
-        (_, Some(target)) => text.push_str(&format!("; it chose CPU {}, which had been asked before", target.0)),
+        (0, _) => text.push_str(", which asked nobody"),
+        (_, None) => text.push_str(&format!(", which wanted an idle CPU {what}, and found none")),
+        (_, Some(target)) if d.kicked => text.push_str(&format!(", which interrupted CPU {} {what}", target.0)),
+        (_, Some(target)) => text.push_str(&format!(", which chose CPU {} {what}; it had been asked before", target.0)),
     }
     text
 }
