@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 pub(crate) fn check(root: &Path) -> Result<()> {
-    let deny: toml::Table = fs::read_to_string(root.join("deny.toml")).context("deny.toml")?.parse().context("deny.toml")?;
+    let deny: toml::Table =
+        fs::read_to_string(root.join("deny.toml")).context("deny.toml")?.parse().context("deny.toml")?;
     let allowed: Vec<&str> = deny["licenses"]["allow"]
         .as_array()
         .context("deny.toml: licenses.allow is a list")?
@@ -43,10 +44,7 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     if expression.contains('(') {
         return plain.split(" AND ").all(|part| part.split(" OR ").any(|one| allowed.contains(&one.trim())));
     }
-    plain
-        .replace('/', " OR ")
-        .split(" OR ")
-        .any(|side| side.split(" AND ").all(|one| allowed.contains(&one.trim())))
+    plain.replace('/', " OR ").split(" OR ").any(|side| side.split(" AND ").all(|one| allowed.contains(&one.trim())))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const UPDATES: u64 = 1_000_000;
 fn main() {
     let what = std::env::args().nth(1).unwrap_or_default();
     // Frequency and capacity of each CPU, as a runqueue has them.
-    let cpus = vec![(1024, 1024); 8];
+    let cpus = [(1024, 1024); 8];
     let mut avg = SchedAvg::default();
     let mut now = 0;
     for round in 0..UPDATES {

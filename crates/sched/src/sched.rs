@@ -53,7 +53,6 @@ pub struct Sched {
     pub(crate) nohz: Nohz,
     pub(crate) dl_root: DlRoot,
     pub(crate) nodes: Vec<u32>,
-    pub(crate) node_distances: Vec<Vec<u32>>,
     pub(crate) rt_root: RtRoot,
     pub(crate) cpufreq: Cpufreq,
     /// Whether anybody has set a utilisation clamp yet.
@@ -101,7 +100,6 @@ impl Sched {
             nohz: Nohz::new(nr_cpus, jiffies),
             dl_root: DlRoot::new(nr_cpus),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
-            node_distances: topology.distances.clone(),
             rt_root: RtRoot::new(nr_cpus),
             cpufreq: Cpufreq::default(),
             uclamp_used: false,

@@ -52,7 +52,7 @@ pub struct Tunables {
 }
 
 /// The published changes that fairlab studies, each as a number that at its default leaves 6.1 as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublishedChanges {
     /// A runqueue with a misfit task asks for idle balancing whether or not a better CPU exists.
     pub misfit_kick: bool,
@@ -69,20 +69,6 @@ pub struct PublishedChanges {
     pub newidle_blocked: bool,
     /// What SIS_PROP measures for each CPU that the idle-CPU scan looked at, in nanoseconds.
     pub scan_cost_ns: u64,
-}
-
-impl Default for PublishedChanges {
-    fn default() -> Self {
-        Self {
-            misfit_kick: false,
-            llc_kick: false,
-            kick_next: false,
-            redo_max: None,
-            blocked_limit: 0,
-            newidle_blocked: false,
-            scan_cost_ns: 0,
-        }
-    }
 }
 
 impl Tunables {

@@ -15,7 +15,7 @@ mod steps;
 mod sync;
 mod tasks;
 
-pub use effects::MachineCounters;
+pub use effects::{CpuCounters, MachineCounters};
 pub use idle::IdleResidency;
 pub use setup::{Setup, SetupError};
 pub use tasks::HostTask;

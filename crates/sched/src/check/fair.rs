@@ -125,9 +125,7 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> Checked {
             // A task that gets another weight in another class keeps its load until it comes back and that decays.
             let heaviest = LoadWeight::of_nice(-20).weight;
             ensure!(
-                se.avg.util_avg <= full
-                    && se.avg.runnable_avg <= full
-                    && se.avg.load_avg <= scale_load_down(heaviest),
+                se.avg.util_avg <= full && se.avg.runnable_avg <= full && se.avg.load_avg <= scale_load_down(heaviest),
                 "averages of {task:?} with weight {} are too large: {:?}",
                 se.weight(),
                 se.avg

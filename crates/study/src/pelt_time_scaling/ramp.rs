@@ -53,7 +53,7 @@ fn time_to_the_top(arm: &ArmDefinition) -> Result<Measured, StudyError> {
     let Some(at) = observer.at_the_top else {
         return Ok(Measured::text("never").because("the highest OPP was not reached within a second"));
     };
-    let start = observer.lowest.map_or("the highest one".to_owned(), |lowest| format!("{lowest} / 1024"));
+    let start = observer.lowest.map_or_else(|| "the highest one".to_owned(), |lowest| format!("{lowest} / 1024"));
     Ok(Measured::number((at - START - LIGHT).0 as f64 / 1e6).because(format!("from a frequency of {start}")))
 }
 

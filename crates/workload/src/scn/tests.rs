@@ -63,7 +63,7 @@ fn every_statement_about_the_machine_is_understood() {
     assert_eq!(machine.topology.distances, [[10, 30], [40, 10]]);
     assert_eq!((machine.ipi_latency, machine.tick_skew, machine.newidle_cost), (Nanos(500), us(2), us(3)));
     assert!(machine.scale_work && trace_pelt);
-    assert_eq!((end, trace, stats), (Nanos::from_millis(1500), 3, Some(Nanos::from_millis(20))));
+    assert_eq!((end, trace, stats), (Nanos::from_millis(1500), Some(3), Some(Nanos::from_millis(20))));
     assert_eq!(features, [("SIS_UTIL".to_owned(), false), ("SIS_PROP".to_owned(), true)]);
     assert_eq!(tunables, [("migration_cost_ns".to_owned(), 0)]);
     assert_eq!(arms, [("redo_max".to_owned(), -1)]);
