@@ -96,11 +96,15 @@ fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
     for input in [Some(&manifest.workload), manifest.machine.as_ref()].into_iter().flatten() {
         unchanged(dir, input)?;
     }
-    let inside = |copy: &str| dir.join(copy).display().to_string();
-    run.file = inside(&run.file);
-    run.variant.machine = run.variant.machine.as_deref().map(inside);
+    run.file = inside(dir, &run.file);
+    run.variant.machine = run.variant.machine.as_deref().map(|copy| inside(dir, copy));
     let RunArgs { file, variant, seed, perturb, duration, .. } = *run;
     Plan::new(&file, &variant, Choices { duration, limit: None, seed, perturb })
+}
+
+/// Path of a copy, from where the command was given.
+fn inside(dir: &Path, copy: &str) -> String {
+    dir.join(copy).display().to_string()
 }
 
 /// Whether the copy of an input is still what it was.
