@@ -122,3 +122,16 @@ fn real_time_tasks_allocate_nothing() {
         5_000,
     );
 }
+
+#[test]
+fn quotas_and_deadlines_allocate_nothing() {
+    check(
+        "cpus 4\nend 3s\n\
+         group a quota=15ms period=20ms\ngroup b parent=a quota=4ms period=10ms\n\
+         task dl n=2 dl=2ms/10ms/10ms run 1500us sleep 8ms\n\
+         task limited n=4 group=b runr 1ms 5ms sleepr 1ms 3ms\n\
+         task fair n=6 group=a runr 1ms 5ms sleepr 1ms 5ms\n",
+        1500,
+        4_000,
+    );
+}

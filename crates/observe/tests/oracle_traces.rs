@@ -75,6 +75,7 @@ traces! {
     four_nodes_in_a_ring "numa32" 28830
     the_search_for_an_idle_cpu_on_sixty_four "sis64" 84167
     groups_with_quotas "bandwidth" 3372
+    every_average_while_a_group_above_another_is_throttled "pelt-throttled-branch" 2330
     deadline_tasks_under_and_over_their_budgets "deadline" 1512
     attributes_that_change_while_tasks_run "changes" 604
     allowed_cpus_that_change_while_tasks_run "affinity" 164

@@ -11,6 +11,7 @@
 
 use crate::ctx::{Ctx, Effect};
 use crate::ids::{CpuId, GroupId, TaskId};
+use crate::rq::ROOM;
 use crate::sched::Sched;
 use crate::task::SchedClass;
 use crate::units::Nanos;
@@ -58,7 +59,13 @@ pub struct TimerQueue {
 
 impl Default for TimerQueue {
     fn default() -> Self {
-        Self { armed: Vec::new(), next: None, expires_next: Nanos::NEVER.0, running: None, in_interrupt: false }
+        Self {
+            armed: Vec::with_capacity(ROOM),
+            next: None,
+            expires_next: Nanos::NEVER.0,
+            running: None,
+            in_interrupt: false,
+        }
     }
 }
 

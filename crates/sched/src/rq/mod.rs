@@ -187,6 +187,9 @@ pub struct Rq {
 /// State of the dice after the boot: `lib/random32.c` seeded with 0x5a bytes, as far as newly-idle balancing has not thrown.
 const RND_STATE: [u32; 4] = [4_109_893_559, 2_778_306_969, 2_433_964_639, 31_309_831];
 
+/// So much has room in the small queues of a CPU before they have to grow. They never shrink.
+pub(crate) const ROOM: usize = 16;
+
 impl Rq {
     /// The runqueue of a CPU that has not run anything yet.
     pub(crate) fn new(cpu: CpuId, idle: TaskId, stop: TaskId, capacity: Capacity, jiffies: u64) -> Self {
@@ -222,11 +225,11 @@ impl Rq {
             callbacks: BalanceCallbacks::default(),
             cfs_tasks: TaskList::default(),
             leaf_list: LeafList::default(),
-            call_queue: VecDeque::new(),
+            call_queue: VecDeque::with_capacity(ROOM),
             ttwu_pending: false,
             sched_softirq: false,
             ipi_pending: [false; 2],
-            stop_works: VecDeque::new(),
+            stop_works: VecDeque::with_capacity(ROOM),
             nohz_flags: 0,
             nohz_idle_balance: 0,
             idle_balance: false,

@@ -8,12 +8,19 @@ use super::entity::time_before;
 use crate::classes::cpudeadline::CpuDl;
 use crate::cpumask::CpuMask;
 use crate::ids::TaskId;
+use crate::rq::ROOM;
 use alloc::collections::VecDeque;
 
 /// Tasks in the order of their deadlines.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ByDeadline {
     entries: VecDeque<(u64, TaskId)>,
+}
+
+impl Default for ByDeadline {
+    fn default() -> Self {
+        Self { entries: VecDeque::with_capacity(ROOM) }
+    }
 }
 
 impl ByDeadline {

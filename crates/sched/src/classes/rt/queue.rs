@@ -6,6 +6,7 @@
 use super::super::prio::{MAX_RT_PRIO, Prio};
 use super::NO_PRIO;
 use crate::ids::TaskId;
+use crate::rq::ROOM;
 use crate::task::Task;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -108,9 +109,15 @@ impl PriorityQueues {
 }
 
 /// Tasks by priority, among equals in the order in which they came.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Pushable {
     tasks: Vec<(Prio, TaskId)>,
+}
+
+impl Default for Pushable {
+    fn default() -> Self {
+        Self { tasks: Vec::with_capacity(ROOM) }
+    }
 }
 
 impl Pushable {

@@ -6,6 +6,7 @@
 
 use super::{Bandwidth, LONGEST_PERIOD};
 use crate::ids::{CfsRqId, CpuId};
+use crate::rq::ROOM;
 use crate::timer::forward;
 use crate::units::Nanos;
 use alloc::collections::VecDeque;
@@ -68,7 +69,7 @@ impl CfsBandwidth {
             slack_started: false,
             period_timer_cpu: CpuId(0),
             slack_timer_cpu: CpuId(0),
-            throttled: VecDeque::new(),
+            throttled: VecDeque::with_capacity(ROOM),
             stats: BandwidthStats::default(),
         }
     }
