@@ -43,8 +43,8 @@ pub(crate) struct Plan {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Choices {
     pub(crate) duration: Option<Nanos>,
-    /// The longest that is simulated, whoever says how long.
-    pub(crate) limit: Option<Nanos>,
+    /// Invariants will be checked after every event, which takes its time: not so long a run.
+    pub(crate) is_check: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) perturb: Option<u64>,
 }
@@ -96,13 +96,14 @@ impl Plan {
             kernel: kernel.name.to_owned(),
         };
         let duration = choices.duration.or(says.duration);
+        let limit = if choices.is_check { longest_check(says.hardware.nr_cpus()) } else { Nanos::NEVER };
         let setup = Setup {
             hardware: says.hardware,
             workload: says.workload,
             features,
             tunables: Vec::new(),
             named_tunables: tunables,
-            duration: duration.unwrap_or(DEFAULT_DURATION).min(choices.limit.unwrap_or(Nanos::NEVER)),
+            duration: duration.unwrap_or(DEFAULT_DURATION).min(limit),
             snapshot_every: says.snapshot_every,
             perturb: choices.perturb,
         };
@@ -114,6 +115,13 @@ impl Plan {
         let is_default_duration = duration.is_none();
         Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration })
     }
+}
+
+/// The longest run of a check: a second, and less on a large machine, which has more events and takes longer for each check.
+fn longest_check(nr_cpus: usize) -> Nanos {
+    const SMALL: usize = 32;
+    let factor = nr_cpus.max(SMALL) as u64;
+    Nanos(1_000_000_000 * (SMALL * SMALL) as u64 / (factor * factor))
 }
 
 impl FileSays {

@@ -79,7 +79,7 @@ impl Observer for Listeners {
 
 /// Runs the command.
 pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
-    let choices = Choices { duration: args.duration, limit: None, seed: args.seed, perturb: args.perturb };
+    let choices = Choices { duration: args.duration, seed: args.seed, perturb: args.perturb, is_check: false };
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, args.output.as_deref()));
