@@ -6,7 +6,6 @@ use crate::entity::{Owner, SchedEntity, vruntime_before};
 use crate::ids::{CfsRqId, EntityId};
 use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
-use crate::weight::{LoadWeight, scale_load_down};
 
 /// What a cfs_rq must have counted, by its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,10 +121,10 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> Checked {
         }
         Owner::Task(task) => {
             let full = 1024;
-            // A task that gets another weight in another class keeps its load until it comes back and that decays.
-            let heaviest = LoadWeight::of_nice(-20).weight;
+            // Load has no such bound: an entity that gets another weight while it is in no cfs_rq comes back with the load
+            // it had, and that is what later weights are applied to.
             ensure!(
-                se.avg.util_avg <= full && se.avg.runnable_avg <= full && se.avg.load_avg <= scale_load_down(heaviest),
+                se.avg.util_avg <= full && se.avg.runnable_avg <= full,
                 "averages of {task:?} with weight {} are too large: {:?}",
                 se.weight(),
                 se.avg
