@@ -4,8 +4,8 @@
 //! Everything that the scheduler keeps as a sum, a count, a flag or an order is computed anew from what it is a sum, a count,
 //! a flag or an order of, and compared. That takes time in proportion to the number of tasks and cfs_rqs, so it is no part of
 //! a normal run: tests and swarms ask for it. [`fair`] looks at cfs_rqs and their entities, [`cpus`] at runqueues and tasks,
-//! [`groups`] at task groups and their lists, [`idle`] at who is idle and who has been asked for something; the real-time class
-//! looks after its own.
+//! [`groups`] at task groups and their lists, [`idle`] at who is idle and who has been asked for something; the real-time and
+//! deadline classes look after their own.
 
 mod cpus;
 mod fair;
@@ -63,6 +63,7 @@ impl InvariantChecker {
         groups::check(sched)?;
         idle::check(sched)?;
         crate::classes::rt::check(sched)?;
+        crate::classes::deadline::check(sched)?;
         self.check_virtual_time(sched)
     }
 

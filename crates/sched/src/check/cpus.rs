@@ -109,7 +109,6 @@ fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
     let nr_running = root.h_nr_running + tally.nr_stop + rq.rt.nr_counted() + tally.nr_dl;
     ensure!(rq.nr_running == nr_running, "{cpu:?} has {} runnable tasks, not {nr_running}: {tally:?}", rq.nr_running);
     ensure!(rq.rt.nr_running == tally.nr_rt, "{cpu:?} has {} real-time tasks, not {}", rq.rt.nr_running, tally.nr_rt);
-    check_deadline_queue(rq, tally)?;
     if sched.features.has(Feature::UtilEst) {
         let kept = root.avg.util_est.enqueued;
         ensure!(kept == tally.util_est, "{cpu:?} has estimated utilisation {kept}, its tasks {}", tally.util_est);
@@ -122,22 +121,6 @@ fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
         rq.clock_skip_active
     );
     check_task_list(sched, cpu, rq, tally)
-}
-
-/// The deadline tasks stand in the order of their deadlines, and no more bandwidth runs than is there.
-fn check_deadline_queue(rq: &Rq, tally: &Tally) -> Checked {
-    let dl = &rq.dl;
-    let (nr_listed, cpu) = (dl.tasks.iter().count(), rq.cpu);
-    ensure!(
-        dl.nr_running == tally.nr_dl && nr_listed == tally.nr_dl as usize,
-        "{cpu:?} counts {} deadline tasks and lists {nr_listed}, not {}",
-        dl.nr_running,
-        tally.nr_dl
-    );
-    let first = dl.tasks.first().map_or(0, |(deadline, _)| deadline);
-    ensure!(dl.earliest_curr == first, "{cpu:?} has earliest deadline {}, not {first}", dl.earliest_curr);
-    ensure!(dl.running_bw <= dl.this_bw, "{cpu:?} has active bandwidth {} of {} in all", dl.running_bw, dl.this_bw);
-    Ok(())
 }
 
 /// The list of fair tasks has each of them once.

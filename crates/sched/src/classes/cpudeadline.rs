@@ -45,6 +45,18 @@ impl CpuDl {
         self.elements[0]
     }
 
+    /// What is known as the earliest deadline of a CPU; none if it has no deadline tasks.
+    pub(crate) fn deadline_of(&self, cpu: CpuId) -> Option<u64> {
+        self.places[cpu.index()].map(|place| self.elements[place as usize].0).filter(|_| !self.free_cpus.contains(cpu))
+    }
+
+    /// Whether no element is later than the one above it, and each CPU stands where it is looked for.
+    pub(crate) fn is_heap(&self) -> bool {
+        let is_below_parent = |place: usize| place == 0 || !self.is_before((place - 1) / 2, place);
+        let is_found = |place: usize| self.places[self.elements[place].1.index()] == Some(place as u32);
+        (0..self.size).all(|place| is_below_parent(place) && is_found(place))
+    }
+
     /// A CPU has deadline tasks, and this is their earliest deadline: `cpudl_set()`.
     pub(crate) fn set(&mut self, cpu: CpuId, deadline: u64) {
         match self.places[cpu.index()] {

@@ -16,6 +16,7 @@
 
 pub mod admission;
 pub(crate) mod bandwidth;
+mod check;
 pub mod entity;
 pub(crate) mod push_pull;
 pub mod queue;
@@ -25,5 +26,6 @@ pub(crate) mod run;
 mod tests;
 
 pub use admission::PolicyError;
+pub(crate) use check::check;
 pub use entity::{DlEntity, time_before};
 pub use queue::{DlRoot, DlRq};

@@ -52,7 +52,12 @@ impl ByDeadline {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = TaskId> + '_ {
-        self.entries.iter().map(|&(_, task)| task)
+        self.entries().map(|(_, task)| task)
+    }
+
+    /// Tasks with the deadlines with which they were added.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, TaskId)> + '_ {
+        self.entries.iter().copied()
     }
 }
 

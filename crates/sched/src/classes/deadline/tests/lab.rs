@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A bare machine for tests: jobs that are released at given times, ticks, timers and interrupts that take no time.
 
+use crate::check::InvariantChecker;
 use crate::cpumask::CpuMask;
 use crate::ctx::{Ctx, Effect, IpiKind};
 use crate::fork::NewTask;
@@ -55,6 +56,9 @@ pub(super) struct Lab {
     pub misses: Vec<(TaskId, u64)>,
     /// Timer interrupts that were served.
     pub nr_timer_interrupts: u32,
+    /// Whether invariants are checked after each event.
+    pub checks: bool,
+    checker: InvariantChecker,
     /// Sorted by time, then by when they were pushed.
     events: Vec<(u64, What)>,
     timers: Vec<Timer>,
@@ -83,6 +87,8 @@ impl Lab {
             ran: Vec::new(),
             misses: Vec::new(),
             nr_timer_interrupts: 0,
+            checks: true,
+            checker: InvariantChecker::default(),
             events: Vec::new(),
             timers: vec![Timer::default(); nr_cpus],
             jobs: Vec::new(),
@@ -174,6 +180,9 @@ impl Lab {
             } else if next_event == next {
                 let (_, what) = self.events.remove(0);
                 self.handle(what);
+                if self.checks {
+                    self.checker.check(&self.sched).unwrap();
+                }
             } else {
                 return;
             }

@@ -4,6 +4,7 @@
 use super::lab::{Job, Lab, MS, START, US, dl};
 use crate::ids::{CpuId, TaskId};
 use crate::timer::Timer;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 const A: CpuId = CpuId(0);
@@ -127,4 +128,22 @@ fn a_timer_that_is_started_elsewhere_expires_there() {
     assert!(lab.sched.rq(B).timers.is_queued(timer));
     lab.run_until(START + 3 * MS);
     assert!(!lab.sched.rq(B).timers.is_active(timer));
+}
+
+#[test]
+fn damage_is_found() {
+    let damage = |what: fn(&mut crate::sched::Sched, TaskId)| {
+        let mut lab = Lab::new(&[1024; 2]);
+        let tasks = tasks(&mut lab, &[10, 20, 30]);
+        lab.run_until(START + MS);
+        assert_eq!(lab.sched.check_invariants(), Ok(()));
+        what(&mut lab.sched, tasks[0]);
+        lab.sched.check_invariants().expect_err("it is found").to_string()
+    };
+    assert!(damage(|sched, _| sched.rqs[0].dl.nr_migratory += 1).contains("miscounted"));
+    assert!(damage(|sched, task| sched.tasks[task.index()].dl.deadline += 1).contains("is queued on"));
+    assert!(damage(|sched, _| sched.rqs[1].dl.running_bw -= 1).contains("has bandwidths"));
+    assert!(damage(|sched, _| sched.rqs[1].dl.earliest_curr += 1).contains("is known for"));
+    assert!(damage(|sched, _| sched.dl_root.overloaded_cpus.clear_all()).contains("marked as overloaded"));
+    assert!(damage(|sched, _| sched.dl_root.total_bw = 0).contains("was admitted"));
 }
