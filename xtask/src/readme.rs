@@ -30,8 +30,12 @@ fn command(text: &str, which: Which) -> Result<&str> {
     for line in text.lines() {
         if line.starts_with("```") {
             in_block = !in_block;
-        } else if in_block && line.trim_start().starts_with(wanted) {
-            return Ok(line.trim());
+            continue;
+        }
+        // A prompt before the command and a remark behind it are for people.
+        let line = line.trim_start().trim_start_matches("$ ");
+        if in_block && line.starts_with(wanted) {
+            return Ok(line.split(" #").next().unwrap_or(line).trim());
         }
     }
     bail!("README.md: no code block has a line that begins with `{wanted}`")
@@ -43,7 +47,7 @@ mod tests {
 
     #[test]
     fn commands_are_found_in_code_blocks_only() {
-        let text = "cargo run no\n```sh\ncargo run --release\ncargo test --workspace\n```\n";
+        let text = "cargo run no\n```sh\n$ cargo run --release  # a remark\ncargo test --workspace\n```\n";
         assert_eq!(command(text, Which::Run).expect("there is one"), "cargo run --release");
         assert_eq!(command(text, Which::Test).expect("there is one"), "cargo test --workspace");
         assert!(command("```\nnothing\n```\n", Which::Run).is_err());
