@@ -118,7 +118,7 @@ pub(super) fn tables(
         "CPUs use only their first idle state there: after each migration a few exits of 250 us from the second one would hide \
          differences of a percent."
             .to_owned(),
-        "hackbench wakes less than once per ten messages, so few scalings are saved per message: the simulated gain has the \
+        "hackbench wakes about once per six messages, so few scalings are saved per message: the simulated gain has the \
          size of its own spread, and the published one (spreads of 2 to 11 %) cannot come from the scalings alone."
             .to_owned(),
     ];
