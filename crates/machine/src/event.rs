@@ -4,6 +4,7 @@
 //! Events happen in the order of time, and at one instant in the order in which they were pushed. A four-way heap: half as
 //! deep as a binary one, and the four children of a node lie side by side.
 
+use crate::streams::mix;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -134,13 +135,6 @@ impl EventQueue {
         }
         self.heap[place] = event;
     }
-}
-
-/// A bijection of 64-bit numbers (the finisher of splitmix64), so that perturbed numbers still differ.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

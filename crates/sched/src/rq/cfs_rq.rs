@@ -67,8 +67,6 @@ pub struct CfsRq {
     pub h_load: u64,
     /// When `h_load` was computed last, in jiffies.
     pub last_h_load_update: u64,
-    /// The entity below on the way to the one whose `h_load` is wanted.
-    pub h_load_next: Option<EntityId>,
     /// Whether it is in the list of its CPU's cfs_rqs that have load.
     pub on_list: bool,
     /// Its place there.
@@ -117,7 +115,6 @@ impl CfsRq {
             prop_runnable_sum: 0,
             h_load: 0,
             last_h_load_update: 0,
-            h_load_next: None,
             on_list: false,
             leaf: LeafLinks::default(),
             runtime_enabled: false,
