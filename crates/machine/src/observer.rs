@@ -6,6 +6,76 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 
+/// A path of the kernel, or a phase of one, that takes time on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KernelPath {
+    /// The first phase of a wake-up or of a fork: a CPU is selected (`select_task_rq()`).
+    Select,
+    /// The second phase: the task is enqueued on its CPU, or queued for being enqueued there (`ttwu_queue()`).
+    Wake,
+    /// A task picks its successor and the CPU switches (`schedule()`), or a part of that before and after newly-idle
+    /// balancing.
+    Schedule,
+    /// Balancing of a CPU that runs out of work, inside `schedule()` (`newidle_balance()`).
+    NewIdle,
+    /// Blocked load of a CPU is brought up to date (`update_blocked_averages()`).
+    UpdateBlockedAverages,
+    /// The balancing softirq, for the CPU itself (`run_rebalance_domains()`).
+    Softirq,
+    /// The balancing softirq, on behalf of tickless CPUs (`nohz_idle_balance()`).
+    NohzIdle,
+    /// The tick (`scheduler_tick()`), without the softirq that may follow.
+    Tick,
+    /// Another interrupt: from another CPU, or of a timer; without the wake-ups that have phases of their own.
+    Interrupt,
+    /// The idle loop is entered (`do_idle()`).
+    IdleEnter,
+    /// The idle loop is left.
+    IdleExit,
+    /// The stopper moves tasks.
+    Stopper,
+    /// A task is made, ends, or gets other attributes.
+    Change,
+}
+
+impl KernelPath {
+    /// All paths.
+    pub const ALL: [Self; 13] = [
+        Self::Select,
+        Self::Wake,
+        Self::Schedule,
+        Self::NewIdle,
+        Self::UpdateBlockedAverages,
+        Self::Softirq,
+        Self::NohzIdle,
+        Self::Tick,
+        Self::Interrupt,
+        Self::IdleEnter,
+        Self::IdleExit,
+        Self::Stopper,
+        Self::Change,
+    ];
+
+    /// The name, as in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::Wake => "wake",
+            Self::Schedule => "schedule",
+            Self::NewIdle => "newidle",
+            Self::UpdateBlockedAverages => "update_blocked_averages",
+            Self::Softirq => "softirq",
+            Self::NohzIdle => "nohz_idle",
+            Self::Tick => "tick",
+            Self::Interrupt => "interrupt",
+            Self::IdleEnter => "idle_enter",
+            Self::IdleExit => "idle_exit",
+            Self::Stopper => "stopper",
+            Self::Change => "change",
+        }
+    }
+}
+
 /// Something that happened in the machine rather than in the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineEvent {
@@ -57,12 +127,34 @@ pub enum MachineEvent {
         /// When the timer expired, or was to.
         expired: Nanos,
     },
+    /// A phase of a path of the kernel. Only where kernel code has prices, and only for observers that want it
+    /// ([`Observer::wants_kernel_paths`]); told when the phase begins its work, since its length is known then. What a path
+    /// takes in all is the sum over its phases on one CPU, up to the one that ends it.
+    Kernel {
+        /// The CPU.
+        cpu: CpuId,
+        /// Which path.
+        path: KernelPath,
+        /// When the CPU began, with waiting for locks.
+        began: Nanos,
+        /// How long it takes, without the waiting.
+        took: Nanos,
+        /// How long it waited for locks of runqueues.
+        waited: Nanos,
+        /// Whether the path is over with this phase; otherwise it goes on later on the same CPU, perhaps after others.
+        ends: bool,
+    },
 }
 
 /// Listens to a run.
 pub trait Observer: Probe {
     /// Something has happened in the machine.
     fn machine_event(&mut self, _now: Nanos, _event: &MachineEvent) {}
+
+    /// Whether to be told of [`MachineEvent::Kernel`].
+    fn wants_kernel_paths(&self) -> bool {
+        false
+    }
 
     /// A moment at which the whole state is to be noted.
     fn snapshot(&mut self, _machine: &Machine) {}
@@ -99,6 +191,10 @@ impl Observer for Observers<'_> {
         for observer in &mut self.0 {
             observer.machine_event(now, event);
         }
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        self.0.iter().any(|observer| observer.wants_kernel_paths())
     }
 
     fn snapshot(&mut self, machine: &Machine) {
