@@ -15,7 +15,7 @@ use crate::probe::Event;
 use crate::rq::enqueue::EnqueueFlags;
 use crate::sched::Sched;
 use crate::task::{OnRq, Policy, SchedClass, SchedInfo, Task, TaskState, Uclamp};
-use crate::wakeup::WakeFlags;
+use crate::wakeup::{PendingWakeup, WakeFlags};
 use crate::weight::{LoadWeight, scale_load_down};
 use crate::work::Op;
 
@@ -40,9 +40,15 @@ impl Sched {
     /// Forks a task on the CPU that executes this, as a child of whatever runs there, and lets it run where its class
     /// chooses.
     pub fn handle_fork(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
+        let pending = self.begin_fork(ctx, new);
+        self.finish_wakeup(ctx, pending);
+        pending.task()
+    }
+
+    /// The first phase of a fork: the task is made and a CPU is selected. [`Sched::finish_wakeup`] enqueues it there.
+    pub fn begin_fork(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> PendingWakeup {
         let task = self.fork_task(ctx, new);
-        self.wake_up_new_task(ctx, task);
-        task
+        self.select_for_new_task(ctx, task)
     }
 
     /// Creates a task that is not runnable yet.
@@ -95,6 +101,7 @@ impl Sched {
             wakee_flip_decay_ts: 0,
             last_wakee: None,
             remote_wakeup: false,
+            in_wakeup: false,
             in_iowait: false,
             info: SchedInfo::default(),
             uclamp: self.first_uclamp(new.uclamp, new.policy.class()),
@@ -107,14 +114,20 @@ impl Sched {
         task
     }
 
-    /// Makes a new task runnable. Models `wake_up_new_task()`.
-    pub(crate) fn wake_up_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+    /// Chooses the first CPU of a new task: the first half of `wake_up_new_task()`.
+    fn select_for_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> PendingWakeup {
         self.tasks[task.index()].state = TaskState::Running;
         let parent_cpu = self.tasks[task.index()].cpu;
         self.tasks[task.index()].recent_used_cpu = parent_cpu;
         let flags = WakeFlags { fork: true, ..WakeFlags::default() };
         let cpu = self.select_task_rq(ctx, task, parent_cpu, flags);
         self.place_task_on(ctx, task, cpu);
+        self.tasks[task.index()].in_wakeup = true;
+        PendingWakeup::of_new_task(task, cpu)
+    }
+
+    /// Puts a new task on its runqueue: the second half of `wake_up_new_task()`.
+    pub(crate) fn enqueue_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
         self.update_rq_clock(ctx, cpu);
         self.post_init_entity_util_avg(task);
         self.activate_task(ctx, cpu, task, EnqueueFlags::default());

@@ -34,6 +34,7 @@ pub mod ids;
 pub mod ipi;
 pub(crate) mod misfit;
 pub mod nohz;
+pub mod pause;
 pub mod pelt;
 pub mod probe;
 #[cfg(test)]

@@ -151,6 +151,8 @@ pub struct Task {
     pub last_wakee: Option<TaskId>,
     /// A queued remote wake-up moved it to another CPU (`sched_remote_wakeup`).
     pub remote_wakeup: bool,
+    /// A CPU has been selected for it, but it is not enqueued there yet.
+    pub in_wakeup: bool,
     /// It waits for input or output.
     pub in_iowait: bool,
     /// Waiting time.

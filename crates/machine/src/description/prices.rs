@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 31] = [
+pub const OPERATIONS: [&str; 33] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -25,11 +25,13 @@ pub const OPERATIONS: [&str; 31] = [
     "ScanCore",
     "BlockedCfsRq",
     "GroupStatCpu",
+    "QueueStatCpu",
     "RqLock",
     "DetachScan",
     "DetachTask",
     "AttachTask",
     "BalancePass",
+    "NohzKick",
     "SoftirqRaise",
     "IpiSend",
     "IpiReceive",

@@ -13,6 +13,7 @@ use crate::ids::CpuId;
 use crate::misfit::capacity_greater;
 use crate::sched::Sched;
 use crate::topology::{SchedGroupId, SdFlags};
+use crate::work::Op;
 
 impl Sched {
     /// The group to pull from, with the imbalance in `env`, or why there is none.
@@ -47,7 +48,7 @@ impl Sched {
     /// 2. Load counts for the CPU's capacity. A single task with more load than is to be moved stays, unless other classes
     ///    leave it too little.
     /// 3. Utilisation only counts if there are two tasks or more: something of it must stay.
-    pub(crate) fn find_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
+    pub(crate) fn find_busiest_queue(&self, ctx: &mut Ctx<'_>, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
         let sd = &self.domains.domains[env.sd];
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
         let is_packed = sd.flags.intersects(SdFlags::ASYM_PACKING);
@@ -55,6 +56,8 @@ impl Sched {
         let mut busiest = None;
         let (mut most, mut most_capacity) = (0, 1);
         for cpu in self.domains.groups[group].span.iter_and(&env.cpus) {
+            ctx.charge(Op::QueueStatCpu);
+            ctx.work.touch_read(cpu);
             let rq = &self.rqs[cpu.index()];
             let cfs_rq = &self.cfs_rqs[cpu.index()];
             let nr_running = cfs_rq.h_nr_running;

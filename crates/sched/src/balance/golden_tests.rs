@@ -99,7 +99,7 @@ impl Fixture {
             ours["group"] = json!(first_cpu(sched, group));
             ours["mt"] = json!(group.map_or(-1, |_| env.migration as i32));
             ours["imb"] = json!(env.imbalance);
-            let queue = group.and_then(|group| sched.find_busiest_queue(&env, group));
+            let queue = group.and_then(|group| sched.find_busiest_queue(ctx, &env, group));
             ours["queue"] = json!(queue.map_or(-1, |cpu| i64::from(cpu.0)));
             if let Some(queue) = queue {
                 env.src_cpu = queue;

@@ -81,7 +81,7 @@ impl Sched {
             };
             env.decision.busiest_group = self.domains.groups[group].span.first();
             (env.decision.migration, env.decision.imbalance) = (Some(env.migration), env.imbalance);
-            let Some(busiest) = self.find_busiest_queue(env, group) else {
+            let Some(busiest) = self.find_busiest_queue(ctx, env, group) else {
                 self.count_lb(ctx, env, LbCounter::NobusyQ, 1);
                 return BalanceVerdict::NoBusiestQueue;
             };

@@ -161,6 +161,7 @@ impl Sched {
         let mut nr_cpus = 0;
         for cpu in group.span.iter_and(&env.cpus) {
             nr_cpus += 1;
+            ctx.work.touch_read(cpu);
             let (rq, cfs_rq) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
             let load = cfs_rq.avg.load_avg;
             sgs.group_load += load;

@@ -80,7 +80,7 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
     );
     ensure!(!task.on_cpu || task.is_queued(), "{id:?} runs without being queued: {task:?}");
     ensure!(
-        task.is_queued() == (task.state == TaskState::Running),
+        task.is_queued() == (task.state == TaskState::Running && !task.in_wakeup),
         "{id:?} is {:?} and {:?} between two handlers",
         task.state,
         task.on_rq

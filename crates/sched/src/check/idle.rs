@@ -64,13 +64,13 @@ fn check_busy_count(sched: &Sched, cpu: CpuId) -> Checked {
     Ok(())
 }
 
-/// A task that is being woken is in the queue of its CPU; the idle task never waits.
+/// A task whose wake-up was left to its CPU is in the queue there; the idle task never waits.
 fn check_wakeups(sched: &Sched) -> Checked {
     for (index, task) in sched.tasks.iter().enumerate() {
         let id = TaskId::from_index(index);
         let queue = &sched.rqs[task.cpu.index()].call_queue;
         let nr_queued = queue.iter().filter(|&&call| call == CallFunction::Wake(id)).count();
-        let expected = usize::from(task.state == TaskState::Waking);
+        let expected = usize::from(task.state == TaskState::Waking && !task.in_wakeup);
         ensure!(nr_queued == expected, "{id:?} is {:?} and {nr_queued} times in its CPU's queue", task.state);
         ensure!(
             task.class != SchedClass::Idle || task.state == TaskState::Running,

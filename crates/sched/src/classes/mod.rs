@@ -137,6 +137,7 @@ impl Sched {
                 entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
             }
             if !is_migrating {
+                ctx.work.touch_write(from);
                 self.remove_entity_load_avg(ctx, se);
                 self.migrate_se_pelt_lag(ctx, se);
             }

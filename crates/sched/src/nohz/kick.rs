@@ -12,6 +12,7 @@ use crate::ids::CpuId;
 use crate::ipi::CallFunction;
 use crate::probe::Event;
 use crate::sched::Sched;
+use crate::work::Op;
 
 impl Sched {
     /// At the tick of a CPU: asks a tickless CPU for what is due.
@@ -25,6 +26,7 @@ impl Sched {
         let now = self.jiffies;
         let mut decision = KickDecision { cpu, reason: KickReason::CpuIsIdle, flags: 0, target: None, kicked: false };
         if !self.rqs[cpu.index()].idle_balance {
+            ctx.charge(Op::NohzKick);
             self.nohz_balance_exit_idle(cpu);
             decision.reason = KickReason::NobodyTickless;
             if self.nohz.nr_cpus > 0 {

@@ -12,6 +12,8 @@ use crate::sched::Sched;
 impl Sched {
     /// Brings the clocks of a runqueue up to date, unless `schedule()` was told that they are.
     pub(crate) fn update_rq_clock(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        // Whoever updates the clock holds the lock and goes on to change the runqueue.
+        ctx.work.touch_write(cpu);
         let rq = &mut self.rqs[cpu.index()];
         if rq.clock_skip_active {
             return;

@@ -158,6 +158,7 @@ impl Sched {
         let mut clamps = task_clamps;
         for &cpu in pd.cpus.iter().filter(|&&cpu| span.contains(cpu) && allowed.contains(cpu)) {
             ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(cpu);
             decision.nr_scanned += 1;
             let util = self.cpu_util_next(cpu, task, Some(cpu));
             let rq = &self.rqs[cpu.index()];
@@ -189,6 +190,7 @@ impl Sched {
     /// Utilisation of a perf domain without the task.
     fn pd_busy_time(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv) -> u64 {
         ctx.work.count(Op::ScanCpu, pd.cpus.len() as u64);
+        pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
         let util = |&cpu: &CpuId| {
             self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, None), UtilType::Energy, None)
         };
@@ -198,6 +200,7 @@ impl Sched {
     /// Energy of a perf domain, with the task on one of its CPUs or without it.
     fn compute_energy(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
         ctx.work.count(Op::ScanCpu, pd.cpus.len() as u64);
+        pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
         let util = |&cpu: &CpuId| {
             let coming = (dst == Some(cpu)).then_some(env.task);
             self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Frequency, coming)

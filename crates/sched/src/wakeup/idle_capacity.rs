@@ -32,6 +32,7 @@ impl Sched {
         decision.choose(decision.target, WakeRule::NothingIdle);
         for cpu in self.domains.domains[sd].span.iter_and_wrap_from(allowed, decision.target) {
             ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(cpu);
             decision.nr_scanned += 1;
             if !self.is_idle_for_wakeup(cpu) {
                 continue;

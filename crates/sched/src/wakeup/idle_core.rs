@@ -59,7 +59,7 @@ impl Sched {
         let mut next = self.scratch.select.next_wrap(start);
         while let Some(cpu) = next {
             decision.nr_cores_scanned += 1;
-            if self.is_whole_core_idle(cpu, &mut idle_cpu, &mut decision.nr_scanned) {
+            if self.is_whole_core_idle(ctx, cpu, &mut idle_cpu, &mut decision.nr_scanned) {
                 decision.choose(cpu, WakeRule::IdleCore);
                 break;
             }
@@ -92,11 +92,18 @@ impl Sched {
     ///
     /// Notes the first candidate on the way that would do by itself. Once there is one, the first busy CPU ends the look; a
     /// CPU that runs only SCHED_IDLE tasks counts as busy but is such a candidate, and ends it too.
-    fn is_whole_core_idle(&self, core: CpuId, idle_cpu: &mut Option<CpuId>, nr_scanned: &mut u32) -> bool {
+    fn is_whole_core_idle(
+        &self,
+        ctx: &mut Ctx<'_>,
+        core: CpuId,
+        idle_cpu: &mut Option<CpuId>,
+        nr_scanned: &mut u32,
+    ) -> bool {
         let candidates = &self.scratch.select;
         let mut is_idle = true;
         for cpu in self.domains.cores.mask_of(core).iter() {
             *nr_scanned += 1;
+            ctx.work.touch_read(cpu);
             if self.available_idle_cpu(cpu) {
                 if idle_cpu.is_none() && candidates.contains(cpu) {
                     *idle_cpu = Some(cpu);
@@ -127,6 +134,7 @@ impl Sched {
         let siblings = self.domains.cores.mask_of(decision.prev).iter_and(allowed);
         for cpu in siblings.filter(|&cpu| cpu != decision.prev && span.contains(cpu)) {
             ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(cpu);
             decision.nr_scanned += 1;
             if self.is_idle_for_wakeup(cpu) {
                 return Some(cpu);

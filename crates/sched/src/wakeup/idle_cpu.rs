@@ -48,6 +48,9 @@ impl Sched {
         let nr_scanned = self.scan_cpus(sd, decision);
         decision.nr_scanned += nr_scanned;
         ctx.work.count(Op::ScanCpu, u64::from(nr_scanned));
+        if ctx.work.records_touches() {
+            self.touch_scanned(ctx, sd, decision, nr_scanned);
+        }
         if decision.rule != WakeRule::ScanLimit
             && let Some(this_sd) = accounted_to
         {
@@ -76,6 +79,14 @@ impl Sched {
         }
         decision.choose(choice.0, choice.1);
         nr_scanned
+    }
+
+    /// Notes which CPUs a search has looked at: the same walk again, so that the search itself need not.
+    fn touch_scanned(&self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &WakeupDecision, nr_scanned: u32) {
+        let start = CpuId((decision.target.0 + 1) % self.rqs.len() as u32);
+        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        let scanned = self.domains.domains[sd].span.iter_and_wrap_from(allowed, start).take(nr_scanned as usize);
+        scanned.for_each(|cpu| ctx.work.touch_read(cpu));
     }
 
     /// How many CPUs a search of the target's cache domain may look at by SIS_UTIL, as of the last periodic balancing.

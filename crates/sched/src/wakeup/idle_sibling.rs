@@ -28,7 +28,7 @@ impl Sched {
             self.sync_entity_load_avg(ctx, self.tasks[decision.task.index()].se);
             self.clamped_util(decision.task)
         });
-        if let Some((cpu, rule)) = self.guess_idle_cpu(ctx.cpu, decision, util, in_interrupt) {
+        if let Some((cpu, rule)) = self.guess_idle_cpu(ctx, decision, util, in_interrupt) {
             return decision.choose(cpu, rule);
         }
         let WakeupDecision { prev, target, .. } = *decision;
@@ -56,13 +56,17 @@ impl Sched {
     /// Rules 1 to 4 of [`Sched::select_idle_sibling`].
     fn guess_idle_cpu(
         &mut self,
-        this_cpu: CpuId,
+        ctx: &mut Ctx<'_>,
         decision: &WakeupDecision,
         util: Option<ClampedUtil>,
         in_interrupt: bool,
     ) -> Option<(CpuId, WakeRule)> {
         let &WakeupDecision { task, prev, target, .. } = decision;
-        let is_idle = |cpu| self.is_idle_for_wakeup(cpu) && self.asym_fits_cpu(util, cpu);
+        let this_cpu = ctx.cpu;
+        let mut is_idle = |cpu| {
+            ctx.work.touch_read(cpu);
+            self.is_idle_for_wakeup(cpu) && self.asym_fits_cpu(util, cpu)
+        };
         if is_idle(target) {
             return Some((target, WakeRule::TargetIdle));
         }

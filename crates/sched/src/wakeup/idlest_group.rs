@@ -93,6 +93,7 @@ impl Sched {
         };
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             ctx.charge(Op::GroupStatCpu);
+            ctx.work.touch_read(cpu);
             decision.nr_scanned += 1;
             let load = self.cpu_load(cpu);
             stats.group_load += if cpu == own_cpu { load.saturating_sub(own_load) } else { load };

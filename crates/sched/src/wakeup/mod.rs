@@ -53,8 +53,28 @@ pub(crate) struct WakeFlags {
 pub struct PendingWakeup {
     task: TaskId,
     cpu: CpuId,
-    sync: bool,
+    /// It comes from another CPU: WF_MIGRATED.
     migrated: bool,
+    /// It is a new task: it was forked, not woken.
+    is_new: bool,
+    /// Its CPU has not switched away from it yet: only that one can enqueue it.
+    is_on_cpu: bool,
+}
+
+impl PendingWakeup {
+    pub(crate) const fn of_new_task(task: TaskId, cpu: CpuId) -> Self {
+        Self { task, cpu, migrated: false, is_new: true, is_on_cpu: false }
+    }
+
+    /// The task.
+    pub const fn task(&self) -> TaskId {
+        self.task
+    }
+
+    /// The CPU that was selected.
+    pub const fn cpu(&self) -> CpuId {
+        self.cpu
+    }
 }
 
 impl Sched {
@@ -109,15 +129,21 @@ impl Sched {
         if migrated {
             self.set_task_cpu(ctx, task, cpu);
         }
-        Some(PendingWakeup { task, cpu, sync: flags.sync, migrated })
+        self.tasks[task.index()].in_wakeup = true;
+        Some(PendingWakeup { task, cpu, migrated, is_new: false, is_on_cpu: false })
     }
 
     /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
     pub fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, pending: PendingWakeup) {
-        let PendingWakeup { task, cpu, migrated, .. } = pending;
-        if self.features.has(Feature::TtwuQueue) && self.is_wakeup_queued(ctx, task, cpu) {
+        let PendingWakeup { task, cpu, migrated, is_new, .. } = pending;
+        self.tasks[task.index()].in_wakeup = false;
+        if is_new {
+            return self.enqueue_new_task(ctx, task, cpu);
+        }
+        if self.is_wakeup_queued(ctx, &pending) {
             self.tasks[task.index()].remote_wakeup = migrated;
             self.rqs[cpu.index()].ttwu_pending = true;
+            ctx.work.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
             self.update_rq_clock(ctx, cpu);
@@ -126,12 +152,24 @@ impl Sched {
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
+    /// The runqueue whose lock [`Sched::finish_wakeup`] will take if it is called now; none if the wake-up is left to the
+    /// task's CPU.
+    pub fn wakeup_lock(&self, ctx: &Ctx<'_>, pending: &PendingWakeup) -> Option<CpuId> {
+        (pending.is_new || !self.is_wakeup_queued(ctx, pending)).then_some(pending.cpu)
+    }
+
     /// Whether a wake-up is left to the task's CPU: `ttwu_queue_cond()`.
     ///
-    /// Rules: always to a CPU that shares no cache with this one; within the cache only to one without work, and never to
-    /// this one.
-    fn is_wakeup_queued(&self, ctx: &Ctx<'_>, task: TaskId, cpu: CpuId) -> bool {
-        if !self.tasks[task.index()].cpus_allowed.contains(cpu) {
+    /// Rules: always to a CPU that has not switched away from the task yet. With TTWU_QUEUE, always to one that shares no
+    /// cache with this one; within the cache only to one without work, and never to this one.
+    //
+    // DIFFERS: the kernel spins until that CPU has switched, if it has got other work meanwhile or TTWU_QUEUE is off.
+    fn is_wakeup_queued(&self, ctx: &Ctx<'_>, pending: &PendingWakeup) -> bool {
+        let &PendingWakeup { task, cpu, .. } = pending;
+        if pending.is_on_cpu {
+            return true;
+        }
+        if !self.features.has(Feature::TtwuQueue) || !self.tasks[task.index()].cpus_allowed.contains(cpu) {
             return false;
         }
         if !self.domains.cpus_share_cache(ctx.cpu, cpu) {

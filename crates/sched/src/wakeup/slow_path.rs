@@ -66,6 +66,7 @@ impl Sched {
         let (mut best_idle, mut min_latency, mut latest_stamp) = (None, Nanos::NEVER, 0);
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(cpu);
             if self.sched_idle_cpu(cpu) {
                 return cpu;
             }

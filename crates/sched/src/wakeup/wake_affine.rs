@@ -18,6 +18,8 @@ impl Sched {
     /// is counted in the domain.
     pub(super) fn wake_affine(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &mut WakeupDecision) {
         let mut rule = None;
+        ctx.work.touch_read(decision.prev);
+        ctx.work.touch_read(decision.waker);
         if self.features.has(Feature::WaIdle) {
             rule = self.wake_affine_idle(decision);
         }
