@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line.
 
+use crate::output::measure::Measure;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use fairlab_sched::features::Feature;
@@ -70,6 +71,7 @@ Examples:
   fairlab run app.json --machine xeon-2s-224 --for 2s
   fairlab run app.json --kernel 5.4 --set migration_cost_ns=0 --features NO_WA_WEIGHT
   fairlab run app.json --seed 7 --perturb 7 -o runs/7
+  fairlab run app.json --measure kicks,search   who kicked whom and why; how well idle CPUs are found
   fairlab run scenario.scn --trace-jsonl - | head
   generate-workload | fairlab run - --json";
 
@@ -96,6 +98,9 @@ pub(crate) struct RunArgs {
     /// Show every CPU and every task family, however many
     #[arg(long)]
     pub(crate) per_cpu: bool,
+    /// Show measurements at length: search, kicks, blocked, balance, all. JSON always has all of them
+    #[arg(long, value_enum, value_name = "WHAT,WHAT", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) measure: Vec<Measure>,
     /// Write a run directory: manifest.json (all that repeats the run), copies of inputs, summary.json
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,

@@ -205,3 +205,17 @@ fn the_simplest_command_is_worth_a_look() {
         assert!(page.contains(word), "{word} is missing:\n{page}");
     }
 }
+
+#[test]
+fn measurements_are_shown_at_length_if_wanted() {
+    let plain = stdout_of(&["run", "scenarios/nohz-kick.scn"]);
+    let shown = stdout_of(&["run", "scenarios/nohz-kick.scn", "--measure", "kicks,search"]);
+    for (head, is_wanted) in
+        [("calls of kick_ilb()", true), ("case\t        load\t", true), ("passes of load_balance()", false)]
+    {
+        assert!(!plain.contains(head), "{plain}");
+        assert_eq!(shown.contains(head), is_wanted, "{shown}");
+    }
+    let all = stdout_of(&["run", "scenarios/nohz-kick.scn", "--measure", "all"]);
+    assert!(all.contains("calls of update_blocked_averages()") && all.contains("passes of load_balance()"), "{all}");
+}

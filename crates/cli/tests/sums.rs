@@ -39,6 +39,33 @@ fn check(what: &str, summary: &Value) {
     let selection = &summary["selection"];
     let by_rule = items(&selection["by_rule"]).iter().map(|rule| number(&rule[1])).sum::<u64>();
     assert_eq!(by_rule, number(&selection["wakeups"]) + number(&selection["forks"]), "{what}");
+    check_measures(what, summary);
+}
+
+/// Measurements are other views of what is counted elsewhere too.
+fn check_measures(what: &str, summary: &Value) {
+    let (measure, balance) = (&summary["measure"], &summary["balance"]);
+    let passes = &measure["passes"];
+    assert_eq!(sum(passes, "passes"), number(&balance["passes"]), "{what}");
+    assert_eq!(sum(passes, "moved"), number(&balance["moved"]), "{what}");
+    assert_eq!(sum(passes, "active"), number(&balance["active"]), "{what}");
+    assert_eq!(sum(passes, "failed"), number(&balance["failed"]), "{what}");
+    assert_eq!(sum(&measure["kicks"], "interrupts"), number(&balance["kicks"]), "{what}");
+    for row in items(&measure["kicks"]) {
+        let by_reason = row["by_reason"].as_object().expect("reasons have names").values().map(number).sum::<u64>();
+        assert_eq!(by_reason, number(&row["calls"]), "{what}: {row}");
+    }
+    assert_eq!(sum(&measure["blocked"]["by_caller"], "calls"), number(&measure["blocked"]["calls"]), "{what}");
+    let search = &measure["search"];
+    for counter in ["sis_search", "sis_domain_search", "sis_scanned", "sis_failed"] {
+        assert_eq!(sum(&search["per_cpu"], counter), number(&search["total"][counter]), "{what}: {counter}");
+    }
+    let count = |counter: &str| number(&search["total"][counter]);
+    assert!(count("sis_search") <= number(&summary["selection"]["wakeups"]), "{what}");
+    assert!(count("sis_failed") <= count("sis_domain_search"), "{what}");
+    assert!(count("sis_domain_search") <= count("sis_search"), "{what}");
+    let looked_at = count("sis_scanned") - count("sis_search");
+    assert!(looked_at <= number(&summary["selection"]["cpus_scanned"]), "{what}");
 }
 
 #[test]

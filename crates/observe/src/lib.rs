@@ -10,6 +10,7 @@ pub mod explain;
 pub mod families;
 pub mod latency;
 pub mod manifest;
+pub mod measure;
 pub mod recorder;
 pub mod sha256;
 pub mod summary;

@@ -4,6 +4,7 @@
 use crate::cpus::Cpus;
 use crate::decisions::Decisions;
 use crate::families::Families;
+use crate::measure::Measures;
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
@@ -18,18 +19,26 @@ pub struct Recorder {
     pub cpus: Cpus,
     /// Reasons.
     pub decisions: Decisions,
+    /// Measurements in the terms of published work.
+    pub measures: Measures,
 }
 
 impl Recorder {
     /// For a machine that has not started.
     pub fn new(machine: &Machine) -> Self {
-        Self { families: Families::new(machine), cpus: Cpus::new(machine), decisions: Decisions::default() }
+        Self {
+            families: Families::new(machine),
+            cpus: Cpus::new(machine),
+            decisions: Decisions::default(),
+            measures: Measures::new(machine),
+        }
     }
 }
 
 impl Probe for Recorder {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        self.measures.event(event);
         match *event {
             Event::Wakeup { task, is_new, .. } => self.families.woke(now, task, is_new),
             Event::Switch { cpu, prev, next, prev_state } => {

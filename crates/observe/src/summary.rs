@@ -6,6 +6,7 @@
 use crate::cpus::CpuSummary;
 use crate::decisions::{BalanceSummary, SelectionSummary};
 use crate::families::FamilySummary;
+use crate::measure::MeasureSummary;
 use crate::recorder::Recorder;
 use fairlab_machine::engine::Machine;
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,9 @@ pub struct Summary {
     pub selection: SelectionSummary,
     /// What load balancing did.
     pub balance: BalanceSummary,
+    /// Measurements in the terms of published work.
+    #[serde(default)]
+    pub measure: MeasureSummary,
     /// What could not be honoured of the workload.
     pub warnings: Vec<String>,
     /// How fast it was; left out where results are compared.
@@ -119,6 +123,7 @@ impl Summary {
             totals,
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
+            measure: recorder.measures.summary(machine),
             warnings: machine.workload().warnings.clone(),
             families,
             cpus,

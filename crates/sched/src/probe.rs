@@ -4,6 +4,7 @@
 pub use crate::balance::decision::{
     BalanceDecision, BalanceVerdict, Balanced, GroupType, KickDecision, KickReason, MigrationType,
 };
+pub use crate::nohz::blocked::BlockedCaller;
 
 use crate::ctx::{IpiKind, PrevState};
 use crate::ids::{CpuId, TaskId};
@@ -85,6 +86,8 @@ pub enum Event<'a> {
     BalanceDecision(&'a BalanceDecision),
     /// A tick has thought of tickless CPUs.
     KickDecision(&'a KickDecision),
+    /// The averages of a CPU were brought up to date, whether or not anything runs there.
+    BlockedUpdate(&'a BlockedUpdate),
     /// The averages of an entity were refreshed.
     PeltEntity {
         /// Its task; `None` for a group's entity.
@@ -105,6 +108,19 @@ pub enum Event<'a> {
         /// The averages.
         avg: &'a SchedAvg,
     },
+}
+
+/// One call of `update_blocked_averages()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedUpdate {
+    /// Who executed it.
+    pub on: CpuId,
+    /// Whose averages.
+    pub cpu: CpuId,
+    /// On whose way.
+    pub caller: BlockedCaller,
+    /// How many cfs_rqs were visited.
+    pub nr_cfs_rqs: u64,
 }
 
 /// Listens to what happens.

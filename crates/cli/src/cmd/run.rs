@@ -115,7 +115,11 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         &summary,
         plan.machine.hardware(),
         styles,
-        &report::Options { per_cpu: args.per_cpu, is_default_duration: plan.is_default_duration },
+        &report::Options {
+            per_cpu: args.per_cpu,
+            is_default_duration: plan.is_default_duration,
+            measures: &args.measure,
+        },
     );
     if to_stdout { output.note(&report) } else { output.text(&report) }
 }

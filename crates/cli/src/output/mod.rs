@@ -2,6 +2,7 @@
 //! Where results and complaints go, and how they look: colours on a terminal only.
 
 pub(crate) mod figures;
+pub(crate) mod measure;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod table;

@@ -2,6 +2,7 @@
 //! The page about a run: what a kernel engineer wants to know at a glance.
 
 use super::figures::{bar, cpu_list, percent, rate, ratio, time, whole_percent};
+use super::measure::{self, Measure};
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use fairlab_machine::hardware::Hardware;
@@ -22,15 +23,17 @@ const LONG_LATENCY_NS: u64 = 4_000_000;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct Options<'a> {
     /// Every CPU and every family.
     pub(crate) per_cpu: bool,
     /// Nobody said how long to simulate.
     pub(crate) is_default_duration: bool,
+    /// What is shown at length.
+    pub(crate) measures: &'a [Measure],
 }
 
 /// The page about a run.
-pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options) -> String {
+pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
     let mut page = head(summary, styles, options);
     for warning in &summary.warnings {
         page.push_str(&wrap(&format!("{} {warning}", styles.warning("warning:")), 2));
@@ -50,11 +53,13 @@ pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, option
     }
     page.push('\n');
     page.push_str(&reasons(summary));
+    page.push_str(&measure::lines(summary));
+    page.push_str(&measure::tables(summary, styles, options.measures));
     page.push_str(&foot(summary, styles));
     page
 }
 
-fn head(summary: &Summary, styles: Styles, options: &Options) -> String {
+fn head(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
     let run = &summary.run;
     let machine = if run.kind == "scenario" { "its own machine" } else { run.machine.as_str() };
     let by_default = if options.is_default_duration { " (--for says how long)" } else { "" };
@@ -85,7 +90,7 @@ fn quantiles(latency: Option<&LatencySummary>) -> Vec<Cell> {
     [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(cell).into()
 }
 
-fn tasks(summary: &Summary, styles: Styles, options: &Options) -> String {
+fn tasks(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
     let is_asymmetric = summary.families.iter().any(|family| family.run_by_capacity.len() > 1);
     let mut columns = vec![("task", Align::Left), ("n", Align::Right), ("run", Align::Right), ("%CPU", Align::Right)];
     if is_asymmetric {
@@ -177,7 +182,7 @@ fn timers(summary: &Summary, styles: Styles) -> String {
 }
 
 /// Neighbours in a list of CPUs that become one row.
-fn rows_of<'a>(summary: &'a Summary, options: &Options) -> Vec<Vec<&'a CpuSummary>> {
+fn rows_of<'a>(summary: &'a Summary, options: &Options<'_>) -> Vec<Vec<&'a CpuSummary>> {
     let mut rows: Vec<Vec<&CpuSummary>> = Vec::new();
     let by_cache = !options.per_cpu && summary.cpus.len() > MOST_CPUS;
     let is_unused = |cpu: &CpuSummary| cpu.busy_ns == 0 && cpu.switches == 0;
@@ -195,7 +200,7 @@ fn rows_of<'a>(summary: &'a Summary, options: &Options) -> Vec<Vec<&'a CpuSummar
     rows
 }
 
-fn cpus(summary: &Summary, styles: Styles, options: &Options) -> String {
+fn cpus(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
     let rows = rows_of(summary, options);
     let is_asymmetric = summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity);
     let is_grouped = rows.iter().any(|row| row.len() > 1 && row.iter().any(|cpu| cpu.busy_ns > 0));

@@ -84,6 +84,10 @@ pub struct BalanceDecision {
     pub migration: Option<MigrationType>,
     /// How much of it, as found.
     pub imbalance: i64,
+    /// Number of CPUs whose statistics were gathered, all attempts together.
+    pub nr_cpus: u32,
+    /// How often the lock of a busiest runqueue was taken.
+    pub nr_locks: u32,
     /// Number of tasks looked at.
     pub nr_scanned: u32,
     /// Number of tasks moved.

@@ -9,6 +9,7 @@
 
 use crate::ctx::Ctx;
 use crate::ids::CpuId;
+use crate::nohz::blocked::BlockedCaller;
 use crate::sched::Sched;
 use crate::topology::CpuIdleType;
 
@@ -32,7 +33,7 @@ impl Sched {
         if self.nohz_idle_balance(ctx, cpu, idle) {
             return;
         }
-        self.update_blocked_averages(ctx, cpu);
+        self.update_blocked_averages(ctx, cpu, BlockedCaller::Softirq);
         self.rebalance_domains(ctx, cpu, idle);
     }
 

@@ -95,6 +95,8 @@ impl LbEnv {
                 busiest_queue: None,
                 migration: None,
                 imbalance: 0,
+                nr_cpus: 0,
+                nr_locks: 0,
                 nr_scanned: 0,
                 nr_moved: 0,
                 redos: 0,

@@ -8,6 +8,7 @@
 use crate::ctx::Ctx;
 use crate::features::Feature;
 use crate::ids::CpuId;
+use crate::nohz::blocked::BlockedCaller;
 use crate::sched::Sched;
 use crate::schedule::NewIdle;
 use crate::topology::{CpuIdleType, DomainId, SchedDomain, SdFlags};
@@ -58,7 +59,7 @@ impl Sched {
     /// Tries the domains of a CPU from the narrowest on.
     fn search_work(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, base: DomainId, next_balance: &mut u64) -> NewIdle {
         let mut since = ctx.sched_clock();
-        self.update_blocked_averages(ctx, cpu);
+        self.update_blocked_averages(ctx, cpu, BlockedCaller::NewIdle);
         let mut pulled = false;
         let mut cost = 0;
         let mut next = Some(base);

@@ -133,6 +133,7 @@ impl Sched {
         env.max_looked = self.tunables.nr_migrate.min(self.rqs[env.src_cpu.index()].nr_running);
         loop {
             ctx.charge(Op::RqLock);
+            env.decision.nr_locks += 1;
             self.update_rq_clock(ctx, env.src_cpu);
             let detached = self.detach_tasks(ctx, env);
             if detached > 0 {

@@ -95,6 +95,7 @@ impl Sched {
     pub(crate) fn update_sd_lb_stats(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> SdLbStats {
         let sd = &self.domains.domains[env.sd];
         let (first, child, parent) = (sd.groups, sd.child, sd.parent);
+        let gathered_before = ctx.work.of(Op::GroupStatCpu);
         let mut sds = SdLbStats::new(first);
         let (mut status, mut sum_util) = (SgStatus::default(), 0);
         env.dst_core_idle = !self.domains.smt_present || self.is_core_idle(env.dst_cpu);
@@ -137,6 +138,8 @@ impl Sched {
             self.set_overutilized_status(true);
         }
         self.update_idle_cpu_scan(env, sum_util);
+        let gathered = ctx.work.of(Op::GroupStatCpu) - gathered_before;
+        env.decision.nr_cpus += u32::try_from(gathered).expect("a machine has few CPUs");
         sds
     }
 

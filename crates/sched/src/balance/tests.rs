@@ -231,6 +231,7 @@ fn an_idle_cpu_takes_a_waiting_task_and_pays_for_each_step() {
     let costs = [Op::BalancePass, Op::GroupStatCpu, Op::RqLock, Op::DetachTask, Op::AttachTask, Op::NewidlePass];
     assert_eq!(costs.map(|op| lab.work.of(op)), [1, 2, 1, 1, 1, 0]);
     assert_eq!(lab.work.of(Op::DetachScan), u64::from(decision.nr_scanned));
+    assert_eq!(lab.work.of(Op::GroupStatCpu), u64::from(decision.nr_cpus));
 }
 
 #[test]

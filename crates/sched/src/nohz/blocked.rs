@@ -10,13 +10,26 @@ use crate::balance::interval::msecs_to_jiffies;
 use crate::ctx::Ctx;
 use crate::ids::{CfsRqId, CpuId};
 use crate::pelt::attach::UpdateLoad;
+use crate::probe::{BlockedUpdate, Event};
 use crate::sched::Sched;
 use crate::topology::{CpuIdleType, SchedGroupId};
+use crate::wakeup::decision::rules;
 use crate::work::Op;
+
+rules! {
+    /// On whose way `update_blocked_averages()` is called.
+    BlockedCaller
+    Softirq "A CPU's own balancing softirq."
+    NewIdle "A CPU that runs out of work, for itself."
+    NohzKick "The walk over tickless CPUs by one that was kicked."
+    NohzIdle "The walk over tickless CPUs by one that enters its idle loop (since 5.12)."
+    NohzNewIdle "The walk over tickless CPUs by one that runs out of work (before 5.12)."
+}
 
 impl Sched {
     /// Brings all averages of a CPU up to date. A CPU with nothing left to decay says so.
-    pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+    pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
+        let visited_before = ctx.work.of(Op::BlockedCfsRq);
         self.rqs[cpu.index()].last_blocked_load_update_tick = self.jiffies;
         self.update_rq_clock(ctx, cpu);
         let others_decayed = self.update_blocked_others(ctx, cpu);
@@ -28,6 +41,8 @@ impl Sched {
         if others_decayed || fair_decayed {
             self.cpufreq_update_util(ctx, cpu);
         }
+        let nr_cfs_rqs = ctx.work.of(Op::BlockedCfsRq) - visited_before;
+        ctx.report(Event::BlockedUpdate(&BlockedUpdate { on: ctx.cpu, cpu, caller, nr_cfs_rqs }));
     }
 
     /// Brings the cfs_rqs with load up to date, children before parents. Returns whether the root's averages changed.
@@ -75,7 +90,7 @@ impl Sched {
     /// Brings a tickless CPU up to date, once in a tick. Returns whether it has blocked load.
     ///
     /// The tunable `blocked_limit` makes that less often.
-    pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+    pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) -> bool {
         let rq = &self.rqs[cpu.index()];
         if !rq.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
             return false;
@@ -83,7 +98,7 @@ impl Sched {
         if self.jiffies <= rq.last_blocked_load_update_tick + self.tunables.changes.blocked_limit {
             return true;
         }
-        self.update_blocked_averages(ctx, cpu);
+        self.update_blocked_averages(ctx, cpu, caller);
         self.rqs[cpu.index()].has_blocked_load
     }
 
@@ -99,7 +114,7 @@ impl Sched {
         let mut from = CpuId(0);
         while let Some(cpu) = self.domains.groups[group].span.next_from(from) {
             if env.cpus.contains(cpu) && self.rqs[cpu.index()].has_blocked_load {
-                env.flags.nohz_again |= self.update_nohz_stats(ctx, cpu);
+                env.flags.nohz_again |= self.update_nohz_stats(ctx, cpu, BlockedCaller::NohzNewIdle);
             }
             from = CpuId(cpu.0 + 1);
         }

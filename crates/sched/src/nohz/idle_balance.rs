@@ -3,6 +3,7 @@
 //!
 //! Models `nohz_idle_balance()`, `_nohz_idle_balance()`, `nohz_run_idle_balance()` and `nohz_newidle_balance()` (6.1).
 
+use super::blocked::BlockedCaller;
 use super::{LOAD_AVG_PERIOD_MS, NOHZ_BALANCE_KICK, NOHZ_KICK_MASK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK};
 use crate::balance::interval::msecs_to_jiffies;
 use crate::cpumask::CpuMask;
@@ -19,7 +20,7 @@ impl Sched {
         if flags == 0 || idle != CpuIdleType::Idle {
             return false;
         }
-        self.balance_for_tickless(ctx, this_cpu, flags);
+        self.balance_for_tickless(ctx, this_cpu, flags, BlockedCaller::NohzKick);
         true
     }
 
@@ -30,7 +31,7 @@ impl Sched {
         let flags = rq.nohz_flags;
         rq.nohz_flags &= !NOHZ_NEWILB_KICK;
         if flags == NOHZ_NEWILB_KICK && !rq.need_resched {
-            self.balance_for_tickless(ctx, cpu, NOHZ_STATS_KICK);
+            self.balance_for_tickless(ctx, cpu, NOHZ_STATS_KICK, BlockedCaller::NohzIdle);
         }
     }
 
@@ -42,7 +43,7 @@ impl Sched {
             return;
         }
         if self.tunables.changes.newidle_blocked {
-            self.balance_for_tickless(ctx, cpu, NOHZ_STATS_KICK);
+            self.balance_for_tickless(ctx, cpu, NOHZ_STATS_KICK, BlockedCaller::NohzNewIdle);
         } else {
             self.rqs[cpu.index()].nohz_flags |= NOHZ_NEWILB_KICK;
         }
@@ -55,7 +56,7 @@ impl Sched {
     /// 2. The CPUs come in order from the one after this on; this one is the last.
     /// 3. When this CPU has got work, the rest is left for the next time.
     /// 4. A CPU whose balancing is due is balanced.
-    fn balance_for_tickless(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId, flags: u32) {
+    fn balance_for_tickless(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId, flags: u32, caller: BlockedCaller) {
         debug_assert!(flags & NOHZ_KICK_MASK != NOHZ_BALANCE_KICK, "balancing comes with an update of blocked load");
         let (wants_stats, wants_next) = (flags & NOHZ_STATS_KICK != 0, flags & NOHZ_NEXT_KICK != 0);
         let now = self.jiffies;
@@ -79,7 +80,7 @@ impl Sched {
                 return;
             }
             if wants_stats {
-                has_blocked |= self.update_nohz_stats(ctx, cpu);
+                has_blocked |= self.update_nohz_stats(ctx, cpu, caller);
             }
             if self.jiffies >= self.rqs[cpu.index()].next_balance {
                 self.update_rq_clock(ctx, cpu);

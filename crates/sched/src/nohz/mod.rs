@@ -5,7 +5,7 @@
 //! others do that for it. [`state`] knows which CPUs are tickless, [`kick`] decides at a busy CPU's tick whether one of
 //! them is asked, [`idle_balance`] is what that one does for all, [`blocked`] is the decay of blocked load.
 
-pub(crate) mod blocked;
+pub mod blocked;
 pub(crate) mod idle_balance;
 pub(crate) mod kick;
 pub mod state;

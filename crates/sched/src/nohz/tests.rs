@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of idle balancing by itself.
 
+use super::blocked::BlockedCaller;
 use super::{NOHZ_BALANCE_KICK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK};
 use crate::balance::decision::{BalanceVerdict, KickDecision, KickReason};
 use crate::balance::lab::{Lab, big_little, flat};
@@ -222,7 +223,7 @@ fn blocked_load_of_a_cpu_is_updated_once_in_a_tick_or_less_often() {
     let mut lab = flat(2);
     lab.tickless(&[1]);
     let update = |lab: &mut Lab| {
-        let has_blocked = lab.on(0, |sched, ctx| sched.update_nohz_stats(ctx, CpuId(1)));
+        let has_blocked = lab.on(0, |sched, ctx| sched.update_nohz_stats(ctx, CpuId(1), BlockedCaller::NohzKick));
         (has_blocked, lab.sched.rqs[1].last_blocked_load_update_tick)
     };
     // Something is left to decay.
@@ -251,13 +252,13 @@ fn a_cfs_rq_leaves_the_list_when_it_and_its_children_have_decayed() {
     lab.sched.cfs_rqs[below.index()].avg.load_sum = 1;
     lab.sched.list_add_leaf_cfs_rq(below);
     lab.sched.list_add_leaf_cfs_rq(crate::ids::CfsRqId(1));
-    lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1)));
+    lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     assert_eq!(lab.sched.first_leaf_cfs_rq(CpuId(1)), Some(below));
     lab.sched.cfs_rqs[below.index()].avg.load_sum = 0;
-    lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1)));
+    lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     // The group's entity has left something in the root cfs_rq, which is gone after some seconds.
     assert_eq!(lab.sched.first_leaf_cfs_rq(CpuId(1)), Some(crate::ids::CfsRqId(1)));
     lab.wait_ms(4000);
-    lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1)));
+    lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     assert_eq!(lab.sched.first_leaf_cfs_rq(CpuId(1)), None);
 }

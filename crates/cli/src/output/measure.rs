@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Measurements of a run, as lines of its page and as tables for who asks for them.
+
+use super::figures::{cpu_list, time};
+use super::table::{Align, Cell, Table};
+use super::{Styles, wrap};
+use clap::ValueEnum;
+use fairlab_observe::measure::kicks::KickRow;
+use fairlab_observe::measure::search::SearchCounters;
+use fairlab_observe::measure::text::{ParsedRow, schedstat_parse};
+use fairlab_observe::summary::Summary;
+use std::collections::BTreeSet;
+
+/// What can be shown at length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Measure {
+    /// Search for an idle CPU: counters and ratios, as `schedstat_parse.py` prints them
+    Search,
+    /// Calls of `kick_ilb()` by CPU and reason
+    Kicks,
+    /// Calls of `update_blocked_averages()` by caller
+    Blocked,
+    /// Balancing passes by domain level and state of the CPU, with their work
+    Balance,
+    /// All of it
+    All,
+}
+
+/// Makes the table of a measurement.
+type ToTable = fn(&Summary, Styles) -> String;
+
+/// The lines that every page has.
+pub(crate) fn lines(summary: &Summary) -> String {
+    let measure = &summary.measure;
+    let mut text = String::new();
+    let SearchCounters { sis_search, .. } = measure.search.total;
+    if sis_search > 0 {
+        let ratios = &measure.search.ratios;
+        let line = format!(
+            "idle-CPU search: {sis_search} searches; se_eff {:.1}%, dom_eff {:.1}%, fast_rate {:.1}%, success_rate {:.1}%",
+            ratios.se_eff, ratios.dom_eff, ratios.fast_rate, ratios.success_rate
+        );
+        text.push_str(&wrap(&line, 2));
+    }
+    let blocked = &measure.blocked;
+    if blocked.calls > 0 {
+        let callers = blocked.by_caller.iter().map(|row| format!("{} {:.0}", row.caller, row.calls_per_s));
+        let callers: Vec<String> = callers.collect();
+        text.push_str(&wrap(
+            &format!("blocked load: {:.0} updates a second ({})", blocked.calls_per_s, callers.join(", ")),
+            2,
+        ));
+    }
+    text
+}
+
+/// What was asked for, each under a head of its own.
+pub(crate) fn tables(summary: &Summary, styles: Styles, wanted: &[Measure]) -> String {
+    let is_wanted = |measure| wanted.contains(&measure) || wanted.contains(&Measure::All);
+    let parts: &[(Measure, &str, ToTable)] = &[
+        (Measure::Search, "search for an idle CPU", search),
+        (Measure::Kicks, "calls of kick_ilb()", kicks),
+        (Measure::Blocked, "calls of update_blocked_averages()", blocked),
+        (Measure::Balance, "passes of load_balance()", balance),
+    ];
+    let mut text = String::new();
+    for &(measure, head, table) in parts {
+        if is_wanted(measure) {
+            text.push_str(&format!("\n{}\n{}", styles.bold(head), table(summary, styles)));
+        }
+    }
+    text
+}
+
+fn none(what: &str) -> String {
+    format!("  {what}\n")
+}
+
+fn search(summary: &Summary, styles: Styles) -> String {
+    let search = &summary.measure.search;
+    let name = std::path::Path::new(&summary.run.workload).file_stem().and_then(|name| name.to_str());
+    let row = |load: &str, ratios| ParsedRow {
+        case: name.unwrap_or(&summary.run.workload).to_owned(),
+        load: load.to_owned(),
+        ratios,
+    };
+    let tasks = format!("{} tasks", summary.totals.tasks);
+    let mut text = schedstat_parse(&[row(&tasks, search.ratios), row("mean of CPUs", search.cpu_mean)]);
+    let mut table = Table::new(&[("counter", Align::Left), ("sum", Align::Right), ("avg of CPUs", Align::Right)]);
+    let total = search.total;
+    for (name, sum) in [
+        ("sis_search", total.sis_search),
+        ("sis_domain_search", total.sis_domain_search),
+        ("sis_scanned", total.sis_scanned),
+        ("sis_failed", total.sis_failed),
+    ] {
+        let average = sum as f64 / search.per_cpu.len().max(1) as f64;
+        table.row(vec![name.into(), sum.to_string().into(), format!("{average:.0}").into()]);
+    }
+    text.push_str(&table.render(styles));
+    text
+}
+
+fn kicks(summary: &Summary, styles: Styles) -> String {
+    let rows = &summary.measure.kicks;
+    if rows.is_empty() {
+        return none("none");
+    }
+    let reasons: BTreeSet<&str> = rows.iter().flat_map(|row| row.by_reason.keys().map(String::as_str)).collect();
+    let mut columns = vec![("CPU", Align::Left), ("calls", Align::Right), ("sent", Align::Right)];
+    columns.extend(reasons.iter().map(|reason| (*reason, Align::Right)));
+    let mut table = Table::new(&columns);
+    let mut add = |name: String, rows: &[&KickRow]| {
+        let sum = |what: &dyn Fn(&KickRow) -> u64| rows.iter().map(|row| what(row)).sum::<u64>();
+        let mut cells: Vec<Cell> = vec![name.into(), dash(sum(&|row| row.calls)), dash(sum(&|row| row.interrupts))];
+        cells.extend(
+            reasons.iter().map(|&reason| dash(sum(&|row| row.by_reason.get(reason).copied().unwrap_or_default()))),
+        );
+        table.row(cells);
+    };
+    // CPUs without a call have a row too: their zeros are figures of the published tables.
+    let quiet: Vec<u32> = summary.cpus.iter().map(|cpu| cpu.cpu).filter(|&cpu| !has_row(rows, cpu)).collect();
+    for row in rows {
+        add(row.cpu.to_string(), &[row]);
+    }
+    if !quiet.is_empty() {
+        add(cpu_list(&quiet), &[]);
+    }
+    add("all".to_owned(), &rows.iter().collect::<Vec<_>>());
+    table.render(styles)
+}
+
+fn has_row(rows: &[KickRow], cpu: u32) -> bool {
+    rows.iter().any(|row| row.cpu == cpu)
+}
+
+/// Nothing is a dash.
+fn dash(number: u64) -> Cell {
+    if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
+}
+
+fn blocked(summary: &Summary, styles: Styles) -> String {
+    let blocked = &summary.measure.blocked;
+    if blocked.calls == 0 {
+        return none("none");
+    }
+    let columns = ["calls", "calls/s", "cfs_rqs each"].map(|name| (name, Align::Right));
+    let mut table = Table::new(&[&[("caller", Align::Left)][..], &columns[..]].concat());
+    let mut add = |caller: &str, calls: u64, per_s: f64, cfs_rqs: u64| {
+        let each = format!("{:.1}", cfs_rqs as f64 / calls as f64);
+        table.row(vec![caller.into(), calls.to_string().into(), format!("{per_s:.1}").into(), each.into()]);
+    };
+    for row in &blocked.by_caller {
+        add(&row.caller, row.calls, row.calls_per_s, row.cfs_rqs);
+    }
+    add("all", blocked.calls, blocked.calls_per_s, blocked.cfs_rqs);
+    table.render(styles)
+}
+
+fn balance(summary: &Summary, styles: Styles) -> String {
+    let rows = &summary.measure.passes;
+    if rows.is_empty() {
+        return none("none");
+    }
+    let columns = [
+        "passes", "not ours", "balanced", "moved", "active", "failed", "CPUs", "locks", "looked", "tasks", "redos",
+        "max cost",
+    ];
+    let columns = columns.map(|name| (name, Align::Right));
+    let mut table = Table::new(&[&[("domain", Align::Left), ("kind", Align::Left)][..], &columns[..]].concat());
+    for row in rows {
+        let mut cells: Vec<Cell> = vec![row.domain.as_str().into(), row.kind.as_str().into()];
+        let counts = [
+            row.passes,
+            row.not_ours,
+            row.balanced,
+            row.moved,
+            row.active,
+            row.failed,
+            row.cpus,
+            row.locks,
+            row.tasks_looked_at,
+            row.tasks_moved,
+            row.redos,
+        ];
+        cells.extend(counts.map(dash));
+        cells.push(row.max_newidle_lb_cost_ns.map_or_else(Cell::default, |cost| time(cost).into()));
+        table.row(cells);
+    }
+    table.render(styles)
+}

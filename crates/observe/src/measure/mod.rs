@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Measurements in the terms of published scheduler work: search counters, kicks, updates of blocked load, balancing
+//! passes, time in kernel paths.
+//!
+//! All of it is counted in every run. A summary has it as data ([`MeasureSummary`]); [`text`] has the forms in which other
+//! tools print the same.
+
+pub mod blocked;
+pub mod histogram;
+pub mod kicks;
+pub mod passes;
+pub mod search;
+pub mod text;
+
+use blocked::{Blocked, BlockedSummary};
+use fairlab_machine::engine::Machine;
+use fairlab_sched::probe::Event;
+use kicks::{KickRow, Kicks};
+use passes::{PassRow, Passes};
+use search::{Search, SearchSummary};
+use serde::{Deserialize, Serialize};
+
+/// What is measured of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Measures {
+    search: Search,
+    kicks: Kicks,
+    blocked: Blocked,
+    passes: Passes,
+}
+
+/// What was measured of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeasureSummary {
+    /// The search for an idle CPU.
+    pub search: SearchSummary,
+    /// Calls of `kick_ilb()`, of the CPUs that made any.
+    pub kicks: Vec<KickRow>,
+    /// Calls of `update_blocked_averages()`.
+    pub blocked: BlockedSummary,
+    /// Passes of `load_balance()`, by level of the domain and state of the CPU.
+    pub passes: Vec<PassRow>,
+}
+
+impl Measures {
+    /// Measures a machine that has not started.
+    pub fn new(machine: &Machine) -> Self {
+        let nr_cpus = machine.hardware().nr_cpus();
+        Self { search: Search::new(nr_cpus), kicks: Kicks::new(nr_cpus), ..Self::default() }
+    }
+
+    /// The scheduler tells of something.
+    #[inline]
+    pub fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::WakeupDecision(decision) => self.search.selected(decision),
+            Event::KickDecision(decision) => self.kicks.thought_of_kicking(decision),
+            Event::BlockedUpdate(update) => self.blocked.updated(update),
+            Event::BalanceDecision(decision) => self.passes.balanced(decision),
+            _ => {}
+        }
+    }
+
+    /// What was found, after the end of a run.
+    pub fn summary(&self, machine: &Machine) -> MeasureSummary {
+        MeasureSummary {
+            search: self.search.summary(),
+            kicks: self.kicks.rows(),
+            blocked: self.blocked.summary(machine.duration()),
+            passes: self.passes.rows(machine),
+        }
+    }
+}
