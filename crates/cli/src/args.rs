@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
     /// Show every CPU and every task family, however many
     #[arg(long)]
     pub(crate) per_cpu: bool,
-    /// Show measurements at length: search, kicks, blocked, balance, all. JSON always has all of them
+    /// Show measurements at length: search, kicks, blocked, balance, times, histograms, all. JSON always has all of them
     #[arg(long, value_enum, value_name = "WHAT,WHAT", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) measure: Vec<Measure>,
     /// Write a run directory: manifest.json (all that repeats the run), copies of inputs, summary.json

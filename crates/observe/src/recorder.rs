@@ -55,7 +55,12 @@ impl Probe for Recorder {
 }
 
 impl Observer for Recorder {
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        self.measures.machine_event(event);
         match *event {
             MachineEvent::Forked { task, id, spec, .. } => self.families.forked(task, id, spec),
             MachineEvent::IdleEnter { cpu, state } => self.cpus.entered_idle(now, cpu, state),

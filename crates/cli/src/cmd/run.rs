@@ -70,6 +70,10 @@ impl Observer for Listeners {
         }
     }
 
+    fn wants_kernel_paths(&self) -> bool {
+        self.recorder.is_some()
+    }
+
     fn snapshot(&mut self, machine: &Machine) {
         if let Some(trace) = &mut self.trace {
             trace.snapshot(machine);

@@ -5,6 +5,7 @@ use super::figures::{cpu_list, time};
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use clap::ValueEnum;
+use fairlab_observe::measure::kernel_time::KernelTimeRow;
 use fairlab_observe::measure::kicks::KickRow;
 use fairlab_observe::measure::search::SearchCounters;
 use fairlab_observe::measure::text::{ParsedRow, schedstat_parse};
@@ -22,9 +23,16 @@ pub(crate) enum Measure {
     Blocked,
     /// Balancing passes by domain level and state of the CPU, with their work
     Balance,
+    /// Time in paths of the kernel, and waiting for locks; only with prices
+    Times,
+    /// The same as histograms, in bpftrace's form
+    Histograms,
     /// All of it
     All,
 }
+
+/// Why there are no times.
+const NO_TIMES: &str = "none: kernel code costs nothing here (a scenario, a machine without prices, or --prices zero)";
 
 /// Makes the table of a measurement.
 type ToTable = fn(&Summary, Styles) -> String;
@@ -62,6 +70,8 @@ pub(crate) fn tables(summary: &Summary, styles: Styles, wanted: &[Measure]) -> S
         (Measure::Kicks, "calls of kick_ilb()", kicks),
         (Measure::Blocked, "calls of update_blocked_averages()", blocked),
         (Measure::Balance, "passes of load_balance()", balance),
+        (Measure::Times, "time in paths of the kernel", times),
+        (Measure::Histograms, "histograms of time in paths of the kernel, in microseconds", histograms),
     ];
     let mut text = String::new();
     for &(measure, head, table) in parts {
@@ -188,4 +198,32 @@ fn balance(summary: &Summary, styles: Styles) -> String {
         table.row(cells);
     }
     table.render(styles)
+}
+
+fn times(summary: &Summary, styles: Styles) -> String {
+    let rows = &summary.measure.times;
+    if rows.is_empty() {
+        return none(NO_TIMES);
+    }
+    let columns = ["calls", "total", "p50", "p90", "p99", "max", "lock waits", "waited", "wait p99"];
+    let columns = columns.map(|name| (name, Align::Right));
+    let mut table = Table::new(&[&[("path", Align::Left)][..], &columns[..]].concat());
+    for row in rows {
+        let call = &row.call;
+        let mut cells: Vec<Cell> = vec![row.path.as_str().into(), call.count.to_string().into()];
+        let spans = [row.total_ns, call.p50_ns, call.p90_ns, call.p99_ns, call.max_ns];
+        cells.extend(spans.map(|ns| Cell::from(time(ns))));
+        let (waits, p99) = row.lock_wait.as_ref().map_or((0, 0), |wait| (wait.count, wait.p99_ns));
+        cells.extend([dash(waits), time(row.waited_ns).into(), time(p99).into()]);
+        table.row(cells);
+    }
+    table.render(styles)
+}
+
+fn histograms(summary: &Summary, _: Styles) -> String {
+    let rows = &summary.measure.times;
+    if rows.is_empty() {
+        return none(NO_TIMES);
+    }
+    rows.iter().map(KernelTimeRow::bpftrace).collect::<Vec<_>>().join("\n")
 }

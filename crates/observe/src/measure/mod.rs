@@ -7,6 +7,7 @@
 
 pub mod blocked;
 pub mod histogram;
+pub mod kernel_time;
 pub mod kicks;
 pub mod passes;
 pub mod search;
@@ -14,7 +15,9 @@ pub mod text;
 
 use blocked::{Blocked, BlockedSummary};
 use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::MachineEvent;
 use fairlab_sched::probe::Event;
+use kernel_time::{KernelTimeRow, KernelTimes};
 use kicks::{KickRow, Kicks};
 use passes::{PassRow, Passes};
 use search::{Search, SearchSummary};
@@ -27,6 +30,7 @@ pub struct Measures {
     kicks: Kicks,
     blocked: Blocked,
     passes: Passes,
+    times: KernelTimes,
 }
 
 /// What was measured of a run.
@@ -40,6 +44,9 @@ pub struct MeasureSummary {
     pub blocked: BlockedSummary,
     /// Passes of `load_balance()`, by level of the domain and state of the CPU.
     pub passes: Vec<PassRow>,
+    /// Time in paths of the kernel; empty without prices.
+    #[serde(default)]
+    pub times: Vec<KernelTimeRow>,
 }
 
 impl Measures {
@@ -53,12 +60,21 @@ impl Measures {
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
-            Event::WakeupDecision(decision) => self.search.selected(decision),
+            Event::WakeupDecision(decision) => {
+                self.search.selected(decision);
+                self.times.selected(decision);
+            }
             Event::KickDecision(decision) => self.kicks.thought_of_kicking(decision),
             Event::BlockedUpdate(update) => self.blocked.updated(update),
             Event::BalanceDecision(decision) => self.passes.balanced(decision),
             _ => {}
         }
+    }
+
+    /// The machine tells of something.
+    #[inline]
+    pub fn machine_event(&mut self, event: &MachineEvent) {
+        self.times.machine_event(event);
     }
 
     /// What was found, after the end of a run.
@@ -68,6 +84,7 @@ impl Measures {
             kicks: self.kicks.rows(),
             blocked: self.blocked.summary(machine.duration()),
             passes: self.passes.rows(machine),
+            times: self.times.rows(),
         }
     }
 }

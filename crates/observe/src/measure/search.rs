@@ -121,6 +121,11 @@ impl Search {
     }
 }
 
+/// Whether a selection went on to search a domain.
+pub fn searches_domain(decision: &WakeupDecision) -> bool {
+    matches!(reach(decision), Reach::Domain { .. })
+}
+
 /// How far a selection went, by the rule that ended it.
 fn reach(decision: &WakeupDecision) -> Reach {
     use WakeRule::{

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How long paths of the kernel take: a histogram for each path, and one of its waiting for locks.
+//!
+//! Only machines with prices have such times. A path that pauses is one call: its phases are added up until one ends it. Beside
+//! the machine's paths there is `select_idle_cpu`: those selections of a CPU that went on to search a domain, as a tracer
+//! of that function sees them, together with what the rest of the selection took.
+
+use super::histogram::PowerHistogram;
+use super::search::searches_domain;
+use crate::latency::{Latency, LatencySummary};
+use fairlab_machine::observer::{KernelPath, MachineEvent};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use fairlab_sched::wakeup::decision::WakeupDecision;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is measured of a path.
+#[derive(Clone, Debug, Default)]
+struct PathTimes {
+    took: Latency,
+    waited: Latency,
+    total: Nanos,
+    total_wait: Nanos,
+    usecs: PowerHistogram,
+}
+
+/// A call that is under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    took: Nanos,
+    waited: Nanos,
+}
+
+/// Collects times.
+#[derive(Clone, Debug, Default)]
+pub struct KernelTimes {
+    by_path: BTreeMap<KernelPath, PathTimes>,
+    /// Selections that searched a domain.
+    searches: PathTimes,
+    open: BTreeMap<(CpuId, KernelPath), Open>,
+    /// Whether the last selection of each CPU searched a domain.
+    searched: BTreeMap<CpuId, bool>,
+}
+
+/// What is told of a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelTimeRow {
+    /// The path: a name of `KernelPath`, or `select_idle_cpu`.
+    pub path: String,
+    /// Time in all, waiting for locks included.
+    pub total_ns: u64,
+    /// Time of a call, waiting for locks included.
+    pub call: LatencySummary,
+    /// Time in all that it waited for locks.
+    pub waited_ns: u64,
+    /// Waiting of those calls that had to wait.
+    pub lock_wait: Option<LatencySummary>,
+    /// Calls by microseconds, rounded down: least value of a bucket that ends at twice that, and calls. The first is 0 alone.
+    pub usecs: Vec<(u64, u64)>,
+}
+
+impl KernelTimes {
+    /// A CPU was selected: the selection's time comes with the next phase that it executes.
+    #[inline]
+    pub fn selected(&mut self, decision: &WakeupDecision) {
+        self.searched.insert(decision.waker, searches_domain(decision));
+    }
+
+    /// The machine tells of something.
+    #[inline]
+    pub fn machine_event(&mut self, event: &MachineEvent) {
+        let MachineEvent::Kernel { cpu, path, took, waited, ends, .. } = *event else { return };
+        let open = self.open.entry((cpu, path)).or_default();
+        open.took += took;
+        open.waited += waited;
+        if !ends {
+            return;
+        }
+        let call = std::mem::take(open);
+        self.by_path.entry(path).or_default().record(call);
+        if path == KernelPath::Select && self.searched.remove(&cpu) == Some(true) {
+            self.searches.record(call);
+        }
+    }
+
+    /// What was measured, paths in their order.
+    pub fn rows(&self) -> Vec<KernelTimeRow> {
+        let of_paths = self.by_path.iter().map(|(path, times)| (path.name(), times));
+        let rows = std::iter::once(("select_idle_cpu", &self.searches)).chain(of_paths);
+        rows.filter_map(|(name, times)| times.row(name)).collect()
+    }
+}
+
+impl PathTimes {
+    fn record(&mut self, call: Open) {
+        let whole = call.took + call.waited;
+        self.took.record(whole.0);
+        self.total += whole;
+        self.usecs.record(whole.0 / 1000);
+        if call.waited > Nanos::ZERO {
+            self.waited.record(call.waited.0);
+            self.total_wait += call.waited;
+        }
+    }
+
+    fn row(&self, name: &str) -> Option<KernelTimeRow> {
+        Some(KernelTimeRow {
+            path: name.to_owned(),
+            total_ns: self.total.0,
+            call: self.took.summary()?,
+            waited_ns: self.total_wait.0,
+            lock_wait: self.waited.summary(),
+            usecs: self.usecs.buckets().filter(|&(_, count)| count > 0).collect(),
+        })
+    }
+}
+
+impl KernelTimeRow {
+    /// The histogram in bpftrace's form, as a map with the path for its key.
+    pub fn bpftrace(&self) -> String {
+        let mut histogram = PowerHistogram::default();
+        for &(least, count) in &self.usecs {
+            histogram.record_n(least, count);
+        }
+        histogram.bpftrace(&format!("usecs[{}]", self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(cpu: u32, path: KernelPath, took: u64, waited: u64, ends: bool) -> MachineEvent {
+        let (took, waited) = (Nanos(took), Nanos(waited));
+        MachineEvent::Kernel { cpu: CpuId(cpu), path, began: Nanos::ZERO, took, waited, ends }
+    }
+
+    #[test]
+    fn phases_of_a_path_on_one_cpu_are_one_call() {
+        let mut times = KernelTimes::default();
+        times.machine_event(&phase(0, KernelPath::NewIdle, 1_000, 0, false));
+        times.machine_event(&phase(1, KernelPath::NewIdle, 9_000, 0, true));
+        times.machine_event(&phase(0, KernelPath::Tick, 100, 0, true));
+        times.machine_event(&phase(0, KernelPath::NewIdle, 2_000, 500, true));
+        let rows = times.rows();
+        let [newidle, tick] = rows.as_slice() else { panic!("two paths were taken: {rows:?}") };
+        assert_eq!((newidle.path.as_str(), newidle.call.count, newidle.total_ns), ("newidle", 2, 12_500));
+        assert_eq!((newidle.call.min_ns, newidle.call.max_ns, newidle.waited_ns), (3_500, 9_000, 500));
+        assert_eq!(newidle.usecs, [(2, 1), (8, 1)]);
+        assert_eq!((tick.call.count, tick.usecs.as_slice(), tick.lock_wait), (1, &[(0, 1)][..], None));
+        let text = newidle.bpftrace();
+        assert!(text.starts_with("@usecs[newidle]:\n[2, 4)                 1 |@@@"), "{text}");
+    }
+}
