@@ -113,6 +113,11 @@ pub enum MachineEvent {
         /// 0, or the kernel's error number, negative.
         result: i32,
     },
+    /// Another task has noted the time for this one, from which its wake-up latency counts.
+    TimeNoted {
+        /// Place of the task among the machine's tasks.
+        task: usize,
+    },
     /// A task begins a loop of a phase.
     Mark {
         /// Place of the task among the machine's tasks.

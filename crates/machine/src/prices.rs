@@ -15,12 +15,25 @@ pub struct Prices {
     pipe_transfer_ps: u64,
     /// The same for a pair of sockets.
     socket_transfer_ps: u64,
+    /// What sending or receiving a message costs with TCP and UDP over the loopback device.
+    tcp_transfer_ps: u64,
+    udp_transfer_ps: u64,
+    /// What the softirq costs that delivers it.
+    loopback_softirq_ps: u64,
 }
 
 impl Prices {
     /// The idealised machine: kernel code takes no time.
     pub const fn free() -> Self {
-        Self { ps: [0; NR_OPS], syscall_ps: 0, pipe_transfer_ps: 0, socket_transfer_ps: 0 }
+        Self {
+            ps: [0; NR_OPS],
+            syscall_ps: 0,
+            pipe_transfer_ps: 0,
+            socket_transfer_ps: 0,
+            tcp_transfer_ps: 0,
+            udp_transfer_ps: 0,
+            loopback_softirq_ps: 0,
+        }
     }
 
     /// The prices of a machine file; what it does not name is free.
@@ -32,6 +45,9 @@ impl Prices {
         prices.syscall_ps = list.ps("Syscall");
         prices.pipe_transfer_ps = list.ps("PipeTransfer");
         prices.socket_transfer_ps = list.ps("SocketTransfer");
+        prices.tcp_transfer_ps = list.ps("TcpTransfer");
+        prices.udp_transfer_ps = list.ps("UdpTransfer");
+        prices.loopback_softirq_ps = list.ps("LoopbackSoftirq");
         prices
     }
 
@@ -55,15 +71,31 @@ impl Prices {
         let transfer = match kind {
             ChannelKind::Pipe => self.pipe_transfer_ps,
             ChannelKind::Socket => self.socket_transfer_ps,
+            ChannelKind::Tcp => self.tcp_transfer_ps,
+            ChannelKind::Udp => self.udp_transfer_ps,
+            ChannelKind::Queue => return 0,
         };
         self.syscall_ps + transfer
     }
 
-    /// Sets what moving a message costs beside the system call, in picoseconds.
+    /// What the softirq costs that delivers a message over the loopback device, in picoseconds.
+    pub fn loopback_softirq_ps(&self) -> u64 {
+        self.loopback_softirq_ps
+    }
+
+    /// Sets that.
+    pub fn set_loopback_softirq(&mut self, ps: u64) {
+        self.loopback_softirq_ps = ps;
+    }
+
+    /// Sets what moving a message costs beside the system call, in picoseconds. A queue in shared memory is always free.
     pub fn set_transfer(&mut self, kind: ChannelKind, ps: u64) {
         match kind {
             ChannelKind::Pipe => self.pipe_transfer_ps = ps,
             ChannelKind::Socket => self.socket_transfer_ps = ps,
+            ChannelKind::Tcp => self.tcp_transfer_ps = ps,
+            ChannelKind::Udp => self.udp_transfer_ps = ps,
+            ChannelKind::Queue => {}
         }
     }
 

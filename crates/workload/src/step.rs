@@ -36,6 +36,8 @@ pub enum Step {
     Run(Nanos),
     /// Busy until this much wall time has passed, whether or not the task had the CPU meanwhile.
     RunWall(Nanos),
+    /// As [`Step::RunWall`], but looking at the clock all the time: ends exactly then, or when the task next has the CPU.
+    Spin(Nanos),
     /// Block for this long.
     Sleep(Nanos),
     /// Block until a timer's next expiry, which is its last one plus the period; go on at once if that has passed.
@@ -97,6 +99,33 @@ pub enum Step {
     Send(ObjectId),
     /// Take a message from a channel, or block while it is empty. Wakes senders that wait once there is room enough.
     Receive(ObjectId),
+    /// As [`Step::Send`], but a full channel takes no message: sleep for this long instead.
+    Offer {
+        /// The channel.
+        channel: ObjectId,
+        /// For how long.
+        or_sleep: Nanos,
+    },
+    /// From now on a futex is not posted: who waits for it blocks.
+    FutexArm(ObjectId),
+    /// Post a futex: wake who waits for it. Nothing happens if it is posted already.
+    FutexPost(ObjectId),
+    /// Block until a futex is posted, unless it is.
+    FutexWait(ObjectId),
+    /// Enter oneself, with the futex for which one will wait, at the head of a list.
+    Enlist {
+        /// The list.
+        list: ObjectId,
+        /// The futex.
+        futex: ObjectId,
+    },
+    /// Take all entries of a list, note the time for their tasks, and post their futexes one after the other, the last
+    /// entry first.
+    PostAll(ObjectId),
+    /// Take the lock of the CPU on which the task runs; busy until it is free.
+    LockCpu,
+    /// Release the lock that [`Step::LockCpu`] took.
+    UnlockCpu,
     /// Start an instance of a task that is a template.
     Fork(TaskIndex),
     /// Apply a set of attributes to this task, by its place in [`crate::workload::TaskSpec::attributes`].

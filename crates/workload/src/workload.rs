@@ -156,6 +156,12 @@ pub enum ChannelKind {
     Pipe,
     /// A connected pair of stream sockets.
     Socket,
+    /// A TCP connection through the loopback device.
+    Tcp,
+    /// A UDP flow through the loopback device.
+    Udp,
+    /// A list in shared memory whose reader waits for a futex: free of charge, and a message is no promise to sleep.
+    Queue,
 }
 
 /// A channel for messages between tasks.
@@ -186,6 +192,10 @@ pub struct Objects {
     pub suspends: Vec<String>,
     /// Channels.
     pub channels: Vec<Channel>,
+    /// Number of futexes; none is posted at first.
+    pub futexes: usize,
+    /// Number of lists of tasks that wait to be posted.
+    pub lists: usize,
     /// Whether mutexes inherit priority.
     pub priority_inheritance: bool,
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 33] = [
+pub const OPERATIONS: [&str; 36] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -45,6 +45,9 @@ pub const OPERATIONS: [&str; 33] = [
     "Syscall",
     "PipeTransfer",
     "SocketTransfer",
+    "TcpTransfer",
+    "UdpTransfer",
+    "LoopbackSoftirq",
 ];
 
 /// The highest price: one second, in picoseconds.

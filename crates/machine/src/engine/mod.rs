@@ -9,6 +9,7 @@
 mod changes;
 mod checks;
 mod effects;
+mod futex;
 mod idle;
 mod setup;
 mod steps;

@@ -21,10 +21,8 @@ impl Machine {
     /// Does the step at which a running task has arrived.
     pub(super) fn step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Result<(), RunError> {
         if self.tasks[task].resume != Resume::Nothing {
-            match self.carry_on(observer, cpu, task) {
-                Outcome::Waits => self.block(observer, cpu),
-                Outcome::GoesOn => self.replan(task),
-            }
+            let outcome = self.carry_on(observer, cpu, task);
+            self.finish_step(observer, cpu, task, outcome);
             return Ok(());
         }
         if self.pays_first(task) {
@@ -38,6 +36,11 @@ impl Machine {
                 }
             }
             Step::RunWall(time) => self.run_for_wall_time(task, time),
+            Step::Spin(time) => self.spin_for_wall_time(task, time),
+            Step::Offer { channel, or_sleep } if self.is_full(channel) => {
+                self.next_step(task);
+                self.sleep_until(observer, cpu, task, self.now + or_sleep);
+            }
             Step::Wake { target, sync } => {
                 self.go_on(task);
                 self.wake_by_step(observer, cpu, target, sync);
@@ -113,7 +116,7 @@ impl Machine {
                 Outcome::GoesOn
             }
             Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
-            Step::Send(channel) => self.send(observer, cpu, task, channel),
+            Step::Send(channel) | Step::Offer { channel, .. } => self.send(observer, cpu, task, channel),
             Step::Receive(channel) => self.receive(observer, cpu, task, channel),
             Step::Suspend(name) => {
                 self.suspend(task, name);
@@ -123,21 +126,62 @@ impl Machine {
                 self.resume_all(observer, cpu, name);
                 Outcome::GoesOn
             }
+            Step::FutexArm(futex) => {
+                self.arm_futex(futex);
+                Outcome::GoesOn
+            }
+            Step::FutexPost(futex) => {
+                self.post_futex(observer, cpu, futex);
+                Outcome::GoesOn
+            }
+            Step::FutexWait(futex) => self.wait_for_futex(task, futex),
+            Step::Enlist { list, futex } => {
+                self.enlist(task, list, futex);
+                Outcome::GoesOn
+            }
+            Step::PostAll(list) => self.post_all(observer, cpu, task, list),
+            Step::LockCpu => self.lock_cpu(task, cpu),
+            Step::UnlockCpu => {
+                self.unlock_cpu(task);
+                Outcome::GoesOn
+            }
             other => unreachable!("{other:?} is no step about shared objects"),
         };
+        self.finish_step(observer, cpu, task, outcome);
+    }
+
+    /// After a step about shared objects, or the rest of one. As long as a rest is to be done, the work of the next step, at
+    /// which the task has arrived already, is put aside.
+    fn finish_step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, outcome: Outcome) {
+        let host = &mut self.tasks[task];
+        if host.resume == Resume::Nothing {
+            host.work_left += core::mem::take(&mut host.put_aside);
+        } else {
+            // Without the step's work, only kernel work is left, which comes before the rest.
+            let of_step = host.step_work();
+            if host.put_aside == 0 && of_step > 0 {
+                host.put_aside = of_step;
+                host.work_left = host.work_left.saturating_sub(of_step);
+            }
+        }
         match outcome {
             Outcome::Waits => self.block(observer, cpu),
             Outcome::GoesOn => self.replan(task),
+            Outcome::Spins => self.spin(task),
         }
     }
 
     /// A message has its price, which is paid before it moves: the system call, and copying. Returns whether that takes time.
     fn pays_first(&mut self, task: usize) -> bool {
-        let (Step::Send(channel) | Step::Receive(channel)) = self.tasks[task].step else { return false };
+        let (channel, sends) = match self.tasks[task].step {
+            Step::Send(channel) | Step::Offer { channel, .. } => (channel, true),
+            Step::Receive(channel) => (channel, false),
+            _ => return false,
+        };
         if self.prices_are_free || core::mem::replace(&mut self.tasks[task].has_paid, true) {
             return false;
         }
-        let price = u128::from(self.transfer_price(channel));
+        let price = u128::from(self.transfer_price(channel, sends));
         self.tasks[task].work_left = price * u128::from(FULL_SPEED) / 1000;
         self.replan(task);
         self.tasks[task].work_left > 0
@@ -224,6 +268,16 @@ impl Machine {
             self.go_on(task);
         } else {
             self.tasks[task].work_left = u128::from(WALL_CHUNK.0) * u128::from(FULL_SPEED);
+            self.plan(task);
+        }
+    }
+
+    /// Busy until wall time has passed; [`Machine::plan`] knows how much work that is.
+    fn spin_for_wall_time(&mut self, task: usize, time: Nanos) {
+        let start = *self.tasks[task].wall_start.get_or_insert(self.now);
+        if self.now - start >= time {
+            self.go_on(task);
+        } else {
             self.plan(task);
         }
     }

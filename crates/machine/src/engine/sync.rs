@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tasks share: mutexes, conditions, barriers, semaphores, timers, and the names under which they suspend.
+//! What tasks share: mutexes, conditions, barriers, semaphores, timers, and the names under which they suspend. Futexes and
+//! their lists, and the locks of CPUs, are in [`super::futex`].
 //!
 //! Waiting is as in glibc over futexes: a waiter that is woken tries again, so a mutex may be taken by another task in
 //! between; waiters are woken in the order in which they came.
 
 use super::Machine;
-use crate::observer::Observer;
+use super::futex::{CpuLock, Futex};
+use crate::observer::{MachineEvent, Observer};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::ObjectId;
-use fairlab_workload::workload::{Channel, Objects};
+use fairlab_workload::workload::{Channel, ChannelKind, Objects};
 use std::collections::VecDeque;
 
 /// The rest of a step that has blocked a task.
@@ -25,6 +27,10 @@ pub(crate) enum Resume {
     Send(ObjectId),
     /// Take a message from a channel.
     Receive(ObjectId),
+    /// Post the futexes that are left of a list.
+    Post,
+    /// Take the lock of a CPU.
+    LockCpu(CpuId),
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +62,11 @@ pub(crate) struct SyncObjects {
     semaphores: Vec<Semaphore>,
     suspended: Vec<Vec<usize>>,
     channels: Vec<ChannelState>,
+    pub(super) futexes: Vec<Futex>,
+    /// Entries of each list: task and futex.
+    pub(super) lists: Vec<Vec<(usize, ObjectId)>>,
+    /// Locks of the CPUs, made when the first one is taken.
+    pub(super) cpu_locks: Vec<CpuLock>,
     /// Last expiry of each shared timer, once it was used.
     pub(super) timers: Vec<Option<Nanos>>,
 }
@@ -79,6 +90,9 @@ impl SyncObjects {
                     receivers: VecDeque::new(),
                 })
                 .collect(),
+            futexes: times(objects.futexes).map(|()| Futex::default()).collect(),
+            lists: vec![Vec::new(); objects.lists],
+            cpu_locks: Vec::new(),
             timers: vec![None; objects.timers.len()],
         }
     }
@@ -89,6 +103,8 @@ impl SyncObjects {
 pub(super) enum Outcome {
     GoesOn,
     Waits,
+    /// It is busy until it may try again.
+    Spins,
 }
 
 impl Machine {
@@ -201,10 +217,20 @@ impl Machine {
             return Outcome::Waits;
         }
         state.queued += 1;
+        let is_sync = state.channel.kind != ChannelKind::Queue;
         if let Some(receiver) = state.receivers.pop_front() {
-            self.wake(observer, cpu, receiver, true);
+            if !is_sync {
+                observer.machine_event(self.now, &MachineEvent::TimeNoted { task: receiver });
+            }
+            self.wake(observer, cpu, receiver, is_sync);
         }
         Outcome::GoesOn
+    }
+
+    /// Whether a channel takes no message.
+    pub(super) fn is_full(&self, channel: ObjectId) -> bool {
+        let state = &self.sync.channels[channel];
+        state.queued == state.channel.capacity
     }
 
     /// Takes a message from a channel, and wakes senders once there is room enough, or queues the running task for one.
@@ -222,16 +248,26 @@ impl Machine {
             return Outcome::Waits;
         }
         state.queued -= 1;
+        let kind = state.channel.kind;
         while self.sync.channels[channel].queued <= self.sync.channels[channel].channel.wake_senders_at {
             let Some(sender) = self.sync.channels[channel].senders.pop_front() else { break };
             self.wake(observer, cpu, sender, true);
         }
+        if matches!(kind, ChannelKind::Tcp | ChannelKind::Udp) {
+            self.add_kernel_work(cpu, self.hardware.prices.transfer_ps(kind));
+        }
         Outcome::GoesOn
     }
 
-    /// What moving a message through a channel costs around the scheduler, in picoseconds at full capacity.
-    pub(super) fn transfer_price(&self, channel: ObjectId) -> u64 {
-        self.hardware.prices.transfer_ps(self.sync.channels[channel].channel.kind)
+    /// What a message costs before it moves through a channel, in picoseconds at full capacity. Through the loopback device,
+    /// a sender also does the work of the softirq that delivers; a receiver pays afterwards, since nearly all it does is copying.
+    pub(super) fn transfer_price(&self, channel: ObjectId, sends: bool) -> u64 {
+        let prices = &self.hardware.prices;
+        match self.sync.channels[channel].channel.kind {
+            ChannelKind::Tcp | ChannelKind::Udp if !sends => 0,
+            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => prices.transfer_ps(kind) + prices.loopback_softirq_ps(),
+            kind => prices.transfer_ps(kind),
+        }
     }
 
     /// Carries on what is left of a step that blocked a task.
@@ -242,6 +278,8 @@ impl Machine {
             Resume::SemWait(semaphore) => self.take_semaphore(task, semaphore),
             Resume::Send(channel) => self.send(observer, cpu, task, channel),
             Resume::Receive(channel) => self.receive(observer, cpu, task, channel),
+            Resume::Post => self.post_next(observer, cpu, task),
+            Resume::LockCpu(of) => self.lock_cpu(task, of),
         }
     }
 }

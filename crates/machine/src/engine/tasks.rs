@@ -4,6 +4,7 @@
 //! Work is counted exactly, in units of 2^-20 ns at full speed. A CPU of capacity C at a frequency of F / 1024 does C * F
 //! units in a nanosecond. Only the time of a completion is rounded, upward.
 
+use super::sync::Resume;
 use super::{Machine, RunError, START};
 use crate::event::EventKind;
 use crate::observer::{MachineEvent, Observer};
@@ -14,7 +15,7 @@ use fairlab_sched::ids::{CpuId, GroupId, TaskId};
 use fairlab_sched::task;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::scn::FIRST_PID;
-use fairlab_workload::step::{Behaviour, Step};
+use fairlab_workload::step::{Behaviour, ObjectId, Step};
 use fairlab_workload::workload::{Affinity, Policy};
 
 /// Units of work that a CPU of capacity 1024 does in a nanosecond at its highest frequency.
@@ -51,10 +52,26 @@ pub struct HostTask {
     pub(super) wall_start: Option<Nanos>,
     /// Whether it has paid for its step.
     pub(super) has_paid: bool,
+    /// Work of the step at which it has arrived, while the rest of the one before is still to be done.
+    pub(super) put_aside: u128,
+    /// Futexes that it has taken from a list and not posted yet, the last one first.
+    pub(super) to_post: Vec<ObjectId>,
+    /// The CPU whose lock it has.
+    pub(super) locked_cpu: Option<CpuId>,
     /// What it does first when it goes on: the rest of a step that blocked.
-    pub(super) resume: super::sync::Resume,
+    pub(super) resume: Resume,
     /// Last expiries of its own timers.
     pub(super) own_timers: Vec<Option<Nanos>>,
+}
+
+impl HostTask {
+    /// The work of the step at which it is.
+    pub(super) fn step_work(&self) -> u128 {
+        match self.step {
+            Step::Run(work) => u128::from(work.0) * u128::from(FULL_SPEED),
+            _ => 0,
+        }
+    }
 }
 
 impl Machine {
@@ -81,7 +98,10 @@ impl Machine {
             completion: 0,
             wall_start: None,
             has_paid: false,
-            resume: super::sync::Resume::Nothing,
+            put_aside: 0,
+            to_post: Vec::new(),
+            locked_cpu: None,
+            resume: Resume::Nothing,
             own_timers: vec![None; task.own_timers.len()],
         });
         place
@@ -146,10 +166,7 @@ impl Machine {
         host.step = host.behaviour.next();
         host.wall_start = None;
         host.has_paid = false;
-        host.work_left = match host.step {
-            Step::Run(work) => u128::from(work.0) * u128::from(FULL_SPEED),
-            _ => 0,
-        };
+        host.work_left = host.step_work();
     }
 
     /// The task of the workload that runs on a CPU.
@@ -174,11 +191,19 @@ impl Machine {
     pub(super) fn plan(&mut self, task: usize) {
         let speed = self.speed_of(self.tasks[task].cpu);
         let host = &mut self.tasks[task];
+        if let (Step::Spin(time), Some(start), Resume::Nothing) = (host.step, host.wall_start, host.resume) {
+            let left = (start + time).0.saturating_sub(self.now.0);
+            host.work_left = u128::from(left) * u128::from(speed);
+        }
+        host.completion = host.completion.wrapping_add(1);
         let time = match u64::try_from(host.work_left) {
             Ok(work) => work.div_ceil(speed),
-            Err(_) => u64::try_from(host.work_left.div_ceil(u128::from(speed))).unwrap_or(u64::MAX / 2),
+            Err(_) => match u64::try_from(host.work_left.div_ceil(u128::from(speed))) {
+                Ok(time) => time,
+                // No run is that long.
+                Err(_) => return,
+            },
         };
-        host.completion = host.completion.wrapping_add(1);
         let kind = EventKind::Completion(host.cpu, task as u32, host.completion);
         self.events.push(Nanos(self.now.0.saturating_add(time)), kind);
     }

@@ -105,6 +105,8 @@ impl Shared {
             suspends: self.suspends.list,
             priority_inheritance,
             channels: Vec::new(),
+            futexes: 0,
+            lists: 0,
         }
     }
 }
