@@ -44,6 +44,8 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Run a workload and show what its tasks and CPUs did
     Run(Box<RunArgs>),
+    /// Run a workload under several arms, side by side
+    Compare(CompareArgs),
     /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
     Explain(ExplainArgs),
     /// Check a workload file: read it, run it, and say whether all is well
@@ -98,7 +100,7 @@ pub(crate) struct RunArgs {
     /// Show every CPU and every task family, however many
     #[arg(long)]
     pub(crate) per_cpu: bool,
-    /// Show measurements at length: search, kicks, blocked, balance, times, histograms, all. JSON always has all of them
+    /// Show measurements at length: search, kicks, blocked, balance, energy, times, histograms, all. JSON always has all of them
     #[arg(long, value_enum, value_name = "WHAT,WHAT", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) measure: Vec<Measure>,
     /// Write a run directory: manifest.json (all that repeats the run), copies of inputs, summary.json
@@ -113,7 +115,7 @@ pub(crate) struct RunArgs {
 }
 
 /// What a workload runs on.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct VariantArgs {
     /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
     ///
@@ -152,6 +154,44 @@ impl PriceChoice {
             Self::Zero => "zero",
         }
     }
+}
+
+const COMPARE_EXAMPLES: &str = "\
+An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), or kernel=RELEASE. A single arm is
+compared with the workload as it is. The last column is the change from the first arm to the last.
+
+Examples:
+  fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
+  fairlab compare app.json --arm NO_SIS_UTIL
+  fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --json";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// Workload file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    /// What to compare; several times
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of, required = true)]
+    pub(crate) arm: Vec<Arm>,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+    /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    pub(crate) duration: Option<Nanos>,
+    /// Draw everything random in the scheduler from this seed, in all arms [default: as the kernel after its boot]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// An arm of a comparison: its changes on top of the workload's variant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arm {
+    /// As it was written.
+    pub(crate) name: String,
+    pub(crate) kernel: Option<Kernel>,
+    pub(crate) features: Vec<(Feature, bool)>,
+    pub(crate) set: Vec<(String, i64)>,
 }
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -288,6 +328,18 @@ fn time_of(text: &str) -> Result<Nanos, String> {
         time if time > MAX_TIME => Err(too_long()),
         time => Ok(Nanos(time)),
     }
+}
+
+fn arm_of(text: &str) -> Result<Arm, String> {
+    let mut arm = Arm { name: text.to_owned(), ..Arm::default() };
+    for word in text.split(',') {
+        match word.split_once('=') {
+            Some(("kernel", release)) => arm.kernel = Some(kernel_of(release)?),
+            Some(_) => arm.set.push(setting_of(word)?),
+            None => arm.features.push(feature_of(word)?),
+        }
+    }
+    Ok(arm)
 }
 
 fn kernel_of(name: &str) -> Result<Kernel, String> {

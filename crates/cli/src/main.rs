@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let mut output = Output::new(args.color, args.json);
     let result = match &args.command {
         Command::Run(run) => cmd::run::run(&mut output, run),
+        Command::Compare(compare) => cmd::compare::compare(&mut output, compare),
         Command::Explain(explain) => cmd::explain::explain(&mut output, explain),
         Command::Check(check) => cmd::check::check(&mut output, check),
         Command::Machine(machine) => cmd::machine::machine(&mut output, machine),

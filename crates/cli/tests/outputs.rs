@@ -219,3 +219,36 @@ fn measurements_are_shown_at_length_if_wanted() {
     let all = stdout_of(&["run", "scenarios/nohz-kick.scn", "--measure", "all"]);
     assert!(all.contains("calls of update_blocked_averages()") && all.contains("passes of load_balance()"), "{all}");
 }
+
+#[test]
+fn arms_are_compared_side_by_side() {
+    let file = "scenarios/energy-aware.json";
+    let arms = ["compare", file, "--arm", "energy_aware=1", "--arm", "energy_aware=0"];
+    let outcomes = json_of(&[&arms[..], &["--json"]].concat());
+    let [with, without] = items(&outcomes) else { panic!("there are two arms: {outcomes}") };
+    assert_eq!(with["arm"], "energy_aware=1");
+    let busy = |outcome: &Value| number(&outcome["summary"]["energy"]["busy_uj"]);
+    assert!(busy(with) * 10 < busy(without) * 8, "placement by energy is to save a fifth: {outcomes:#}");
+    assert!(with["summary"]["energy"]["idle_uj"].is_null(), "idle power is not known");
+    // An arm is what `run` makes of its changes.
+    let run = json_of(&["run", file, "--set", "energy_aware=0", "--json"]);
+    assert_eq!(run["digest"], without["summary"]["digest"]);
+    // The book shows this very table.
+    let text = stdout_of(&arms);
+    let (_, table) = text.split_once("\n\n").expect("the table follows a head");
+    let book = std::fs::read_to_string(root().join("docs/book/src/measurements.md")).expect("the page exists");
+    assert!(
+        book.contains(table),
+        "docs/book/src/measurements.md: the table of the comparison is not what is printed:\n{table}"
+    );
+}
+
+#[test]
+fn a_single_arm_is_compared_with_the_workload_as_it_is() {
+    let outcomes = json_of(&["compare", "scenarios/scan-limit.scn", "--arm", "NO_SIS_UTIL", "--json"]);
+    let [unchanged, arm] = items(&outcomes) else { panic!("there are two arms: {outcomes}") };
+    let scanned = |outcome: &Value| number(&outcome["summary"]["measure"]["search"]["total"]["sis_scanned"]);
+    assert!(scanned(unchanged) < scanned(arm), "{outcomes:#}");
+    let wrong = fairlab(&["compare", "scenarios/scan-limit.scn", "--arm", "NO_SIS_UTL"]);
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("NO_SIS_UTIL"), "a misspelt feature has a suggestion");
+}

@@ -15,6 +15,7 @@ fn check(what: &str, summary: &Value) {
         assert_eq!(number(&cpu["busy_ns"]) + idle, duration, "{what}: busy and idle time of {cpu}");
         if !items(&cpu["frequencies"]).is_empty() {
             assert_eq!(sum(&cpu["frequencies"], "ns"), duration, "{what}: frequencies of {cpu}");
+            assert_eq!(sum(&cpu["frequencies"], "idle_ns"), idle, "{what}: idle time by frequency of {cpu}");
         }
         if !items(&cpu["idle_states"]).is_empty() {
             assert_eq!(sum(&cpu["idle_states"], "ns"), idle, "{what}: idle states of {cpu}");

@@ -32,6 +32,8 @@ pub struct IdleState {
     pub exit_latency: Nanos,
     /// For how long it must last to be worth it.
     pub target_residency: Nanos,
+    /// What a CPU draws in it, in microwatts, if that is known.
+    pub power_uw: Option<u64>,
 }
 
 /// An interrupt that takes time from a CPU.
@@ -139,6 +141,7 @@ impl Hardware {
                     name: state.name().to_owned(),
                     exit_latency: state.exit_latency(),
                     target_residency: state.target_residency(),
+                    power_uw: state.power_uw(),
                 })
                 .collect()
         });

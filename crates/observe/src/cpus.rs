@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the CPUs did: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
 
-use fairlab_machine::engine::Machine;
+use fairlab_machine::engine::{CpuCounters, Machine};
 use fairlab_machine::hardware::FrequencyDomain;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
@@ -29,6 +29,9 @@ pub struct FrequencyTime {
     pub part: Capacity,
     /// Time.
     pub ns: u64,
+    /// Of it, time in which the idle task ran.
+    #[serde(default)]
+    pub idle_ns: u64,
 }
 
 /// Time in an idle state.
@@ -138,7 +141,7 @@ impl Cpus {
                 reschedule_ipis: counters.resched_ipis,
                 call_function_ipis: counters.call_ipis,
                 kernel_ns: counters.kernel_ps / 1000,
-                frequencies: frequency_times(&counters.at_frequency, domain),
+                frequencies: frequency_times(counters, domain),
                 idle_states: states
                     .map(|(state, &(entries, time))| IdleTime { state: state.name.clone(), entries, ns: time.0 })
                     .collect(),
@@ -165,7 +168,8 @@ impl Track {
     }
 }
 
-fn frequency_times(times: &[(Capacity, Nanos)], domain: Option<&FrequencyDomain>) -> Vec<FrequencyTime> {
+fn frequency_times(counters: &CpuCounters, domain: Option<&FrequencyDomain>) -> Vec<FrequencyTime> {
+    let times = &counters.at_frequency;
     if domain.is_none() && times.iter().all(|&(part, _)| part == CAPACITY_FULL) {
         return Vec::new();
     }
@@ -174,5 +178,15 @@ fn frequency_times(times: &[(Capacity, Nanos)], domain: Option<&FrequencyDomain>
         let highest = khz.last()?;
         khz.iter().copied().find(|khz| khz * CAPACITY_FULL / highest == part)
     };
-    times.iter().map(|&(part, time)| FrequencyTime { khz: khz_of(part), part, ns: time.0 }).collect()
+    let idle_at = |part| {
+        let idle = counters.idle_at_frequency.iter().find(|&&(at, _)| at == part);
+        idle.map_or(0, |&(_, time)| time.0)
+    };
+    let of_part = |&(part, time): &(Capacity, Nanos)| FrequencyTime {
+        khz: khz_of(part),
+        part,
+        ns: time.0,
+        idle_ns: idle_at(part),
+    };
+    times.iter().map(of_part).collect()
 }

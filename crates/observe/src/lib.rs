@@ -6,6 +6,7 @@
 
 pub mod cpus;
 pub mod decisions;
+pub mod energy;
 pub mod explain;
 pub mod families;
 pub mod latency;

@@ -5,6 +5,7 @@
 
 use crate::cpus::CpuSummary;
 use crate::decisions::{BalanceSummary, SelectionSummary};
+use crate::energy::EnergySummary;
 use crate::families::FamilySummary;
 use crate::measure::MeasureSummary;
 use crate::recorder::Recorder;
@@ -84,6 +85,9 @@ pub struct Summary {
     pub selection: SelectionSummary,
     /// What load balancing did.
     pub balance: BalanceSummary,
+    /// Energy; nothing is known of it unless the machine has powers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergySummary>,
     /// Measurements in the terms of published work.
     #[serde(default)]
     pub measure: MeasureSummary,
@@ -123,6 +127,7 @@ impl Summary {
             totals,
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
+            energy: EnergySummary::new(machine.hardware(), &cpus),
             measure: recorder.measures.summary(machine),
             warnings: machine.workload().warnings.clone(),
             families,

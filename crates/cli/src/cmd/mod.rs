@@ -2,6 +2,7 @@
 //! The commands, one module each.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod features;

@@ -5,6 +5,7 @@ use super::figures::{cpu_list, time};
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use clap::ValueEnum;
+use fairlab_observe::energy::EnergyDomain;
 use fairlab_observe::measure::kernel_time::KernelTimeRow;
 use fairlab_observe::measure::kicks::KickRow;
 use fairlab_observe::measure::search::SearchCounters;
@@ -23,6 +24,8 @@ pub(crate) enum Measure {
     Blocked,
     /// Balancing passes by domain level and state of the CPU, with their work
     Balance,
+    /// Energy by performance domain, operating point and idle state
+    Energy,
     /// Time in paths of the kernel, and waiting for locks; only with prices
     Times,
     /// The same as histograms, in bpftrace's form
@@ -59,6 +62,13 @@ pub(crate) fn lines(summary: &Summary) -> String {
             2,
         ));
     }
+    if let Some(energy) = &summary.energy {
+        let domain = |domain: &EnergyDomain| format!("CPUs {} {}", cpu_list(&domain.cpus), joules(domain.busy_uj));
+        let domains: Vec<String> = energy.domains.iter().map(domain).collect();
+        let idle = energy.idle_uj.map_or_else(|| "idle not modelled".to_owned(), |uj| format!("idle {}", joules(uj)));
+        let line = format!("energy: busy {} ({}), {idle}", joules(energy.busy_uj), domains.join(", "));
+        text.push_str(&wrap(&line, 2));
+    }
     text
 }
 
@@ -70,6 +80,7 @@ pub(crate) fn tables(summary: &Summary, styles: Styles, wanted: &[Measure]) -> S
         (Measure::Kicks, "calls of kick_ilb()", kicks),
         (Measure::Blocked, "calls of update_blocked_averages()", blocked),
         (Measure::Balance, "passes of load_balance()", balance),
+        (Measure::Energy, "energy", energy),
         (Measure::Times, "time in paths of the kernel", times),
         (Measure::Histograms, "histograms of time in paths of the kernel, in microseconds", histograms),
     ];
@@ -198,6 +209,38 @@ fn balance(summary: &Summary, styles: Styles) -> String {
         table.row(cells);
     }
     table.render(styles)
+}
+
+fn joules(uj: u64) -> String {
+    format!("{:.3} J", uj as f64 / 1e6)
+}
+
+fn energy(summary: &Summary, styles: Styles) -> String {
+    let Some(energy) = &summary.energy else {
+        return none("not known: the machine has no frequency domain with powers");
+    };
+    let columns = ["power", "busy", "idle", "energy"].map(|name| (name, Align::Right));
+    let mut table = Table::new(&[&[("CPUs", Align::Left), ("point", Align::Left)][..], &columns[..]].concat());
+    for domain in &energy.domains {
+        let cpus = cpu_list(&domain.cpus);
+        let mut row = |point: String, power: Option<u64>, busy: u64, idle: u64, uj: Option<u64>| {
+            let power = power.map_or_else(|| "-".to_owned(), |power| format!("{:.1} mW", power as f64 / 1e3));
+            let energy = uj.map_or_else(|| "not modelled".to_owned(), joules);
+            let cells = [cpus.clone(), point, power, time(busy), time(idle), energy];
+            table.row(cells.map(Cell::from).into());
+        };
+        for opp in &domain.opps {
+            row(format!("{} MHz", opp.khz / 1000), Some(opp.power_uw), opp.busy_ns, opp.idle_ns, Some(opp.busy_uj));
+        }
+        for state in &domain.idle_states {
+            row(state.state.clone(), state.power_uw, 0, state.ns, state.uj);
+        }
+    }
+    let mut text = table.render(styles);
+    if !energy.unknown_cpus.is_empty() {
+        text.push_str(&none(&format!("power of CPUs {} is not known", cpu_list(&energy.unknown_cpus))));
+    }
+    text
 }
 
 fn times(summary: &Summary, styles: Styles) -> String {

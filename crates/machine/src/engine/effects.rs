@@ -25,6 +25,8 @@ pub struct CpuCounters {
     pub idle: Nanos,
     /// Time at each frequency (part of 1024), in ascending order of the frequency.
     pub at_frequency: Vec<(Capacity, Nanos)>,
+    /// Of it, time in which the idle task ran.
+    pub idle_at_frequency: Vec<(Capacity, Nanos)>,
     /// Time that kernel paths took, in picoseconds at full capacity.
     pub kernel_ps: u64,
     /// Since when the idle task runs.
@@ -123,6 +125,7 @@ impl Machine {
             host.work_left += debt;
             self.plan(task);
         } else if next == self.sched.rq(cpu).idle {
+            self.note_frequency(cpu);
             self.counters.per_cpu[cpu.index()].idle_since = Some(self.now);
         }
         self.cpus[cpu.index()].in_idle = false;
@@ -143,16 +146,15 @@ impl Machine {
     /// Adds the idle time of a CPU up to now to its count.
     pub(super) fn account_idle(&mut self, cpu: CpuId) {
         let now = self.now;
-        let counters = &mut self.counters.per_cpu[cpu.index()];
-        if let Some(since) = counters.idle_since.replace(now) {
-            counters.idle += now - since;
-        } else {
-            counters.idle_since = None;
-        }
         self.note_frequency(cpu);
+        let counters = &mut self.counters.per_cpu[cpu.index()];
+        if let Some(since) = &mut counters.idle_since {
+            counters.idle += now - core::mem::replace(since, now);
+        }
     }
 
-    /// Adds the time at the present frequency of a CPU to its count.
+    /// Adds the time at the present frequency of a CPU to its counts. Done before the frequency changes, and when the idle
+    /// task starts or ends.
     pub(super) fn note_frequency(&mut self, cpu: CpuId) {
         let (now, freq) = (self.now, self.cpus[cpu.index()].freq);
         let counters = &mut self.counters.per_cpu[cpu.index()];
@@ -160,9 +162,17 @@ impl Machine {
         if time == Nanos::ZERO {
             return;
         }
-        match counters.at_frequency.binary_search_by_key(&freq, |&(freq, _)| freq) {
-            Ok(place) => counters.at_frequency[place].1 += time,
-            Err(place) => counters.at_frequency.insert(place, (freq, time)),
+        add_time(&mut counters.at_frequency, freq, time);
+        if counters.idle_since.is_some() {
+            add_time(&mut counters.idle_at_frequency, freq, time);
         }
+    }
+}
+
+/// Adds to the time at a frequency; the list is in ascending order.
+fn add_time(times: &mut Vec<(Capacity, Nanos)>, freq: Capacity, time: Nanos) {
+    match times.binary_search_by_key(&freq, |&(freq, _)| freq) {
+        Ok(place) => times[place].1 += time,
+        Err(place) => times.insert(place, (freq, time)),
     }
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab compare`: one workload under several arms, side by side.
+//!
+//! An arm is a list of changes: features, tunables, a kernel. All arms have the same machine, workload, length and seeds, so
+//! what differs between them follows from the changes.
+
+use super::run::{Listeners, simulate};
+use crate::args::{Arm, CompareArgs};
+use crate::error::CliError;
+use crate::output::figures::{cpu_list, percent, time};
+use crate::output::table::{Align, Cell, Table};
+use crate::output::{Output, Styles};
+use crate::plan::{Choices, Plan};
+use fairlab_observe::families::FamilySummary;
+use fairlab_observe::latency::LatencySummary;
+use fairlab_observe::summary::Summary;
+use serde::Serialize;
+
+/// So many families have rows of their own.
+const MOST_FAMILIES: usize = 12;
+
+/// An arm with its result.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    arm: &'a str,
+    summary: Summary,
+}
+
+/// Runs the command.
+pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
+    let unchanged = Arm { name: "unchanged".to_owned(), ..Arm::default() };
+    let base = if args.arm.len() < 2 { Some(&unchanged) } else { None };
+    let mut outcomes = Vec::new();
+    for arm in base.into_iter().chain(&args.arm) {
+        outcomes.push(Outcome { arm: &arm.name, summary: run_arm(args, arm)? });
+    }
+    if output.is_json() {
+        return output.json(&outcomes);
+    }
+    let text = page(&outcomes, output.styles());
+    output.text(&text)
+}
+
+fn run_arm(args: &CompareArgs, arm: &Arm) -> Result<Summary, CliError> {
+    let mut variant = args.variant.clone();
+    variant.features.extend(&arm.features);
+    variant.set.extend(arm.set.iter().cloned());
+    variant.kernel = arm.kernel.or(variant.kernel);
+    let choices = Choices { duration: args.duration, seed: args.seed, ..Choices::default() };
+    let mut plan = Plan::new(&args.file, &variant, choices)?;
+    let mut listeners = Listeners::recording(&plan.machine);
+    let name = plan.input.name.clone();
+    simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    let recorder = listeners.recorder.expect("arms are recorded");
+    Ok(Summary::new(plan.subject, &plan.machine, &recorder))
+}
+
+/// A row: what it is about, its value in each arm as a number, and how such a number is written.
+struct Metric {
+    name: String,
+    values: Vec<Option<u64>>,
+    show: fn(u64) -> String,
+}
+
+fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
+    let first = &outcomes[0].summary;
+    let mut text = format!(
+        "{}: {} on {}, {} simulated\n\n",
+        styles.bold(&first.run.workload),
+        first.run.kind,
+        first.run.machine,
+        time(first.duration_ns)
+    );
+    let mut columns = vec![("", Align::Left)];
+    columns.extend(outcomes.iter().map(|outcome| (outcome.arm, Align::Right)));
+    columns.push(("change", Align::Right));
+    let mut table = Table::new(&columns);
+    for metric in metrics(outcomes) {
+        let mut cells: Vec<Cell> = vec![metric.name.as_str().into()];
+        let cell =
+            |value: &Option<u64>| value.map_or_else(|| Cell::from("-").quiet(), |value| (metric.show)(value).into());
+        cells.extend(metric.values.iter().map(cell));
+        cells.push(change(&metric.values).into());
+        table.row(cells);
+    }
+    text.push_str(&table.render(styles));
+    if first.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none()) {
+        text.push_str("energy of idle CPUs is not modelled: the machine does not say what its idle states draw\n");
+    }
+    text
+}
+
+/// From the first arm to the last, in percent.
+fn change(values: &[Option<u64>]) -> String {
+    match (values.first().copied().flatten(), values.last().copied().flatten()) {
+        (Some(from), Some(to)) if from > 0 => format!("{:+.1}%", 100.0 * (to as f64 / from as f64 - 1.0)),
+        (Some(0), Some(0)) => "0.0%".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
+    let mut rows = Vec::new();
+    let mut row = |name: String, show: fn(u64) -> String, value: &dyn Fn(&Summary) -> Option<u64>| {
+        let values: Vec<Option<u64>> = outcomes.iter().map(|outcome| value(&outcome.summary)).collect();
+        if values.iter().any(Option::is_some) {
+            rows.push(Metric { name, values, show });
+        }
+    };
+    let first = &outcomes[0].summary;
+    row("energy, busy".to_owned(), joules, &|summary| Some(summary.energy.as_ref()?.busy_uj));
+    for (place, domain) in first.energy.iter().flat_map(|energy| energy.domains.iter().enumerate()) {
+        let name = format!("  CPUs {}", cpu_list(&domain.cpus));
+        row(name, joules, &|summary| Some(summary.energy.as_ref()?.domains.get(place)?.busy_uj));
+    }
+    row("energy, idle".to_owned(), joules, &|summary| summary.energy.as_ref()?.idle_uj);
+    row("CPU time".to_owned(), time, &|summary| Some(summary.totals.busy_ns));
+    row("waiting".to_owned(), time, &|summary| Some(summary.totals.wait_ns));
+    for family in first.families.iter().take(MOST_FAMILIES) {
+        let of = |summary: &Summary| summary.families.iter().find(|other| other.name == family.name).cloned();
+        let latency = |summary: &Summary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wakeup_latency?));
+        row(format!("{}: latency p50", family.name), time, &|summary| latency(summary, |latency| latency.p50_ns));
+        row(format!("{}: p99", family.name), time, &|summary| latency(summary, |latency| latency.p99_ns));
+        row(format!("{}: max", family.name), time, &|summary| latency(summary, |latency| latency.max_ns));
+        let missed = |family: &FamilySummary| family.timers.as_ref().map(|timers| timers.missed);
+        row(format!("{}: timers missed", family.name), count, &|summary| missed(&of(summary)?));
+        let on_big = |family: &FamilySummary| {
+            let &(_, big) = family.run_by_capacity.last().filter(|_| family.run_by_capacity.len() > 1)?;
+            Some(big * 1000 / family.run_ns.max(1))
+        };
+        row(format!("{}: on big CPUs", family.name), thousandths, &|summary| on_big(&of(summary)?));
+    }
+    row("migrations".to_owned(), count, &|summary| Some(summary.totals.migrations));
+    row("switches".to_owned(), count, &|summary| Some(summary.totals.switches));
+    row("CPUs scanned".to_owned(), count, &|summary| Some(summary.selection.cpus_scanned));
+    row("nohz kicks".to_owned(), count, &|summary| Some(summary.balance.kicks));
+    rows
+}
+
+fn joules(uj: u64) -> String {
+    format!("{:.3} J", uj as f64 / 1e6)
+}
+
+fn count(number: u64) -> String {
+    number.to_string()
+}
+
+fn thousandths(part: u64) -> String {
+    format!("{}%", percent(part, 1000))
+}
