@@ -118,6 +118,22 @@ pub enum MachineEvent {
         /// Place of the task among the machine's tasks.
         task: usize,
     },
+    /// A CPU has gone offline or come back, or was refused that.
+    Hotplug {
+        /// The CPU.
+        cpu: CpuId,
+        /// Whether it was to come back.
+        online: bool,
+        /// 0, or the kernel's error number, negative.
+        result: i32,
+    },
+    /// A cpuset has got other CPUs.
+    Cpuset {
+        /// Its place in the workload.
+        cpuset: usize,
+        /// 0, or the kernel's error number, negative.
+        result: i32,
+    },
     /// A task begins a loop of a phase.
     Mark {
         /// Place of the task among the machine's tasks.

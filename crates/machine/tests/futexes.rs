@@ -29,6 +29,7 @@ fn task(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec<Step>) -> TaskSpec 
         family: name.to_owned(),
         start: Attributes { affinity: Some(affinity), ..Attributes::default() },
         attributes: Vec::new(),
+        cpuset: None,
         start_cpu: cpu.unwrap_or(0),
         start_at: Some(Nanos::from_micros(at_us)),
         own_timers: Vec::new(),

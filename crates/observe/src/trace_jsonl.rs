@@ -317,11 +317,22 @@ impl<W: Write> Observer for TraceJsonl<W> {
             self.pids.resize(id.index() + 1, 0);
             self.pids[id.index()] = i64::from(pid);
         }
-        let MachineEvent::Changed { what, task, group, result } = *event else { return };
         if self.level == 0 {
             return;
         }
         let t = now.0;
+        if let MachineEvent::Hotplug { cpu, online, result } = *event {
+            let (cpu, online) = (cpu.0, u32::from(online));
+            let line = format!("{{\"t\":{t},\"e\":\"hotplug\",\"cpu\":{cpu},\"online\":{online},\"rc\":{result}}}");
+            let written = writeln!(self.out, "{line}");
+            return self.note(written);
+        }
+        if let MachineEvent::Cpuset { cpuset, result } = *event {
+            let line = format!("{{\"t\":{t},\"e\":\"cpuset\",\"cpuset\":{cpuset},\"rc\":{result}}}");
+            let written = writeln!(self.out, "{line}");
+            return self.note(written);
+        }
+        let MachineEvent::Changed { what, task, group, result } = *event else { return };
         let pid = task.map_or(-1, |task| FIRST_PID + task as i64);
         let written = if what == "affinity" {
             writeln!(self.out, "{{\"t\":{t},\"e\":\"affinity\",\"pid\":{pid},\"rc\":{result}}}")

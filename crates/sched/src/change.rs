@@ -141,17 +141,28 @@ impl Sched {
     /// # Panics
     /// If the mask is empty.
     pub fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask, waiter: Option<TaskId>) -> bool {
+        let limited = self.within_cpuset(task, mask);
+        self.set_cpus_allowed_ptr(ctx, task, limited.as_ref().unwrap_or(mask), waiter)
+    }
+
+    /// The same without regard to the task's cpuset: `set_cpus_allowed_ptr()`.
+    pub(crate) fn set_cpus_allowed_ptr(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        task: TaskId,
+        mask: &CpuMask,
+        waiter: Option<TaskId>,
+    ) -> bool {
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].cpus_allowed == *mask {
             return false;
         }
+        if !mask.intersects(&self.hotplug.active) {
+            return false;
+        }
         let to = self.pick_distributed(ctx, mask);
-        let taken = self.take_off(ctx, task, false);
-        let p = &mut self.tasks[task.index()];
-        p.cpus_allowed.copy_from(mask);
-        p.nr_cpus_allowed = mask.weight() as u32;
-        self.put_back(ctx, task, taken, PutBack::default());
+        self.do_set_cpus_allowed(ctx, task, mask);
         let p = &self.tasks[task.index()];
         if mask.contains(p.cpu) {
             return false;
@@ -166,6 +177,15 @@ impl Sched {
         false
     }
 
+    /// Sets the CPUs that a task may use, wherever it is: `do_set_cpus_allowed()`.
+    pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask) {
+        let taken = self.take_off(ctx, task, false);
+        let p = &mut self.tasks[task.index()];
+        p.cpus_allowed.copy_from(mask);
+        p.nr_cpus_allowed = mask.weight() as u32;
+        self.put_back(ctx, task, taken, PutBack::default());
+    }
+
     /// The stopper of a task's CPU moves it: `migration_cpu_stop()`.
     pub(crate) fn migration_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
@@ -174,7 +194,7 @@ impl Sched {
             return;
         }
         if p.is_queued() {
-            if p.cpus_allowed.contains(to) {
+            if self.is_cpu_allowed(task, to) {
                 self.update_rq_clock(ctx, ctx.cpu);
                 self.move_queued_task(ctx, task, to);
             }
@@ -183,7 +203,7 @@ impl Sched {
         }
     }
 
-    fn move_queued_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+    pub(crate) fn move_queued_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
         self.deactivate_task(ctx, from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);
@@ -194,7 +214,8 @@ impl Sched {
 
     /// An allowed CPU, each time another one: `cpumask_any_and_distribute()`.
     fn pick_distributed(&mut self, ctx: &Ctx<'_>, mask: &CpuMask) -> CpuId {
-        let cpu = mask.next_wrap(self.distribution_start(ctx.cpu)).expect("a task may use at least one CPU");
+        let start = self.distribution_start(ctx.cpu);
+        let cpu = mask.iter_and_wrap_from(&self.hotplug.active, start).next().expect("some CPU of them is active");
         self.rqs[ctx.cpu.index()].distribute_prev = cpu;
         cpu
     }

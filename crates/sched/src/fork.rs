@@ -10,7 +10,7 @@ mod golden_tests;
 use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
 use crate::entity::{Owner, SchedEntity};
-use crate::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
 use crate::probe::Event;
 use crate::rq::enqueue::EnqueueFlags;
 use crate::sched::Sched;
@@ -95,6 +95,7 @@ impl Sched {
             nice: new.nice,
             cpus_allowed: new.cpus_allowed,
             nr_cpus_allowed,
+            cpuset: CpusetId::TOP,
             is_per_cpu_kthread: false,
             group: new.group,
             wakee_flips: 0,

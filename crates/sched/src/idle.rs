@@ -21,6 +21,9 @@ impl Sched {
     pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>) -> bool {
         ctx.charge(Op::IdleEnter);
         let cpu = ctx.cpu;
+        if self.is_dying(cpu) {
+            return self.die(ctx);
+        }
         self.nohz_run_idle_balance(ctx, cpu);
         if self.rqs[cpu.index()].need_resched {
             return false;

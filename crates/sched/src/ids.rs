@@ -39,12 +39,22 @@ id! {
 }
 
 id! {
+    /// A cpuset; 0 is the top one, which has all CPUs.
+    CpusetId
+}
+
+id! {
     /// A scheduling entity: a task's, or that of a group on one CPU.
     EntityId
 }
 id! {
     /// A cfs_rq: the fair runqueue of a group on one CPU. The root group's come first, in the order of the CPUs.
     CfsRqId
+}
+
+impl CpusetId {
+    /// The top cpuset.
+    pub const TOP: Self = Self(0);
 }
 
 impl GroupId {

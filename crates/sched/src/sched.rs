@@ -9,10 +9,12 @@ use crate::classes::deadline::DlRoot;
 use crate::classes::rt::RtRoot;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
+use crate::cpuset::Cpuset;
 use crate::entity::SchedEntity;
 use crate::features::FeatureSet;
 use crate::fork::NewTask;
 use crate::group::TaskGroup;
+use crate::hotplug::Hotplug;
 use crate::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::nohz::Nohz;
 use crate::pelt::{Contribution, ContributionScale, SchedAvg};
@@ -50,6 +52,8 @@ pub struct Sched {
     pub(crate) cfs_rqs: Vec<CfsRq>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) domains: SchedDomains,
+    pub(crate) hotplug: Hotplug,
+    pub(crate) cpusets: Vec<Cpuset>,
     pub(crate) nohz: Nohz,
     pub(crate) dl_root: DlRoot,
     pub(crate) nodes: Vec<u32>,
@@ -97,6 +101,8 @@ impl Sched {
             cfs_rqs: Vec::with_capacity(nr_cpus),
             groups: Vec::new(),
             domains,
+            hotplug: Hotplug::new(topology.clone()),
+            cpusets: Vec::from([Cpuset::of_all(nr_cpus)]),
             nohz: Nohz::new(nr_cpus, jiffies),
             dl_root: DlRoot::new(nr_cpus),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),

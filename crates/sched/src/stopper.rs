@@ -13,6 +13,12 @@ use crate::task::TaskState;
 pub enum StopWork {
     /// Push a running task to the CPU that asked for it: `active_load_balance_cpu_stop()`.
     ActiveBalance,
+    /// Prepare the CPU to go offline: `sched_cpu_deactivate()`.
+    Deactivate,
+    /// Take the CPU back into use: `sched_cpu_activate()`.
+    Activate,
+    /// Push a task away, because the CPU goes offline: `__balance_push_cpu_stop()`.
+    Push(TaskId),
     /// Move a task to a CPU that it may use: `migration_cpu_stop()`.
     Migrate {
         /// The task.
@@ -62,6 +68,9 @@ impl Sched {
         while let Some(work) = self.rqs[cpu.index()].stop_works.pop_front() {
             match work {
                 StopWork::ActiveBalance => self.active_load_balance_cpu_stop(ctx, cpu),
+                StopWork::Deactivate => self.deactivate_cpu(ctx),
+                StopWork::Activate => self.activate_cpu(ctx),
+                StopWork::Push(task) => self.balance_push_cpu_stop(ctx, task),
                 StopWork::Migrate { task, to, waiter } => {
                     self.migration_cpu_stop(ctx, task, to);
                     match waiter {

@@ -2,7 +2,7 @@
 //! Tasks: what the scheduler keeps of one, beside its fair entity.
 
 use crate::cpumask::CpuMask;
-use crate::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
 use crate::units::Nanos;
 
 /// Scheduling policy with its parameters.
@@ -139,6 +139,8 @@ pub struct Task {
     pub cpus_allowed: CpuMask,
     /// Number of them.
     pub nr_cpus_allowed: u32,
+    /// The cpuset that it is in.
+    pub cpuset: CpusetId,
     /// Whether it is a kernel thread that is bound to one CPU.
     pub is_per_cpu_kthread: bool,
     /// Task group.

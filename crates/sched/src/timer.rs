@@ -140,6 +140,16 @@ impl Sched {
         true
     }
 
+    /// The CPU that executes this takes over the timers of one that is gone: `hrtimers_dead_cpu()`.
+    pub(crate) fn inherit_timers(&mut self, ctx: &mut Ctx<'_>, from: CpuId) {
+        let queue = &mut self.rqs[from.index()].timers;
+        let orphans = core::mem::take(&mut queue.armed);
+        queue.reevaluate();
+        for (at, timer) in orphans {
+            self.start_timer(ctx, timer, at);
+        }
+    }
+
     /// No timer is moved on by less than this, in ns: `hrtimer_resolution`.
     ///
     // DIFFERS: a machine whose clock has switched to high resolution has 1 ns here. It is a tick as in a kernel that has

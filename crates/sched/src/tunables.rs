@@ -105,6 +105,16 @@ impl Tunables {
     }
 }
 
+impl Tunables {
+    /// Another number of CPUs: what scales with it gets the value that a kernel with so many has (`update_sysctl()`).
+    pub(crate) fn scale_for(&mut self, nr_cpus: usize) {
+        let scaled = Self::for_cpus(nr_cpus);
+        self.latency_ns = scaled.latency_ns;
+        self.min_granularity_ns = scaled.min_granularity_ns;
+        self.wakeup_granularity_ns = scaled.wakeup_granularity_ns;
+    }
+}
+
 /// A tunable by name.
 #[derive(Clone, Debug)]
 pub struct TunableInfo {

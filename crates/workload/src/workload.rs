@@ -83,6 +83,15 @@ pub struct GroupSpec {
     pub idle: bool,
 }
 
+/// A cpuset, below the top one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpusetSpec {
+    /// Name, unique in the workload.
+    pub name: String,
+    /// `cpuset.cpus`, in ascending order.
+    pub cpus: Vec<u32>,
+}
+
 /// A task, or a template from which tasks are forked.
 pub struct TaskSpec {
     /// Name, at most 15 characters.
@@ -93,6 +102,8 @@ pub struct TaskSpec {
     pub start: Attributes,
     /// Sets of attributes that [`crate::step::Step::SetAttributes`] refers to.
     pub attributes: Vec<Attributes>,
+    /// Cpuset: its place in [`Workload::cpusets`]; none: the top one.
+    pub cpuset: Option<usize>,
     /// CPU on which the task is forked.
     pub start_cpu: u32,
     /// When it is forked, from the start of the run; never, if it is a template.
@@ -113,6 +124,7 @@ impl fmt::Debug for TaskSpec {
             .field("family", &self.family)
             .field("start", &self.start)
             .field("attributes", &self.attributes)
+            .field("cpuset", &self.cpuset)
             .field("start_cpu", &self.start_cpu)
             .field("start_at", &self.start_at)
             .field("own_timers", &self.own_timers)
@@ -137,6 +149,27 @@ pub enum Change {
         group: usize,
         /// `cpu.shares`.
         shares: u64,
+    },
+    /// CPUs go offline or come back.
+    Hotplug {
+        /// Which, in ascending order.
+        cpus: Vec<u32>,
+        /// Whether they come back.
+        online: bool,
+    },
+    /// A cpuset gets other CPUs.
+    CpusetCpus {
+        /// Which cpuset.
+        cpuset: usize,
+        /// Its CPUs from now on.
+        cpus: Vec<u32>,
+    },
+    /// A task goes to a cpuset.
+    Attach {
+        /// Which task.
+        task: TaskIndex,
+        /// Which cpuset; `None`: the top one.
+        cpuset: Option<usize>,
     },
     /// Quota of a group; `None` takes it away.
     Quota {
@@ -205,6 +238,8 @@ pub struct Objects {
 pub struct Workload {
     /// Task groups, parents before children.
     pub groups: Vec<GroupSpec>,
+    /// Cpusets.
+    pub cpusets: Vec<CpusetSpec>,
     /// Tasks, in the order of their pids.
     pub tasks: Vec<TaskSpec>,
     /// What they share.

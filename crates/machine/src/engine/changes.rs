@@ -8,9 +8,10 @@ use super::tasks::to_policy;
 use super::{Machine, RunError};
 use crate::observer::{MachineEvent, Observer};
 use fairlab_sched::classes::deadline::PolicyError;
-use fairlab_sched::ids::{CpuId, GroupId};
+use fairlab_sched::hotplug::HotplugError;
+use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::task::Uclamp;
-use fairlab_workload::workload::{Attributes, Change};
+use fairlab_workload::workload::{Affinity, Attributes, Change};
 
 /// The kernel's EINVAL.
 const EINVAL: i32 = -22;
@@ -18,23 +19,32 @@ const EINVAL: i32 = -22;
 impl Machine {
     pub(super) fn make_change(&mut self, observer: &mut dyn Observer, index: usize) -> Result<(), RunError> {
         let change = self.workload.changes[index].1.clone();
+        if let Change::Task { task, .. } | Change::Attach { task, .. } = change
+            && (self.tasks[task].dead || self.tasks[task].id.is_none())
+        {
+            return Ok(());
+        }
         let made = match change {
-            Change::Task { task, attributes } => {
-                if self.tasks[task].dead || self.tasks[task].id.is_none() {
-                    return Ok(());
-                }
-                self.change_task(observer, task, &attributes)
+            Change::Task { task, attributes } => self.change_task(observer, task, &attributes),
+            Change::Attach { task, cpuset } => self.attach(observer, task, cpuset),
+            Change::Hotplug { cpus, online } => return self.plug(observer, &cpus, online),
+            Change::CpusetCpus { cpuset, cpus } => {
+                let (id, mask) = (self.cpusets[cpuset], self.to_mask(&Affinity::Cpus(cpus)));
+                let cpu = self.first_online();
+                self.enter(observer, cpu, |sched, ctx| sched.set_cpuset_cpus(ctx, id, &mask));
+                MachineEvent::Cpuset { cpuset, result: 0 }
             }
             Change::Shares { group, shares } => {
                 let id = self.groups[group];
-                let result = self.enter(observer, CpuId(0), |sched, ctx| sched.set_group_shares(ctx, id, shares));
+                let result =
+                    self.enter(observer, self.first_online(), |sched, ctx| sched.set_group_shares(ctx, id, shares));
                 let result = if result.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "shares", task: None, group: Some(group), result }
             }
             Change::Quota { group, quota_us, period_us } => {
                 let id = self.groups[group];
                 let bandwidth = to_bandwidth(quota_us, period_us, 0);
-                let result = self.enter(observer, CpuId(0), |sched, ctx| {
+                let result = self.enter(observer, self.first_online(), |sched, ctx| {
                     bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth))
                 });
                 let result = if result.is_ok() { 0 } else { EINVAL };
@@ -42,16 +52,74 @@ impl Machine {
             }
         };
         observer.machine_event(self.now, &made);
+        self.settle_all(observer)
+    }
+
+    fn settle_all(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
         }
         Ok(())
     }
 
+    /// CPUs go offline or come back, one after the other.
+    ///
+    /// Somebody on the first CPU that stays asks for it and waits. What the machine does for a CPU that is gone, the first
+    /// one does from then on: the ends of sleeps that began there.
+    fn plug(&mut self, observer: &mut dyn Observer, cpus: &[u32], online: bool) -> Result<(), RunError> {
+        for cpu in cpus.iter().map(|&cpu| CpuId(cpu)) {
+            let asker = self.sched.active_cpus().any_but(cpu).unwrap_or(cpu);
+            let result = self.enter(observer, asker, |sched, ctx| {
+                if online {
+                    sched.bring_cpu_online(ctx, cpu);
+                    Ok(())
+                } else {
+                    sched.take_cpu_offline(ctx, cpu)
+                }
+            });
+            self.enter(observer, cpu, |sched, ctx| sched.handle_awaited_stopper(ctx));
+            let result = result.map_or_else(HotplugError::errno, |()| 0);
+            observer.machine_event(self.now, &MachineEvent::Hotplug { cpu, online, result });
+            self.settle(observer, cpu)?;
+            self.settle_all(observer)?;
+            let heir = self.first_online();
+            for task in self.tasks.iter_mut().filter(|task| !online && task.sleep_cpu == cpu) {
+                task.sleep_cpu = heir;
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, observer: &mut dyn Observer, task: usize, cpuset: Option<usize>) -> MachineEvent {
+        let id = self.tasks[task].id.expect("checked by the caller");
+        let cpuset = cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
+        let cpu = self.cpu_of_changer(id);
+        let caller = self.sched.curr(cpu);
+        if self.enter(observer, cpu, |sched, ctx| sched.attach_to_cpuset(ctx, id, cpuset, Some(caller))) {
+            self.wait_for_stoppers(observer, cpu);
+        }
+        MachineEvent::Changed { what: "cpuset", task: Some(task), group: None, result: 0 }
+    }
+
+    /// Who changes something of a task: somebody on the next CPU.
+    fn cpu_of_changer(&self, task: TaskId) -> CpuId {
+        let (home, nr_cpus) = (self.sched.task(task).cpu, self.hardware.nr_cpus() as u32);
+        let next = |cpu: CpuId| CpuId((cpu.0 + 1) % nr_cpus);
+        let mut cpu = next(home);
+        while !self.sched.is_online(cpu) {
+            cpu = next(cpu);
+        }
+        cpu
+    }
+
+    /// The first CPU that works.
+    pub(super) fn first_online(&self) -> CpuId {
+        self.sched.active_cpus().first().expect("the last CPU does not go offline")
+    }
+
     fn change_task(&mut self, observer: &mut dyn Observer, task: usize, attributes: &Attributes) -> MachineEvent {
         let id = self.tasks[task].id.expect("checked by the caller");
-        let home = self.sched.task(id).cpu;
-        let cpu = CpuId((home.0 + 1) % self.hardware.nr_cpus() as u32);
+        let cpu = self.cpu_of_changer(id);
         let result = |what, result| MachineEvent::Changed { what, task: Some(task), group: None, result };
         let made = |what| result(what, 0);
         if let Some(affinity) = &attributes.affinity {

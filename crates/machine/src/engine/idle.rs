@@ -92,7 +92,11 @@ impl Machine {
     /// is over.
     pub(super) fn is_put_off_by_idle_exit(&mut self, event: Event) -> bool {
         use crate::event::EventKind::{Ipi, SleepEnd, Timer};
-        let (Ipi(cpu, _) | Timer(cpu, _) | SleepEnd(cpu, _, _)) = event.kind else { return false };
+        let cpu = match event.kind {
+            Ipi(cpu, _) | Timer(cpu, _) => cpu,
+            SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
+            _ => return false,
+        };
         let idle = &mut self.cpus[cpu.index()].idle;
         let Some(state) = idle.current else { return false };
         let latency = self.hardware.idle_states[cpu.index()][state].exit_latency;

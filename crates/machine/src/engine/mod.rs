@@ -27,7 +27,7 @@ use crate::hardware::Hardware;
 use crate::observer::{MachineEvent, Observer};
 use effects::Tap;
 use fairlab_sched::ctx::{Ctx, Effect};
-use fairlab_sched::ids::{CpuId, GroupId};
+use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::WorkMeter;
@@ -122,6 +122,7 @@ pub struct Machine {
     /// Place of each of the scheduler's tasks among the machine's.
     host_of: Vec<Option<u32>>,
     groups: Vec<GroupId>,
+    cpusets: Vec<CpusetId>,
     sync: SyncObjects,
     effects: Vec<Effect>,
     meter: WorkMeter,
@@ -326,7 +327,8 @@ impl Machine {
                 }
                 self.settle(observer, cpu)
             }
-            EventKind::SleepEnd(cpu, task, version) => {
+            EventKind::SleepEnd(_, task, version) => {
+                let cpu = self.tasks[task as usize].sleep_cpu;
                 if version != self.tasks[task as usize].sleep || self.is_put_off_by_idle_exit(event) {
                     return Ok(());
                 }
@@ -334,6 +336,7 @@ impl Machine {
                 self.settle(observer, cpu)
             }
             EventKind::Fork(cpu, task) => {
+                let cpu = if self.sched.is_online(cpu) { cpu } else { self.first_online() };
                 self.fork(observer, cpu, task as usize)?;
                 self.settle(observer, cpu)
             }
@@ -347,6 +350,9 @@ impl Machine {
             EventKind::Interrupt(index) => {
                 let load = self.hardware.interrupts[index as usize];
                 self.events.push(event.key.at + load.every, event.kind);
+                if !self.sched.is_online(load.cpu) {
+                    return Ok(());
+                }
                 self.lose_time(load.cpu, load.duration);
                 self.settle(observer, load.cpu)
             }

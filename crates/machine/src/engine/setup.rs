@@ -19,7 +19,7 @@ use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::WorkMeter;
 use fairlab_workload::scn::Scenario;
-use fairlab_workload::workload::{GroupSpec, Workload};
+use fairlab_workload::workload::{Affinity, GroupSpec, Workload};
 use std::fmt;
 
 /// Everything that a run depends on.
@@ -143,6 +143,7 @@ impl Machine {
             tasks: Vec::new(),
             host_of: vec![None; sched.nr_tasks()],
             groups: Vec::new(),
+            cpusets: Vec::new(),
             sync: SyncObjects::new(&workload.objects),
             sched,
             now: START,
@@ -160,6 +161,10 @@ impl Machine {
             hardware,
             workload,
         };
+        for cpuset in machine.workload.cpusets.clone() {
+            let mask = machine.to_mask(&Affinity::Cpus(cpuset.cpus));
+            machine.cpusets.push(machine.sched.create_cpuset(&mask));
+        }
         for spec in 0..machine.workload.tasks.len() {
             machine.add_task(spec, 0);
         }

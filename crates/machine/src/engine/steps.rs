@@ -223,6 +223,7 @@ impl Machine {
 
     fn sleep_until(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, until: Nanos) {
         let version = self.tasks[task].sleep;
+        self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
         self.block(observer, cpu);
     }

@@ -11,12 +11,12 @@ use crate::observer::{MachineEvent, Observer};
 use fairlab_sched::classes::deadline::PolicyError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::fork::NewTask;
-use fairlab_sched::ids::{CpuId, GroupId, TaskId};
+use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::task;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::scn::FIRST_PID;
 use fairlab_workload::step::{Behaviour, ObjectId, Step};
-use fairlab_workload::workload::{Affinity, Policy};
+use fairlab_workload::workload::{Affinity, Policy, TaskSpec};
 
 /// Units of work that a CPU of capacity 1024 does in a nanosecond at its highest frequency.
 pub(crate) const FULL_SPEED: u64 = 1024 * 1024;
@@ -45,6 +45,8 @@ pub struct HostTask {
     pub(super) sleep: u32,
     pub(super) running: bool,
     pub(super) cpu: CpuId,
+    /// Where its sleep ends.
+    pub(super) sleep_cpu: CpuId,
     pub(super) accounted_until: Nanos,
     /// Version of the planned completion.
     pub(super) completion: u32,
@@ -94,6 +96,7 @@ impl Machine {
             sleep: 0,
             running: false,
             cpu: CpuId(task.start_cpu),
+            sleep_cpu: CpuId(task.start_cpu),
             accounted_until: START,
             completion: 0,
             wall_start: None,
@@ -125,9 +128,10 @@ impl Machine {
             policy: if matches!(policy, Policy::Deadline { .. }) { task::Policy::Normal } else { to_policy(policy) },
             nice: spec.start.nice.unwrap_or(0),
             group: spec.start.group.flatten().map_or(GroupId::ROOT, |group| self.groups[group]),
-            cpus_allowed: self.to_mask(spec.start.affinity.as_ref().unwrap_or(&Affinity::All)),
+            cpus_allowed: self.mask_at_start(spec),
             uclamp,
         };
+        let cpuset = spec.cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
         self.next_step(task);
         // Known before, so that observers can name the task when the scheduler speaks of it for the first time.
         let id = TaskId::from_index(self.sched.nr_tasks());
@@ -140,6 +144,7 @@ impl Machine {
         let forked = self.enter(observer, cpu, |sched, ctx| {
             let forked = sched.handle_fork(ctx, new);
             debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
+            sched.note_cpuset(id, cpuset);
             match policy {
                 Policy::Deadline { .. } => sched.set_policy(ctx, id, to_policy(policy)),
                 _ => Ok(()),
@@ -150,6 +155,12 @@ impl Machine {
 
     pub(super) fn refused_policy(&self, task: usize, why: PolicyError) -> RunError {
         RunError::Misuse { task: self.tasks[task].name.clone(), what: format!("does not get its policy: {why}") }
+    }
+
+    /// What a task may use at its start.
+    fn mask_at_start(&self, spec: &TaskSpec) -> CpuMask {
+        let mask = self.to_mask(spec.start.affinity.as_ref().unwrap_or(&Affinity::All));
+        spec.cpuset.map_or_else(|| mask.clone(), |cpuset| self.sched.cpus_at_start(self.cpusets[cpuset], &mask))
     }
 
     pub(super) fn to_mask(&self, affinity: &Affinity) -> CpuMask {

@@ -85,6 +85,13 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
         task.state,
         task.on_rq
     );
+    let is_leaving = rq.callbacks.is_pushing() && rq.nr_running > 0;
+    ensure!(
+        // A throttled deadline task leaves when its timer expires.
+        !task.is_queued() || sched.is_cpu_usable(id, task.cpu) || task.dl.is_throttled || is_leaving,
+        "{id:?} is queued on {:?}, which is offline",
+        task.cpu
+    );
     check_affinity(rq, id, task)
 }
 

@@ -23,6 +23,9 @@ pub enum BalanceCallback {
 /// Number of kinds.
 const NR_KINDS: usize = BalanceCallback::DlPush as usize + 1;
 
+/// The depth that says that the CPU goes offline: nothing is put off any more, and what it picks is pushed away.
+const PUSHING: usize = NR_KINDS + 1;
+
 /// What was put off on a CPU. The last one put off comes first; each kind is there once at the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BalanceCallbacks {
@@ -33,10 +36,25 @@ pub struct BalanceCallbacks {
 impl BalanceCallbacks {
     /// Puts something off, unless it is put off already.
     pub(crate) fn queue(&mut self, callback: BalanceCallback) {
-        if !self.stack[..self.depth].contains(&Some(callback)) {
+        if self.depth != PUSHING && !self.stack[..self.depth].contains(&Some(callback)) {
             self.stack[self.depth] = Some(callback);
             self.depth += 1;
         }
+    }
+
+    /// From now on each task that the CPU picks is pushed away: `balance_push_set()`.
+    pub(crate) fn start_pushing(&mut self) {
+        self.depth = PUSHING;
+    }
+
+    /// The CPU is back.
+    pub(crate) fn stop_pushing(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether the CPU goes offline, or is.
+    pub(crate) fn is_pushing(&self) -> bool {
+        self.depth == PUSHING
     }
 }
 
@@ -50,6 +68,9 @@ impl Sched {
     }
 
     fn run_balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if self.rqs[cpu.index()].callbacks.is_pushing() {
+            return self.balance_push(ctx, cpu);
+        }
         let BalanceCallbacks { stack, depth } = core::mem::take(&mut self.rqs[cpu.index()].callbacks);
         for callback in stack[..depth].iter().rev().flatten() {
             match callback {

@@ -74,8 +74,8 @@ impl CpuDl {
         }
     }
 
-    /// A CPU has no deadline tasks any more: `cpudl_clear()`.
-    pub(crate) fn clear(&mut self, cpu: CpuId) {
+    /// A CPU has no deadline tasks any more, and may get some if it is online: `cpudl_clear()`.
+    pub(crate) fn clear(&mut self, cpu: CpuId, is_online: bool) {
         if let Some(place) = self.places[cpu.index()].take() {
             let place = place as usize;
             self.size -= 1;
@@ -84,7 +84,11 @@ impl CpuDl {
                 self.restore_order(place);
             }
         }
-        self.free_cpus.set(cpu);
+        if is_online {
+            self.free_cpus.set(cpu);
+        } else {
+            self.free_cpus.clear(cpu);
+        }
     }
 
     fn put(&mut self, place: usize, element: (u64, CpuId)) {
@@ -182,7 +186,7 @@ mod tests {
     fn an_empty_heap_remembers_who_left_last() {
         let mut heap = CpuDl::new(3);
         heap.set(CpuId(1), 7);
-        heap.clear(CpuId(1));
+        heap.clear(CpuId(1), true);
         assert_eq!(heap.latest(), (7, CpuId(1)));
         assert_eq!(heap.free_cpus().weight(), 3);
     }

@@ -18,6 +18,8 @@ const NR_LEVELS: usize = MAX_RT_PRIO as usize + 1;
 pub(crate) struct CpuLevel(u8);
 
 impl CpuLevel {
+    /// The CPU is offline: `CPUPRI_INVALID`.
+    pub(crate) const INVALID: Self = Self(u8::MAX);
     /// No real-time work: `CPUPRI_NORMAL`.
     pub(crate) const NORMAL: Self = Self(0);
     /// Deadline work, above all real-time priorities: `CPUPRI_HIGHER`.
@@ -47,6 +49,13 @@ impl CpuPri {
         Self { cpus, counts, levels: vec![CpuLevel::NORMAL; nr_cpus] }
     }
 
+    /// All CPUs are offline.
+    pub(crate) fn clear(&mut self) {
+        for cpu in (0..self.levels.len()).map(CpuId::from_index) {
+            self.set(cpu, CpuLevel::INVALID);
+        }
+    }
+
     /// The level of a CPU.
     pub(crate) fn level(&self, cpu: CpuId) -> CpuLevel {
         self.levels[cpu.index()]
@@ -58,10 +67,14 @@ impl CpuPri {
         if old == level {
             return;
         }
-        self.cpus[usize::from(level.0)].set(cpu);
-        self.counts[usize::from(level.0)] += 1;
-        self.counts[usize::from(old.0)] -= 1;
-        self.cpus[usize::from(old.0)].clear(cpu);
+        if level != CpuLevel::INVALID {
+            self.cpus[usize::from(level.0)].set(cpu);
+            self.counts[usize::from(level.0)] += 1;
+        }
+        if old != CpuLevel::INVALID {
+            self.counts[usize::from(old.0)] -= 1;
+            self.cpus[usize::from(old.0)].clear(cpu);
+        }
     }
 
     /// Whether an allowed CPU runs at less than a level: `cpupri_find()` without a mask.

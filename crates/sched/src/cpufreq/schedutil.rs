@@ -126,6 +126,9 @@ impl Sched {
         let (mut util, mut max) = (0, 1);
         for place in 0..self.cpufreq.policies[policy].domain.nr_cpus() {
             let cpu = self.cpufreq.policies[policy].domain.cpu_at(place);
+            if !self.is_online(cpu) {
+                continue;
+            }
             let (cpu_util, cpu_max) = (self.sugov_get_util(cpu, now), self.rqs[cpu.index()].cpu_capacity_orig);
             if cpu_util * max > cpu_max * util {
                 (util, max) = (cpu_util, cpu_max);

@@ -64,6 +64,8 @@ pub struct Rq {
     pub idle: TaskId,
     /// The CPU's stopper.
     pub stop: TaskId,
+    /// Whether it belongs to its root domain: what CPUs share of the classes knows it.
+    pub online: bool,
     /// Whether the running task must give way: TIF_NEED_RESCHED.
     pub need_resched: bool,
     /// Number of runnable tasks of all classes.
@@ -198,6 +200,7 @@ impl Rq {
             curr: idle,
             idle,
             stop,
+            online: true,
             need_resched: false,
             nr_running: 0,
             nr_switches: 0,

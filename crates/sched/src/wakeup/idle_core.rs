@@ -16,7 +16,7 @@ use crate::work::Op;
 impl Sched {
     /// A CPU goes idle: if its siblings are idle too, its cache domain has an idle core from now on.
     pub(crate) fn update_idle_core(&mut self, cpu: CpuId) {
-        if !self.domains.smt_present || self.test_idle_cores(cpu) {
+        if !self.domains.smt_present || !self.hotplug.active.contains(cpu) || self.test_idle_cores(cpu) {
             return;
         }
         let siblings = self.domains.cores.mask_of(cpu);

@@ -169,7 +169,8 @@ impl Sched {
         if pending.is_on_cpu {
             return true;
         }
-        if !self.features.has(Feature::TtwuQueue) || !self.tasks[task.index()].cpus_allowed.contains(cpu) {
+        let may_wait = self.features.has(Feature::TtwuQueue) && self.hotplug.active.contains(cpu);
+        if !may_wait || !self.tasks[task.index()].cpus_allowed.contains(cpu) {
             return false;
         }
         if !self.domains.cpus_share_cache(ctx.cpu, cpu) {
@@ -262,28 +263,26 @@ impl Sched {
         } else {
             p.cpus_allowed.first().expect("every task may use some CPU")
         };
-        if self.tasks[task.index()].cpus_allowed.contains(cpu) { cpu } else { self.select_fallback_rq(task) }
+        if self.is_cpu_allowed(task, cpu) {
+            return cpu;
+        }
+        let home = self.tasks[task.index()].cpu;
+        self.select_fallback_rq(ctx, home, task)
     }
 
     fn decide_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> WakeupDecision {
         let p = &self.tasks[task.index()];
-        if p.nr_cpus_allowed == 1 {
+        let mut decision = if p.nr_cpus_allowed == 1 {
             let mut decision = WakeupDecision::new(task, prev, ctx.cpu, flags);
             decision.choose(p.cpus_allowed.first().expect("counted above"), WakeRule::PinnedToOne);
-            return decision;
-        }
-        let mut decision = self.select_task_rq_fair(ctx, task, prev, flags);
-        if !self.tasks[task.index()].cpus_allowed.contains(decision.cpu) {
-            decision.choose(self.select_fallback_rq(task), WakeRule::Fallback);
+            decision
+        } else {
+            self.select_task_rq_fair(ctx, task, prev, flags)
+        };
+        if !self.is_cpu_allowed(task, decision.cpu) {
+            let home = self.tasks[task.index()].cpu;
+            decision.choose(self.select_fallback_rq(ctx, home, task), WakeRule::Fallback);
         }
         decision
-    }
-
-    /// The first allowed CPU of the task's node, or else the first of all: `select_fallback_rq()`.
-    fn select_fallback_rq(&self, task: TaskId) -> CpuId {
-        let p = &self.tasks[task.index()];
-        let node = self.node_of(p.cpu);
-        let in_node = p.cpus_allowed.iter().find(|&cpu| self.node_of(cpu) == node);
-        in_node.or_else(|| p.cpus_allowed.first()).expect("every task may use some CPU")
     }
 }

@@ -36,6 +36,7 @@ fn repeating_task(name: String, family: &str, group: Option<usize>, steps: Vec<S
         family: family.to_owned(),
         start: Attributes { group: Some(group), ..Attributes::default() },
         attributes: Vec::new(),
+        cpuset: None,
         start_cpu: 0,
         start_at: Some(Nanos::ZERO),
         own_timers: Vec::new(),

@@ -147,6 +147,7 @@ impl<'d> Task<'d> {
             start: Attributes::default(),
             attributes: self.attributes.clone(),
             // The thread that starts all others.
+            cpuset: None,
             start_cpu: 0,
             start_at,
             own_timers: self.own_timers.clone(),

@@ -7,6 +7,7 @@
 //!
 //! Left out: tracing itself, and the machine; this module only says what the file asks for.
 
+mod changes;
 mod machine;
 mod names;
 mod parse;

@@ -85,6 +85,11 @@ pub(crate) const STATEMENTS: &[&str] = &[
     "move",
     "shares",
     "quota",
+    "offline",
+    "online",
+    "attach",
+    "setcpus",
+    "cpuset",
     "group",
     "task",
 ];
@@ -95,6 +100,6 @@ pub(crate) const OPERATIONS: &[&str] =
 
 /// Options of a task.
 pub(crate) const TASK_OPTIONS: &[&str] = &[
-    "n=", "nice=", "cpu=", "start=", "mask=", "group=", "fifo=", "rr=", "dl=", "batch", "idlepol", "fair", "umin=",
-    "umax=",
+    "n=", "nice=", "cpu=", "start=", "mask=", "group=", "cpuset=", "fifo=", "rr=", "dl=", "batch", "idlepol", "fair",
+    "umin=", "umax=",
 ];

@@ -2,14 +2,14 @@
 //! The statements of a scenario, line by line.
 
 use super::Scenario;
+use super::changes::{CHANGES, ChangeDraft, Names};
 use super::machine::{MachineDraft, check_room};
 use super::names::{ARMS, FEATURES, STATEMENTS, TUNABLES};
-use super::policy::policy_of;
-use super::tasks::{ChangeDraft, MAX_NAME, TaskDrafts, nice_of};
+use super::tasks::TaskDrafts;
 use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
 use crate::suggest;
-use crate::workload::{Affinity, Attributes, Change, GroupSpec, Quota, Workload};
+use crate::workload::{CpusetSpec, GroupSpec, Quota, Workload};
 use fairlab_sched::units::Nanos;
 
 /// Limits of the grammar.
@@ -71,6 +71,7 @@ struct Parser<'a> {
     tunables: Vec<(String, u64)>,
     arms: Vec<(String, i64)>,
     groups: Vec<GroupSpec>,
+    cpusets: Vec<CpusetSpec>,
 }
 
 impl<'a> Parser<'a> {
@@ -87,6 +88,7 @@ impl<'a> Parser<'a> {
             tunables: Vec::new(),
             arms: Vec::new(),
             groups: Vec::new(),
+            cpusets: Vec::new(),
         }
     }
 
@@ -118,13 +120,15 @@ impl<'a> Parser<'a> {
             }
             "group" => self.group(words)?,
             "task" => {
-                let (groups, nr_cpus) = (&self.groups, self.machine.machine.nr_cpus);
-                self.tasks.task(words, nr_cpus, |words, name| find_group(groups, words, name))?;
+                let nr_cpus = self.machine.machine.nr_cpus;
+                self.tasks.task(words, &Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus })?;
             }
-            "affinity" | "nice" | "policy" | "clamp" | "move" | "shares" | "quota" => {
+            "cpuset" => self.cpuset(words)?,
+            kind if CHANGES.contains(&kind) => {
                 check_room(words, at, self.changes.len(), MAX_CHANGES)?;
-                let change = self.change(keyword.text, words)?;
-                self.changes.push(change);
+                let names =
+                    Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus: self.machine.machine.nr_cpus };
+                self.changes.push(names.change(kind, words)?);
             }
             _ if self.machine.statement(keyword.text, at, words)? => {}
             _ => {
@@ -164,61 +168,29 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads the rest of a line that changes a task or a group.
-    fn change(&self, kind: &str, words: &mut Words<'a>) -> Result<ChangeDraft<'a>, ParseError> {
-        let at = words.duration("when")?;
-        if kind == "shares" || kind == "quota" {
-            let group = words.word("the group's name")?;
-            let group = find_group(&self.groups, words, group)?;
-            let change = if kind == "shares" {
-                Change::Shares { group, shares: u64::from(words.next_small("the shares", 2..=262_144)?) }
-            } else {
-                quota_change(group, words)?
-            };
-            return Ok(ChangeDraft { at, task: None, change });
+    fn cpuset(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let name = words.name("the cpuset's name", MAX_GROUP_NAME)?;
+        check_room(words, name.offset, self.cpusets.len(), MAX_GROUPS)?;
+        if name.text == "/" {
+            return Err(words.error(name, "`/` is the top cpuset"));
         }
-        let task = words.name("the task's name", MAX_NAME)?;
-        let attributes = self.new_attributes(kind, words)?;
-        // The task's place is filled in once all tasks are known.
-        Ok(ChangeDraft { at, task: Some(task), change: Change::Task { task: 0, attributes } })
-    }
-
-    /// What a task becomes.
-    fn new_attributes(&self, kind: &str, words: &mut Words<'a>) -> Result<Attributes, ParseError> {
-        let mut attributes = Attributes::default();
-        match kind {
-            "affinity" => {
-                let cpus = words.cpus(self.machine.machine.nr_cpus)?;
-                attributes.affinity = Some(Affinity::Cpus(cpus.collect()));
-            }
-            "nice" => {
-                let word = words.word("the nice value")?;
-                attributes.nice = Some(nice_of(words, word)?);
-            }
-            "policy" => {
-                let word = words.word("the policy")?;
-                attributes.policy = policy_of(words, word)?;
-                if attributes.policy.is_none() {
-                    let help = "policies: fair, batch, idlepol, fifo=P, rr=P, dl=RUNTIME/DEADLINE/PERIOD";
-                    return Err(words.error(word, format!("unknown policy `{}`", word.text)).with_help(help));
-                }
-            }
-            "clamp" => {
-                let min = words.next_small("the lowest clamp", 0..=1024)?;
-                attributes.uclamp_min = Some(min);
-                attributes.uclamp_max = Some(words.next_small("the highest clamp", min..=1024)?);
-            }
-            _ => {
-                let word = words.word("the group's name, or /")?;
-                let group = if word.text == "/" { None } else { Some(find_group(&self.groups, words, word)?) };
-                attributes.group = Some(group);
-            }
+        if self.cpusets.iter().any(|cpuset| cpuset.name == name.text) {
+            return Err(words.error(name, format!("a second cpuset `{}`", name.text)));
         }
-        Ok(attributes)
+        let word = words.word("its CPUs, cpus=LO-HI")?;
+        let cpus = word.value_of("cpus").ok_or_else(|| {
+            words
+                .error(word, format!("`{}` are not the CPUs of a cpuset", word.text))
+                .with_help("cpuset NAME cpus=LO-HI")
+        })?;
+        let cpus = words.cpus_of(cpus, self.machine.machine.nr_cpus)?.collect();
+        self.cpusets.push(CpusetSpec { name: name.text.to_owned(), cpus });
+        Ok(())
     }
 
     fn finish(self, source: Source<'a>) -> Result<Scenario, ParseError> {
-        let mut workload = Workload { groups: self.groups, duration: Some(self.end), ..Workload::default() };
+        let mut workload =
+            Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
         self.tasks.finish(source, self.changes, &mut workload)?;
         Ok(Scenario {
             machine: self.machine.finish(source)?,
@@ -281,15 +253,7 @@ impl Bandwidth {
     }
 }
 
-/// What follows the group of a `quota` statement. What the kernel refuses of it has no effect when the time comes.
-fn quota_change(group: usize, words: &mut Words<'_>) -> Result<Change, ParseError> {
-    let quota = words.word("the quota, or none")?;
-    let quota_us = if quota.text == "none" { None } else { Some(words.duration_of(quota)?.0 / 1000) };
-    let period_us = words.duration("the period")?.0 / 1000;
-    Ok(Change::Quota { group, quota_us, period_us })
-}
-
-fn find_group(groups: &[GroupSpec], words: &Words<'_>, name: Word<'_>) -> Result<usize, ParseError> {
+pub(super) fn find_group(groups: &[GroupSpec], words: &Words<'_>, name: Word<'_>) -> Result<usize, ParseError> {
     groups.iter().position(|group| group.name == name.text).ok_or_else(|| {
         let error = words.error(name, format!("no group `{}` above this line", name.text));
         let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();

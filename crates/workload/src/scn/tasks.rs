@@ -3,8 +3,10 @@
 //!
 //! Names are resolved at the end of the file: a task may wake one that stands below it, and one line makes several tasks.
 
+use super::changes::{ChangeDraft, Names};
 use super::machine::check_room;
 use super::names::{OPERATIONS, TASK_OPTIONS};
+use super::parse::find_group;
 use super::policy::policy_of;
 use super::program::{Cursor, Op, Program};
 use super::words::{Word, Words};
@@ -35,19 +37,11 @@ struct TaskLine<'a> {
     base: Word<'a>,
     count: u32,
     start: Attributes,
+    cpuset: Option<usize>,
     start_cpu: u32,
     start_at: Nanos,
     ops: Vec<OpDraft<'a>>,
     loop_start: Option<usize>,
-}
-
-/// A change whose task is still a name.
-#[derive(Debug)]
-pub(super) struct ChangeDraft<'a> {
-    pub(super) at: Nanos,
-    pub(super) task: Option<Word<'a>>,
-    /// With a placeholder for the index, if it is a task's.
-    pub(super) change: Change,
 }
 
 /// The tasks as far as the file has described them.
@@ -59,18 +53,14 @@ pub(super) struct TaskDrafts<'a> {
 }
 
 impl<'a> TaskDrafts<'a> {
-    /// Reads what follows `task`. `find_group` says which group above this line has a name.
-    pub(super) fn task(
-        &mut self,
-        words: &mut Words<'a>,
-        nr_cpus: u32,
-        find_group: impl Fn(&Words<'a>, Word<'a>) -> Result<usize, ParseError>,
-    ) -> Result<(), ParseError> {
+    /// Reads what follows `task`; groups and cpusets must stand above.
+    pub(super) fn task(&mut self, words: &mut Words<'a>, names: &Names<'_>) -> Result<(), ParseError> {
         let base = words.name("the task's name", MAX_NAME)?;
         let mut line = TaskLine {
             base,
             count: 1,
             start: Attributes::default(),
+            cpuset: None,
             start_cpu: 0,
             start_at: Nanos::ZERO,
             ops: Vec::new(),
@@ -83,7 +73,7 @@ impl<'a> TaskDrafts<'a> {
                     return Err(words.error(word, "a second `loop`"));
                 }
                 line.loop_start = Some(line.ops.len());
-            } else if let Some(option) = line.option(words, word, nr_cpus, &find_group)? {
+            } else if let Some(option) = line.option(words, word, names)? {
                 if seen.contains(&option) {
                     let help = if option == "policy" { "a task has one policy" } else { "each option only once" };
                     return Err(words.error(word, format!("`{}` is given twice", word.text)).with_help(help));
@@ -146,7 +136,7 @@ impl<'a> TaskDrafts<'a> {
             workload.tasks.push(self.lines[*line].spec(source, name, index, &by_name)?);
         }
         for ChangeDraft { at, task, mut change } in changes {
-            if let (Some(word), Change::Task { task, .. }) = (task, &mut change) {
+            if let (Some(word), Change::Task { task, .. } | Change::Attach { task, .. }) = (task, &mut change) {
                 *task = *by_name.get(word.text).ok_or_else(|| no_task(source, word, "to change", &by_name))?;
             }
             workload.changes.push((at, change));
@@ -161,9 +151,9 @@ impl<'a> TaskLine<'a> {
         &mut self,
         words: &Words<'a>,
         word: Word<'a>,
-        nr_cpus: u32,
-        find_group: &impl Fn(&Words<'a>, Word<'a>) -> Result<usize, ParseError>,
+        names: &Names<'_>,
     ) -> Result<Option<&'static str>, ParseError> {
+        let nr_cpus = names.nr_cpus;
         let clamp = |value| words.small(value, 0..=1024);
         let name = if let Some(value) = word.value_of("n") {
             self.count = words.small(value, 1..=20_000)?;
@@ -181,8 +171,11 @@ impl<'a> TaskLine<'a> {
             self.start.affinity = Some(Affinity::Cpus(words.cpus_of(value, nr_cpus)?.collect()));
             "mask"
         } else if let Some(value) = word.value_of("group") {
-            self.start.group = Some(Some(find_group(words, value)?));
+            self.start.group = Some(Some(find_group(names.groups, words, value)?));
             "group"
+        } else if let Some(value) = word.value_of("cpuset") {
+            self.cpuset = Some(names.find_cpuset(words, value)?);
+            "cpuset"
         } else if let Some(policy) = policy_of(words, word)? {
             self.start.policy = Some(policy);
             "policy"
@@ -245,6 +238,7 @@ impl<'a> TaskLine<'a> {
             family: self.base.text.to_owned(),
             start: self.start.clone(),
             attributes: Vec::new(),
+            cpuset: self.cpuset,
             start_cpu: self.start_cpu,
             start_at: Some(self.start_at),
             own_timers: Vec::new(),

@@ -11,7 +11,7 @@ use crate::ctx::Ctx;
 use crate::ids::{CpuId, TaskId};
 use crate::sched::Sched;
 use crate::task::{Policy, SchedClass};
-use crate::units::cap_scale;
+use crate::units::{Capacity, cap_scale};
 use core::fmt;
 
 /// The shortest runtime, in ns.
@@ -112,8 +112,17 @@ impl Sched {
     /// The bandwidth that all deadline tasks together may have, in units of 2^-20 of a CPU; none if real-time runtime has no
     /// limit. Slower CPUs have less.
     pub(crate) fn dl_bandwidth_limit(&self) -> Option<u64> {
+        self.dl_bandwidth_of(self.active_capacity())
+    }
+
+    /// Capacity of all CPUs on which tasks may run.
+    pub(crate) fn active_capacity(&self) -> Capacity {
+        self.hotplug.active.iter().map(|cpu| self.rqs[cpu.index()].cpu_capacity_orig).sum()
+    }
+
+    /// The bandwidth that deadline tasks may have of CPUs with so much capacity.
+    pub(crate) fn dl_bandwidth_of(&self, capacity: Capacity) -> Option<u64> {
         let runtime_us = u64::try_from(self.tunables.rt_runtime_us).ok()?;
-        let capacity = self.rqs.iter().map(|rq| rq.cpu_capacity_orig).sum();
         Some(cap_scale(to_ratio(self.tunables.rt_period_us * 1000, runtime_us * 1000), capacity))
     }
 

@@ -67,14 +67,15 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> Checked {
     );
     let earliest = dl.tasks.first().map(|(deadline, _)| deadline);
     ensure!(
-        dl.earliest_curr == earliest.unwrap_or(0) && sched.dl_root.cpudl.deadline_of(cpu) == earliest,
+        dl.earliest_curr == earliest.unwrap_or(0)
+            && sched.dl_root.cpudl.deadline_of(cpu) == earliest.filter(|_| rq.online),
         "{cpu:?} has {earliest:?} as its earliest deadline, but is known for {:?} and {:?}",
         dl.earliest_curr,
         sched.dl_root.cpudl.deadline_of(cpu)
     );
     let is_overloaded = tally.nr_migratory > 0 && tally.nr_queued > 1;
     ensure!(
-        dl.overloaded == is_overloaded && sched.dl_root.overloaded_cpus.contains(cpu) == is_overloaded,
+        dl.overloaded == is_overloaded && sched.dl_root.overloaded_cpus.contains(cpu) == (is_overloaded && rq.online),
         "{cpu:?} is marked as overloaded: {}, {tally:?}",
         dl.overloaded
     );

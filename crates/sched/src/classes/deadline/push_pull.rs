@@ -72,7 +72,7 @@ impl Sched {
     /// `balance_dl()`.
     pub(crate) fn balance_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
         let p = &self.tasks[prev.index()];
-        if p.class == SchedClass::Deadline && !p.dl.is_queued {
+        if p.class == SchedClass::Deadline && !p.dl.is_queued && self.rqs[cpu.index()].online {
             self.pull_dl_task(ctx, cpu);
         }
         let rq = &self.rqs[cpu.index()];
@@ -160,9 +160,10 @@ impl Sched {
 
     /// Whether tasks of a CPU could be moved: `update_dl_migration()`.
     pub(super) fn update_dl_overload(&mut self, cpu: CpuId) {
-        let dl = &mut self.rqs[cpu.index()].dl;
+        let rq = &mut self.rqs[cpu.index()];
+        let (dl, is_online) = (&mut rq.dl, rq.online);
         let is_overloaded = dl.nr_migratory > 0 && dl.nr_running > 1;
-        if core::mem::replace(&mut dl.overloaded, is_overloaded) == is_overloaded {
+        if core::mem::replace(&mut dl.overloaded, is_overloaded) == is_overloaded || !is_online {
             return;
         }
         if is_overloaded {
@@ -221,7 +222,7 @@ impl Sched {
     /// 2. Where it was.
     /// 3. In the narrowest domain that allows affine wake-ups and has one: this CPU, or else one of them, each time another.
     /// 4. This CPU, or else any, each time another.
-    fn find_later_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
+    pub(super) fn find_later_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed == 1 || !self.find_later_cpus(task) {
             return None;

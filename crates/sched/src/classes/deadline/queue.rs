@@ -7,7 +7,7 @@
 use super::entity::time_before;
 use crate::classes::cpudeadline::CpuDl;
 use crate::cpumask::CpuMask;
-use crate::ids::TaskId;
+use crate::ids::{CpuId, TaskId};
 use crate::rq::ROOM;
 use alloc::collections::VecDeque;
 
@@ -105,6 +105,16 @@ pub struct DlRoot {
 }
 
 impl DlRoot {
+    /// All CPUs are offline; what was admitted stays.
+    pub(crate) fn forget_cpus(&mut self) {
+        let nr_cpus = self.overloaded_cpus.nr_cpus();
+        self.overloaded_cpus.clear_all();
+        self.cpudl = CpuDl::new(nr_cpus);
+        for cpu in (0..nr_cpus).map(CpuId::from_index) {
+            self.cpudl.clear(cpu, false);
+        }
+    }
+
     pub(crate) fn new(nr_cpus: usize) -> Self {
         Self {
             total_bw: 0,

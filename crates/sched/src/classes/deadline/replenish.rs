@@ -100,6 +100,22 @@ impl Sched {
         true
     }
 
+    /// A throttled task wakes on a CPU that has gone offline: it goes to one where it may run at once, or to any that it may
+    /// use, with its bandwidth. Returns which.
+    fn dl_task_offline_migration(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> CpuId {
+        let from = self.tasks[task.index()].cpu;
+        let later = self.find_later_rq(ctx, task).filter(|&cpu| self.rqs[cpu.index()].online);
+        let any = self.tasks[task.index()].cpus_allowed.first_and(&self.hotplug.active);
+        let to = later.or(any).or_else(|| self.hotplug.active.first()).expect("some CPU is active");
+        self.sub_running_bw(ctx, from, task);
+        self.sub_rq_bw(from, task);
+        self.add_rq_bw(to, task);
+        self.add_running_bw(ctx, to, task);
+        self.set_task_cpu(ctx, task, to);
+        self.update_rq_clock(ctx, to);
+        to
+    }
+
     /// The next period of a throttled task begins.
     ///
     /// Rules, in order:
@@ -118,6 +134,7 @@ impl Sched {
             self.replenish_dl_entity(cpu, task);
             return;
         }
+        let cpu = if self.rqs[cpu.index()].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
         self.enqueue_task_dl(ctx, cpu, task, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         let curr = self.rqs[cpu.index()].curr;
         if self.tasks[curr.index()].class == SchedClass::Deadline {

@@ -206,7 +206,9 @@ impl Sched {
         let is_only = dl.earliest_curr == 0;
         if is_only || time_before(deadline, dl.earliest_curr) {
             dl.earliest_curr = deadline;
-            self.dl_root.cpudl.set(cpu, deadline);
+            if self.rqs[cpu.index()].online {
+                self.dl_root.cpudl.set(cpu, deadline);
+            }
         }
         if is_only {
             self.set_cpupri_of_deadline(cpu, true);
@@ -228,10 +230,13 @@ impl Sched {
             dl.nr_migratory -= u32::from(can_move);
             if let Some((first, _)) = dl.tasks.first() {
                 dl.earliest_curr = first;
-                self.dl_root.cpudl.set(cpu, first);
+                if rq.online {
+                    self.dl_root.cpudl.set(cpu, first);
+                }
             } else {
                 (dl.earliest_curr, dl.earliest_next) = (0, 0);
-                self.dl_root.cpudl.clear(cpu);
+                let is_online = rq.online;
+                self.dl_root.cpudl.clear(cpu, is_online);
                 self.set_cpupri_of_deadline(cpu, false);
             }
             self.update_dl_overload(cpu);

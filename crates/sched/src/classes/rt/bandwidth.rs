@@ -39,9 +39,9 @@ impl Sched {
     }
 
     /// Runtime of the real-time tasks of a CPU in each period, in ns.
-    fn rt_runtime(&self, cpu: CpuId) -> u64 {
+    pub(super) fn rt_runtime(&self, cpu: CpuId) -> u64 {
         let own = self.tunables.rt_runtime_us * 1000;
-        if own < 0 {
+        if own < 0 || self.rqs[cpu.index()].rt.unlimited {
             return u64::MAX;
         }
         (own + self.rqs[cpu.index()].rt.borrowed).max(0) as u64
@@ -97,8 +97,12 @@ impl Sched {
         if !self.features.has(Feature::RtRuntimeShare) || self.rqs[cpu.index()].rt.rt_time <= self.rt_runtime(cpu) {
             return;
         }
-        let (period, nr_cpus) = (self.rt_period(), self.rqs.len() as u64);
-        for other in self.cpu_ids().filter(|&other| other != cpu) {
+        let (period, nr_cpus) = (self.rt_period(), self.domains.root.span.weight() as u64);
+        for other in self.cpu_ids() {
+            let is_lender = other != cpu && self.domains.root.span.contains(other);
+            if !is_lender || self.rqs[other.index()].rt.unlimited {
+                continue;
+            }
             let unused = self.rt_runtime(other).saturating_sub(self.rqs[other.index()].rt.rt_time);
             let part = (unused / nr_cpus).min(period - self.rt_runtime(cpu));
             self.rqs[other.index()].rt.borrowed -= part as i64;

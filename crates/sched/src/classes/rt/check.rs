@@ -75,7 +75,7 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> Checked {
     );
     let is_overloaded = tally.nr_migratory > 0 && nr_running > 1;
     ensure!(
-        rt.overloaded == is_overloaded && sched.rt_root.overload.cpus().contains(cpu) == is_overloaded,
+        rt.overloaded == is_overloaded && sched.rt_root.overload.cpus().contains(cpu) == (is_overloaded && rq.online),
         "{cpu:?} is marked as overloaded: {}, {tally:?}",
         rt.overloaded
     );
@@ -83,7 +83,7 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> Checked {
     ensure!(rt.queued == may_run, "{cpu:?} has queued {}, throttled {}: {tally:?}", rt.queued, rt.throttled);
     let level = sched.rt_root.cpupri.level(cpu);
     ensure!(
-        rq.dl.nr_running > 0 || level == CpuLevel::of_prio(highest),
+        rq.dl.nr_running > 0 || level == if rq.online { CpuLevel::of_prio(highest) } else { CpuLevel::INVALID },
         "{cpu:?} has {level:?} as its level: {tally:?}"
     );
     check_pushable(sched, cpu, &tally)

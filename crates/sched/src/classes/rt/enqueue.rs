@@ -128,23 +128,28 @@ impl Sched {
     }
 
     fn set_highest_prio(&mut self, cpu: CpuId, prio: Prio) {
-        let rt = &mut self.rqs[cpu.index()].rt;
-        if core::mem::replace(&mut rt.highest_curr, prio) != prio {
+        let rq = &mut self.rqs[cpu.index()];
+        if core::mem::replace(&mut rq.rt.highest_curr, prio) != prio && rq.online {
             self.rt_root.cpupri.set(cpu, CpuLevel::of_prio(prio));
         }
     }
 
     /// A CPU has got its first deadline task, which no real-time task preempts, or lost its last one.
     pub(crate) fn set_cpupri_of_deadline(&mut self, cpu: CpuId, has_tasks: bool) {
-        let highest = self.rqs[cpu.index()].rt.highest_curr;
+        let rq = &self.rqs[cpu.index()];
+        if !rq.online {
+            return;
+        }
+        let highest = rq.rt.highest_curr;
         self.rt_root.cpupri.set(cpu, if has_tasks { CpuLevel::HIGHER } else { CpuLevel::of_prio(highest) });
     }
 
     /// A CPU with several real-time tasks of which one may go elsewhere is overloaded: `update_rt_migration()`.
     fn update_rt_migration(&mut self, cpu: CpuId) {
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rq = &mut self.rqs[cpu.index()];
+        let (rt, is_online) = (&mut rq.rt, rq.online);
         let overloaded = rt.nr_migratory > 0 && rt.nr_running > 1;
-        if core::mem::replace(&mut rt.overloaded, overloaded) != overloaded {
+        if core::mem::replace(&mut rt.overloaded, overloaded) != overloaded && is_online {
             self.rt_root.overload.set(cpu, overloaded);
         }
     }

@@ -11,6 +11,7 @@ mod bandwidth;
 mod change;
 mod check;
 mod enqueue;
+mod hotplug;
 mod push;
 mod queue;
 mod rto;
@@ -72,6 +73,8 @@ pub struct RtRq {
     pub rt_time: u64,
     /// Runtime beyond the CPU's own that it has borrowed from others, or lent if negative, in ns.
     borrowed: i64,
+    /// The CPU is offline: there is no limit, and nobody borrows (`RUNTIME_INF`).
+    unlimited: bool,
 }
 
 impl RtRq {
@@ -95,6 +98,7 @@ impl Default for RtRq {
             throttled: false,
             rt_time: 0,
             borrowed: 0,
+            unlimited: false,
         }
     }
 }
@@ -122,6 +126,12 @@ pub(crate) struct RtRoot {
 }
 
 impl RtRoot {
+    /// All CPUs are offline.
+    pub(crate) fn forget_cpus(&mut self) {
+        self.cpupri.clear();
+        self.overload = RtOverload::new(self.lowest.nr_cpus());
+    }
+
     pub(crate) fn new(nr_cpus: usize) -> Self {
         Self {
             cpupri: CpuPri::new(nr_cpus),

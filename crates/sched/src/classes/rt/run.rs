@@ -49,7 +49,7 @@ impl Sched {
     /// real-time work, so that lower classes need not look for any.
     pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
         let p = &self.tasks[prev.index()];
-        if !p.rt.on_rq && self.rqs[cpu.index()].rt.highest_curr > p.prio() {
+        if !p.rt.on_rq && self.rqs[cpu.index()].online && self.rqs[cpu.index()].rt.highest_curr > p.prio() {
             self.pull_rt_task(ctx, cpu);
         }
         self.rqs[cpu.index()].rt.queued

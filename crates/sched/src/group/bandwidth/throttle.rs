@@ -82,7 +82,7 @@ impl Sched {
     /// 2. If it has tasks, its entity and those above it come back as after a sleep, up to the next throttled group.
     /// 3. If it has none but still has load, it and the groups above it belong to the list of those that have load.
     /// 4. An idle CPU that has got work reschedules.
-    pub(super) fn unthrottle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+    pub(crate) fn unthrottle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled = false;
         let (cpu, group, entity) = (cfs_rq.cpu, cfs_rq.group, cfs_rq.entity);

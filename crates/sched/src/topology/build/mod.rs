@@ -12,7 +12,7 @@
 //! The kernel builds each CPU's domains for themselves. Here CPUs share what is equal (spans, rings of groups), so that a machine of
 //! thousands of CPUs is built in milliseconds; the result is the same.
 //!
-//! Leaves out cpusets and isolated CPUs (there is one root domain), `relax_domain_level`, and perf domains.
+//! Leaves out partitions of cpusets and isolated CPUs (there is one root domain), `relax_domain_level`, and perf domains.
 
 mod attach;
 mod capacity;

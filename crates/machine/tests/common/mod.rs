@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs of scenarios with all invariants checked, and what happened in them.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::task::Task;
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+
+/// A task began to run; none: a stopper or the idle task.
+#[derive(Clone, Debug)]
+pub(crate) struct Switch {
+    pub(crate) ms: f64,
+    pub(crate) cpu: CpuId,
+    pub(crate) task: Option<usize>,
+}
+
+/// What happened in a run.
+#[derive(Debug, Default)]
+pub(crate) struct Listener {
+    pub(crate) switches: Vec<Switch>,
+    /// When, which CPU, whether it came back, and the result.
+    pub(crate) hotplug: Vec<(f64, u32, bool, i32)>,
+    /// When, what, and the result.
+    pub(crate) changes: Vec<(f64, &'static str, i32)>,
+    tasks: BTreeMap<TaskId, usize>,
+}
+
+impl Probe for Listener {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        if let Event::Switch { cpu, next, .. } = *event {
+            self.switches.push(Switch { ms: since_start(now), cpu, task: self.tasks.get(&next).copied() });
+        }
+    }
+}
+
+impl Observer for Listener {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        match *event {
+            MachineEvent::Forked { task, id, .. } => {
+                self.tasks.insert(id, task);
+            }
+            MachineEvent::Hotplug { cpu, online, result } => {
+                self.hotplug.push((since_start(now), cpu.0, online, result));
+            }
+            MachineEvent::Changed { what, result, .. } => self.changes.push((since_start(now), what, result)),
+            _ => {}
+        }
+    }
+}
+
+fn since_start(now: Nanos) -> f64 {
+    (now.0 - START.0) as f64 / 1e6
+}
+
+/// A run that is over.
+pub(crate) struct Run {
+    pub(crate) machine: Machine,
+    pub(crate) listener: Listener,
+}
+
+impl Run {
+    /// The scheduler's state of a task.
+    pub(crate) fn task(&self, name: &str) -> &Task {
+        let host = self.machine.tasks().iter().find(|task| task.name == name).expect("there is such a task");
+        self.machine.sched().task(host.id.expect("it was forked"))
+    }
+
+    /// For how long a task ran from one time to another, in ms, on CPUs that `on` names.
+    pub(crate) fn ran_ms(&self, name: &str, from: f64, to: f64, on: impl Fn(u32) -> bool) -> f64 {
+        let index = self.machine.tasks().iter().position(|task| task.name == name).expect("there is such a task");
+        let switches = &self.listener.switches;
+        let end = ms(self.machine.duration().0 as i64);
+        let mut sum = 0.0;
+        for (place, switch) in switches.iter().enumerate().filter(|(_, s)| s.task == Some(index) && on(s.cpu.0)) {
+            let next = switches[place + 1..].iter().find(|next| next.cpu == switch.cpu);
+            let until = next.map_or(end, |next| next.ms);
+            sum += (until.min(to) - switch.ms.max(from)).max(0.0);
+        }
+        sum
+    }
+
+    /// CPU time of a task in ms.
+    pub(crate) fn runtime_ms(&self, name: &str) -> f64 {
+        let host = self.machine.tasks().iter().find(|task| task.name == name).expect("there is such a task");
+        ms(host.runtime_ns)
+    }
+}
+
+/// Nanoseconds as milliseconds.
+pub(crate) fn ms(ns: i64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// Runs a scenario.
+pub(crate) fn run(scenario: &str) -> Run {
+    let parsed =
+        fairlab_workload::scn::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}\n{scenario}"));
+    run_machine(Machine::new(Setup::from_scenario(parsed)).expect("a possible machine"), scenario)
+}
+
+/// Runs a machine; `repeat` says which.
+pub(crate) fn run_machine(mut machine: Machine, repeat: &str) -> Run {
+    machine.check_every_event(repeat);
+    let mut listener = Listener::default();
+    machine.run(&mut listener).unwrap_or_else(|error| panic!("{error}\n{repeat}"));
+    Run { machine, listener }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The real-time class on CPUs that go offline and come back.
+//!
+//! Models `rq_offline_rt()`, `rq_online_rt()`, `__disable_runtime()` and `__enable_runtime()` (6.1).
+
+use super::super::cpupri::CpuLevel;
+use crate::ctx::Ctx;
+use crate::ids::CpuId;
+use crate::sched::Sched;
+
+impl Sched {
+    /// A runqueue goes offline. Its tasks have no limit from now on, so that they can leave.
+    pub(crate) fn rt_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if self.rqs[cpu.index()].rt.overloaded {
+            self.rt_root.overload.set(cpu, false);
+        }
+        if self.tunables.rt_runtime_us >= 0 && !self.rqs[cpu.index()].rt.unlimited {
+            self.settle_loans(cpu);
+        }
+        let rt = &mut self.rqs[cpu.index()].rt;
+        (rt.unlimited, rt.throttled, rt.borrowed) = (true, false, 0);
+        self.enqueue_top_rt_rq(ctx, cpu);
+    }
+
+    /// A runqueue is back, with its own runtime.
+    pub(crate) fn rt_rq_online(&mut self, cpu: CpuId) {
+        let rt = &mut self.rqs[cpu.index()].rt;
+        (rt.unlimited, rt.throttled, rt.borrowed, rt.rt_time) = (false, false, 0, 0);
+        let (overloaded, highest) = (rt.overloaded, rt.highest_curr);
+        if overloaded {
+            self.rt_root.overload.set(cpu, true);
+        }
+        self.rt_root.cpupri.set(cpu, CpuLevel::of_prio(highest));
+    }
+
+    /// Takes back what was lent, from whoever has it, or gives back what was borrowed.
+    fn settle_loans(&mut self, cpu: CpuId) {
+        let mut lent = -self.rqs[cpu.index()].rt.borrowed;
+        for other in self.cpu_ids() {
+            let is_partner = other != cpu && self.domains.root.span.contains(other);
+            if lent == 0 || !is_partner || self.rqs[other.index()].rt.unlimited {
+                continue;
+            }
+            let back = lent.min(self.rt_runtime(other) as i64);
+            self.rqs[other.index()].rt.borrowed -= back;
+            lent -= back;
+        }
+    }
+}
