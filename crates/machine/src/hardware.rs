@@ -36,7 +36,7 @@ pub struct IdleState {
     pub power_uw: Option<u64>,
 }
 
-/// An interrupt that takes time from a CPU.
+/// An interrupt, or a host, that takes time from a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptLoad {
     /// Which CPU.
@@ -45,6 +45,8 @@ pub struct InterruptLoad {
     pub every: Nanos,
     /// Length of an interrupt.
     pub duration: Nanos,
+    /// Whether the host takes the time: the CPU is a virtual one, and its kernel sees the time as stolen.
+    pub is_stolen: bool,
 }
 
 /// A machine, as the engine sees it.
@@ -70,7 +72,7 @@ pub struct Hardware {
     pub frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     /// Idle states of each CPU, shallowest first; may be empty.
     pub idle_states: Vec<Vec<IdleState>>,
-    /// Interrupts.
+    /// Interrupts, and time that a host takes.
     pub interrupts: Vec<InterruptLoad>,
     /// What utilisation clamps tasks and groups begin with.
     pub first_clamps: FirstClamps,
@@ -96,6 +98,7 @@ impl Hardware {
             cpu: CpuId(irq.cpu),
             every: irq.every,
             duration: irq.duration,
+            is_stolen: irq.is_stolen,
         });
         Self {
             name: "scenario".to_owned(),
@@ -131,8 +134,10 @@ impl Hardware {
                 .expect("a machine file's frequency domains were checked when it was read")
                 .skipping_inefficient()
         });
-        let interrupts = machine.interrupt_loads().iter().flat_map(|load| {
-            load.cpus().iter().map(|cpu| InterruptLoad { cpu, every: load.period(), duration: load.duration() })
+        let loads = machine.interrupt_loads().iter().map(|load| (load, false));
+        let interrupts = loads.chain(machine.steals().iter().map(|load| (load, true))).flat_map(|(load, is_stolen)| {
+            let (every, duration) = (load.period(), load.duration());
+            load.cpus().iter().map(move |cpu| InterruptLoad { cpu, every, duration, is_stolen })
         });
         let idle_states = (0..machine.nr_cpus()).map(|cpu| {
             let states = machine.idle_states_of(CpuId::from_index(cpu));

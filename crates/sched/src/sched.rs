@@ -161,6 +161,11 @@ impl Sched {
         self.rqs[cpu.index()].irq_time += time.0;
     }
 
+    /// The host has taken this much time of a CPU, which is a virtual one: `paravirt_steal_clock()` runs on.
+    pub fn handle_steal_time(&mut self, cpu: CpuId, time: Nanos) {
+        self.rqs[cpu.index()].steal_time += time.0;
+    }
+
     /// Which features are on.
     pub fn features(&self) -> FeatureSet {
         self.features

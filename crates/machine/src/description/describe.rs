@@ -3,7 +3,7 @@
 
 use super::draw::draw;
 use super::write::{governor, level_name};
-use super::{FrequencyDomain, MachineDescription};
+use super::{FrequencyDomain, InterruptLoad, MachineDescription};
 use fairlab_sched::units::cap_scale;
 
 /// The page's width.
@@ -27,7 +27,10 @@ pub fn describe(machine: &MachineDescription) -> String {
     }
     section(&mut page, "Idle states", idle_states(machine));
     if !machine.interrupt_loads().is_empty() {
-        section(&mut page, "Interrupt load", interrupt_loads(machine));
+        section(&mut page, "Interrupt load", interrupt_loads(machine.interrupt_loads()));
+    }
+    if !machine.steals().is_empty() {
+        section(&mut page, "Time that the host takes", interrupt_loads(machine.steals()));
     }
     section(&mut page, "Prices of kernel operations, at capacity 1024", prices(machine));
     let lines: Vec<&str> = page.iter().map(|line| line.trim_end()).collect();
@@ -144,9 +147,9 @@ fn idle_states(machine: &MachineDescription) -> Vec<String> {
     columns(table, &[false, false, true, true, true])
 }
 
-fn interrupt_loads(machine: &MachineDescription) -> Vec<String> {
+fn interrupt_loads(loads: &[InterruptLoad]) -> Vec<String> {
     let mut table = vec![words(&["name", "CPUs", "every", "for"])];
-    for load in machine.interrupt_loads() {
+    for load in loads {
         let (period, duration) = (load.period().to_string(), load.duration().to_string());
         table.push(vec![load.name().to_owned(), load.cpus().to_string(), period, duration]);
     }

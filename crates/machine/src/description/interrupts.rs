@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[[interrupt_load]]`: interrupts that take time from CPUs at a steady rate.
+//! `[[interrupt_load]]`: interrupts that take time from CPUs at a steady rate; `[[steal]]`: a host that does.
 
 use super::cpu_list::CpuList;
 use super::cpu_types::cpu_list;
@@ -9,7 +9,7 @@ use super::read::{MAX_SPAN_NS, name, number};
 use fairlab_sched::units::Nanos;
 use toml::Spanned;
 
-/// An interrupt that comes again and again.
+/// An interrupt that comes again and again, or a host that takes time again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterruptLoad {
     pub(super) name: String,
@@ -47,8 +47,8 @@ pub(super) fn understand(raw: &[Spanned<RawInterruptLoad>], count: u32) -> Resul
         let period = number(&raw.period_ns, 1_000..=MAX_SPAN_NS, "ns")?;
         let duration = number(&raw.duration_ns, 1..=MAX_SPAN_NS, "ns")?;
         if duration >= period {
-            let message = format!("the interrupt takes {} and comes every {}", Nanos(duration), Nanos(period));
-            return Err(Fault::of(&raw.duration_ns, message, "leave time between one interrupt and the next"));
+            let message = format!("it takes {} of every {}", Nanos(duration), Nanos(period));
+            return Err(Fault::of(&raw.duration_ns, message, "leave time between one and the next"));
         }
         Ok(InterruptLoad { name: name(&raw.name)?, cpus, period: Nanos(period), duration: Nanos(duration) })
     };

@@ -104,6 +104,7 @@ pub struct MachineDescription {
     frequency_domains: Vec<FrequencyDomain>,
     idle_states: Vec<IdleState>,
     interrupt_loads: Vec<InterruptLoad>,
+    steals: Vec<InterruptLoad>,
     prices: PriceList,
 }
 
@@ -209,6 +210,11 @@ impl MachineDescription {
     /// Interrupts that take time from CPUs at a steady rate.
     pub fn interrupt_loads(&self) -> &[InterruptLoad] {
         &self.interrupt_loads
+    }
+
+    /// Time that a host takes from the CPUs, which are virtual then.
+    pub fn steals(&self) -> &[InterruptLoad] {
+        &self.steals
     }
 
     /// What the kernel's operations cost.

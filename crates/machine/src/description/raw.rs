@@ -31,6 +31,8 @@ pub(super) struct RawMachine {
     #[serde(default)]
     pub(super) interrupt_load: Vec<Spanned<RawInterruptLoad>>,
     #[serde(default)]
+    pub(super) steal: Vec<Spanned<RawInterruptLoad>>,
+    #[serde(default)]
     pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawPrice>>,
 }
 

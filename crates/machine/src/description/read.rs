@@ -40,6 +40,7 @@ fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
         frequency_domains: frequency::understand(&raw.frequency_domain, count, &cpu_types)?,
         idle_states: idle::understand(&raw.idle_state, count)?,
         interrupt_loads: interrupts::understand(&raw.interrupt_load, count)?,
+        steals: interrupts::understand(&raw.steal, count)?,
         prices: prices::understand(&raw.prices)?,
         shape,
         cpu_types,

@@ -3,7 +3,7 @@
 
 use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, cores_by_rule};
 use super::raw::RawNumbering;
-use super::{Governor, MachineDescription};
+use super::{Governor, InterruptLoad, MachineDescription};
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::fmt::{Display, Write as _};
 
@@ -17,7 +17,8 @@ pub(super) fn write(machine: &MachineDescription) -> String {
     cpu_types(&mut out, machine);
     frequency_domains(&mut out, machine);
     idle_states(&mut out, machine);
-    interrupt_loads(&mut out, machine);
+    interrupt_loads(&mut out, "interrupt_load", machine.interrupt_loads());
+    interrupt_loads(&mut out, "steal", machine.steals());
     prices(&mut out, machine);
     out.0
 }
@@ -166,9 +167,9 @@ fn idle_states(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn interrupt_loads(out: &mut Lines, machine: &MachineDescription) {
-    for load in machine.interrupt_loads() {
-        out.line("\n[[interrupt_load]]");
+fn interrupt_loads(out: &mut Lines, key: &str, loads: &[InterruptLoad]) {
+    for load in loads {
+        out.line(format!("\n[[{key}]]"));
         out.text("name", load.name());
         out.text("cpus", &load.cpus().to_string());
         out.pair("period_ns", load.period().0);

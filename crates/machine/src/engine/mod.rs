@@ -353,7 +353,7 @@ impl Machine {
                 if !self.sched.is_online(load.cpu) {
                     return Ok(());
                 }
-                self.lose_time(load.cpu, load.duration);
+                self.lose_time(load.cpu, load.duration, load.is_stolen);
                 self.settle(observer, load.cpu)
             }
             EventKind::Snapshot => {

@@ -235,9 +235,14 @@ impl Machine {
         }
     }
 
-    /// An interrupt ends that has taken the last of a CPU's time: its task has not got on meanwhile.
-    pub(super) fn lose_time(&mut self, cpu: CpuId, time: Nanos) {
-        self.sched.handle_irq_time(cpu, time);
+    /// An interrupt ends that has taken the last of a CPU's time, or a host gives the CPU back: its task has not got on
+    /// meanwhile.
+    pub(super) fn lose_time(&mut self, cpu: CpuId, time: Nanos, is_stolen: bool) {
+        if is_stolen {
+            self.sched.handle_steal_time(cpu, time);
+        } else {
+            self.sched.handle_irq_time(cpu, time);
+        }
         let Some(task) = self.running_task(cpu) else { return };
         self.account(task);
         let speed = self.speed_of(cpu);

@@ -154,7 +154,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let cpu = CpuId((state >> 33) as u32 % nr_cpus as u32);
             if (state >> 20).is_multiple_of(3) {
-                heap.clear(cpu);
+                heap.clear(cpu, true);
                 known[cpu.index()] = None;
             } else {
                 let deadline = (state >> 40) % 50;

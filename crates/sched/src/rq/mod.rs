@@ -93,6 +93,10 @@ pub struct Rq {
     pub irq_time: u64,
     /// How much of it the clocks know of.
     pub prev_irq_time: u64,
+    /// Time that a host has taken, in ns.
+    pub steal_time: u64,
+    /// How much of it the clocks know of, or have dropped.
+    pub prev_steal_time: u64,
 
     /// Capacity of the CPU at its highest frequency.
     pub cpu_capacity_orig: Capacity,
@@ -214,6 +218,8 @@ impl Rq {
             clock_skip_active: false,
             irq_time: 0,
             prev_irq_time: 0,
+            steal_time: 0,
+            prev_steal_time: 0,
             cpu_capacity_orig: capacity,
             cpu_capacity: capacity,
             freq_capacity: CAPACITY_FULL,

@@ -80,7 +80,8 @@ impl MachineDraft {
             "scale" => self.machine.scale_work = words.flag("0 or 1")?,
             "freq" => self.freq(at, words)?,
             "fdom" => self.fdom(at, words)?,
-            "irq" => self.irq(at, words)?,
+            "irq" => self.irq(at, words, false)?,
+            "steal" => self.irq(at, words, true)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -225,7 +226,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    fn irq(&mut self, at: usize, words: &mut Words<'_>) -> Result<(), ParseError> {
+    fn irq(&mut self, at: usize, words: &mut Words<'_>, is_stolen: bool) -> Result<(), ParseError> {
         let cpus = words.cpus(self.machine.nr_cpus)?;
         let every = words.duration("the time between two interrupts")?;
         let duration = words.duration("the length of an interrupt")?;
@@ -234,7 +235,7 @@ impl MachineDraft {
         }
         for cpu in cpus {
             check_room(words, at, self.machine.irqs.len(), MAX_IRQS)?;
-            self.machine.irqs.push(IrqLoad { cpu, every, duration });
+            self.machine.irqs.push(IrqLoad { cpu, every, duration, is_stolen });
         }
         Ok(())
     }

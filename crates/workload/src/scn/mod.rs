@@ -93,4 +93,6 @@ pub struct IrqLoad {
     pub every: Nanos,
     /// Length of an interrupt, less than `every`.
     pub duration: Nanos,
+    /// Whether a host takes the time (`steal`).
+    pub is_stolen: bool,
 }

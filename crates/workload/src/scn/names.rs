@@ -78,6 +78,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     "freq",
     "fdom",
     "irq",
+    "steal",
     "affinity",
     "nice",
     "policy",

@@ -67,7 +67,7 @@ fn every_statement_about_the_machine_is_understood() {
     assert_eq!(features, [("SIS_UTIL".to_owned(), false), ("SIS_PROP".to_owned(), true)]);
     assert_eq!(tunables, [("migration_cost_ns".to_owned(), 0)]);
     assert_eq!(arms, [("redo_max".to_owned(), -1)]);
-    let irq = |cpu| IrqLoad { cpu, every: Nanos::from_millis(10), duration: us(250) };
+    let irq = |cpu| IrqLoad { cpu, every: Nanos::from_millis(10), duration: us(250), is_stolen: false };
     assert_eq!(machine.irqs, [irq(2), irq(3)]);
     assert_eq!(machine.freq_domains[0].opps, [(500_000, Some(100)), (1_000_000, Some(300))]);
     assert_eq!(machine.freq_domains[1], FreqDomainSpec { cpus: 4..=4, opps: vec![(700_000, None)] });
