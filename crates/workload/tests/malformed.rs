@@ -14,7 +14,7 @@ const FILES: &[(&str, u32, &str)] = &[
     ("not-a-workload.scn", 1, "this is no workload file"),
     ("cpus-not-first.scn", 1, "the first statement must be `cpus`"),
     ("cpus-twice.scn", 2, "`cpus` only once"),
-    ("cpus-too-many.scn", 1, "257 is not in 1..256"),
+    ("cpus-too-many.scn", 1, "4097 is not in 1..4096"),
     ("cpus-missing-number.scn", 1, "something is missing at the end of the line: the number of CPUs"),
     ("unknown-statement.scn", 2, "unknown statement `topology`"),
     ("unknown-unit.scn", 2, "unknown unit `l3=4`"),

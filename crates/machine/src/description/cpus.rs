@@ -13,7 +13,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 /// The most CPUs that a machine can have.
-pub const MAX_CPUS: u32 = 1024;
+pub const MAX_CPUS: u32 = 4096;
 
 /// The distance of a node to itself, and to others where the file says nothing (`LOCAL_DISTANCE`, `REMOTE_DISTANCE`).
 pub(super) const LOCAL_DISTANCE: u32 = 10;

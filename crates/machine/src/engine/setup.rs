@@ -3,7 +3,7 @@
 
 use super::effects::{CpuCounters, MachineCounters};
 use super::sync::SyncObjects;
-use super::{BOOT_START, HostCpu, Machine, START, idle};
+use super::{HostCpu, Machine, START, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue};
 use crate::hardware::Hardware;
@@ -101,7 +101,8 @@ impl Machine {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
         }
         let tick = hardware.tick.0;
-        let config = SchedConfig { topology: hardware.topology.clone(), tick_ns: tick, jiffies: BOOT_START.0 / tick };
+        let boot_start = super::boot_start(hardware.nr_cpus());
+        let config = SchedConfig { topology: hardware.topology.clone(), tick_ns: tick, jiffies: boot_start.0 / tick };
         let mut sched = Sched::new(config).map_err(SetupError::Topology)?;
         let mut wanted = sched.tunables().clone();
         for change in tunables {
@@ -115,7 +116,7 @@ impl Machine {
         for domain in &hardware.frequency_domains {
             sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
         }
-        sched.boot(BOOT_START);
+        sched.boot(boot_start);
         sched.set_first_clamps(hardware.first_clamps);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {

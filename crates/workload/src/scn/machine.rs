@@ -9,7 +9,7 @@ use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{CAPACITY_FULL, Nanos};
 
 /// Limits of the grammar.
-const MAX_CPUS: u32 = 256;
+const MAX_CPUS: u32 = 4096;
 const MAX_NODES: u32 = 32;
 const MAX_LEVELS: usize = 7;
 const MAX_FREQ_DOMAINS: usize = 16;

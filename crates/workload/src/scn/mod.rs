@@ -55,7 +55,7 @@ pub struct Scenario {
 /// The machine of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioMachine {
-    /// Number of CPUs, 1 to 256.
+    /// Number of CPUs, 1 to 4096.
     pub nr_cpus: u32,
     /// Their places, capacities, levels of sched domains and distances.
     pub topology: MachineTopology,

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs random scenarios on machines of 1 to 256 CPUs with every invariant checked after every event:
+//! `cargo run --profile sim -p fairlab-machine --example swarm -- FIRST LAST [FOLDER]`
+//!
+//! A seed makes one scenario, always the same; with FOLDER its text is written there first. Scenarios with an odd seed run on
+//! a machine whose kernel code takes time, by random prices; those with an even one on the ideal machine. A broken invariant
+//! ends the program with the seed, and the line that says how many scenarios of each size ran comes only if none was broken.
+
+#[path = "swarm/scenario.rs"]
+mod scenario;
+
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::observer::NoObserver;
+use fairlab_machine::streams::Stream;
+use fairlab_sched::work::Op;
+use std::io::Write;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The upper ends of the classes of sizes that are counted.
+const SIZES: [u32; 5] = [1, 4, 16, 64, 256];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [first, last, folder @ ..] = arguments.as_slice() else {
+        return Err("usage: swarm FIRST LAST [FOLDER]".into());
+    };
+    let seeds: RangeInclusive<u64> = first.parse()?..=last.parse()?;
+    let counts = Counts::default();
+    let next = AtomicU64::new(*seeds.start());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..std::thread::available_parallelism().map_or(1, usize::from))
+            .map(|_| scope.spawn(|| work(&next, *seeds.end(), folder.first().map(String::as_str), &counts)))
+            .collect();
+        for worker in workers {
+            worker.join().expect("a scenario has broken an invariant");
+        }
+    });
+    let mut out = std::io::stdout();
+    for (size, (scenarios, events)) in SIZES.iter().zip(&counts.by_size) {
+        writeln!(
+            out,
+            "up to {size:3} CPUs: {:5} scenarios, {:9} events",
+            scenarios.load(Ordering::Relaxed),
+            events.load(Ordering::Relaxed)
+        )?;
+    }
+    writeln!(out, "every invariant held after every event")?;
+    Ok(())
+}
+
+#[derive(Default)]
+struct Counts {
+    by_size: [(AtomicU64, AtomicU64); SIZES.len()],
+}
+
+fn work(next: &AtomicU64, last: u64, folder: Option<&str>, counts: &Counts) {
+    loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed > last {
+            return;
+        }
+        let (nr_cpus, text) = scenario::text(seed);
+        if let Some(folder) = folder {
+            std::fs::write(format!("{folder}/{seed}.scn"), &text).expect("the folder can be written");
+        }
+        let events = run(seed, &text);
+        let class = SIZES.iter().position(|&size| nr_cpus <= size).expect("256 CPUs are the most");
+        counts.by_size[class].0.fetch_add(1, Ordering::Relaxed);
+        counts.by_size[class].1.fetch_add(events, Ordering::Relaxed);
+    }
+}
+
+fn run(seed: u64, text: &str) -> u64 {
+    let scenario =
+        fairlab_workload::scn::parse("swarm", text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+    let mut setup = Setup::from_scenario(scenario);
+    if seed % 2 == 1 {
+        let mut prices = Stream::new(seed, "prices", 0);
+        for &op in Op::ALL {
+            setup.hardware.prices.set(op, prices.draw() % 200_000);
+        }
+    }
+    let mut machine = Machine::new(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+    machine.seed(seed);
+    machine.check_every_event(format!("swarm {seed} {seed}"));
+    machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+    machine.counters().events
+}
