@@ -41,6 +41,8 @@ pub enum EventKind {
     Change(u32),
     /// An interrupt has taken time.
     Interrupt(u32),
+    /// A phase of the kernel's code on a CPU is over, unless it was lengthened (version).
+    KernelDone(CpuId, u32),
     /// Observers look at the state.
     Snapshot,
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random machines with random tasks: every invariant holds after every event, and a run can be repeated.
+//! Random machines with random tasks, with and without prices: every invariant holds after every event, a run can be
+//! repeated, and no time gets lost.
 
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::prices::Prices;
+use fairlab_sched::work::Op;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::fmt::Write;
@@ -55,23 +58,55 @@ fn scenario() -> impl Strategy<Value = String> {
     })
 }
 
-fn run(text: &str, checks: bool) -> (String, u64) {
+/// What a list of prices can look like: none, even ones, and one in which a path is dear.
+fn prices() -> impl Strategy<Value = Prices> {
+    let all = |ps: u64| {
+        let mut prices = Prices::free();
+        for &op in Op::ALL {
+            prices.set(op, ps);
+        }
+        prices
+    };
+    let dear = (0..Op::ALL.len(), 1_000u64..30_000_000).prop_map(move |(op, ps)| {
+        let mut prices = all(50_000);
+        prices.set(Op::ALL[op], ps);
+        prices
+    });
+    prop_oneof![Just(Prices::free()), (1u64..900_000).prop_map(all), dear]
+}
+
+fn run(text: &str, prices: &Prices, checks: bool) -> Machine {
     let parsed = fairlab_workload::scn::parse("scenario", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut machine = Machine::new(Setup::from_scenario(parsed)).expect("the machine can be made");
+    let mut setup = Setup::from_scenario(parsed);
+    setup.hardware.prices = prices.clone();
+    let mut machine = Machine::new(setup).expect("the machine can be made");
     if checks {
-        machine.check_every_event(format!("check_scenarios with\n{text}"));
+        machine.check_every_event(format!("this scenario with {prices:?}:\n{text}"));
     }
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    (machine.digest().to_string(), machine.counters().events)
+    machine
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn invariants_hold_after_every_event_and_a_run_repeats(text in scenario()) {
-        let checked = run(&text, true);
-        prop_assert!(checked.1 > 0);
-        prop_assert_eq!(run(&text, false), checked);
+    fn invariants_hold_after_every_event_and_checking_changes_nothing(text in scenario(), prices in prices()) {
+        let (checked, plain) = (run(&text, &prices, true), run(&text, &prices, false));
+        prop_assert_eq!(checked.digest().to_string(), plain.digest().to_string());
+        prop_assert_eq!(checked.counters().switches, plain.counters().switches);
+    }
+
+    #[test]
+    fn the_time_of_each_cpu_is_work_of_tasks_or_kernel_or_idle(text in scenario(), prices in prices()) {
+        prop_assume!(!prices.is_free());
+        let machine = run(&text, &prices, false);
+        for cpu in &machine.counters().per_cpu {
+            prop_assert_eq!(cpu.work + cpu.kernel + (cpu.idle - cpu.kernel_in_idle), machine.duration());
+            prop_assert!(cpu.lock_waiting <= cpu.kernel);
+        }
+        let of_tasks: i64 = machine.tasks().iter().map(|task| task.runtime_ns - task.kernel_ns).sum();
+        let of_cpus: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.work.0).sum();
+        prop_assert_eq!(of_tasks as u64, of_cpus);
     }
 }

@@ -140,7 +140,7 @@ impl Cpus {
                 ticks: counters.ticks,
                 reschedule_ipis: counters.resched_ipis,
                 call_function_ipis: counters.call_ipis,
-                kernel_ns: counters.kernel_ps / 1000,
+                kernel_ns: counters.kernel.0,
                 frequencies: frequency_times(counters, domain),
                 idle_states: states
                     .map(|(state, &(entries, time))| IdleTime { state: state.name.clone(), entries, ns: time.0 })

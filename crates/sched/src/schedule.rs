@@ -104,6 +104,11 @@ impl Sched {
         self.run_softirqs(ctx);
     }
 
+    /// Whether the balancing softirq is pending on a CPU.
+    pub fn is_softirq_pending(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].sched_softirq
+    }
+
     /// The balancing softirq, if it is pending on the CPU that executes this; again while it is raised anew, ten times at
     /// the most.
     pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {

@@ -6,7 +6,7 @@
 use super::setup::to_bandwidth;
 use super::tasks::to_policy;
 use super::{Machine, RunError};
-use crate::observer::{MachineEvent, Observer};
+use crate::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_sched::classes::deadline::PolicyError;
 use fairlab_sched::hotplug::HotplugError;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
@@ -17,6 +17,25 @@ use fairlab_workload::workload::{Affinity, Attributes, Change};
 const EINVAL: i32 = -22;
 
 impl Machine {
+    /// The CPU on which a change is made, which has to be through with what it does in the kernel.
+    ///
+    /// The lock of a task that is being woken or forked is held until it is enqueued, so its waker comes first. A CPU that goes
+    /// offline or comes back first ends what it does.
+    pub(super) fn cpu_of_change(&self, index: usize) -> CpuId {
+        match self.workload.changes[index].1 {
+            Change::Task { task, .. } | Change::Attach { task, .. } => {
+                let Some(id) = self.tasks[task].id else { return self.first_online() };
+                self.tasks[task].woken_by.unwrap_or_else(|| self.cpu_of_changer(id))
+            }
+            Change::Hotplug { ref cpus, .. } => {
+                let mut cpus = cpus.iter().map(|&cpu| CpuId(cpu));
+                cpus.find(|cpu| !self.cpus[cpu.index()].kernel.is_between_paths())
+                    .unwrap_or_else(|| self.first_online())
+            }
+            _ => self.first_online(),
+        }
+    }
+
     pub(super) fn make_change(&mut self, observer: &mut dyn Observer, index: usize) -> Result<(), RunError> {
         let change = self.workload.changes[index].1.clone();
         if let Change::Task { task, .. } | Change::Attach { task, .. } = change
@@ -31,20 +50,21 @@ impl Machine {
             Change::CpusetCpus { cpuset, cpus } => {
                 let (id, mask) = (self.cpusets[cpuset], self.to_mask(&Affinity::Cpus(cpus)));
                 let cpu = self.first_online();
-                self.enter(observer, cpu, |sched, ctx| sched.set_cpuset_cpus(ctx, id, &mask));
+                self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_cpuset_cpus(ctx, id, &mask));
                 MachineEvent::Cpuset { cpuset, result: 0 }
             }
             Change::Shares { group, shares } => {
                 let id = self.groups[group];
-                let result =
-                    self.enter(observer, self.first_online(), |sched, ctx| sched.set_group_shares(ctx, id, shares));
+                let result = self.enter(observer, self.first_online(), KernelPath::Change, |sched, ctx| {
+                    sched.set_group_shares(ctx, id, shares)
+                });
                 let result = if result.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "shares", task: None, group: Some(group), result }
             }
             Change::Quota { group, quota_us, period_us } => {
                 let id = self.groups[group];
                 let bandwidth = to_bandwidth(quota_us, period_us, 0);
-                let result = self.enter(observer, self.first_online(), |sched, ctx| {
+                let result = self.enter(observer, self.first_online(), KernelPath::Change, |sched, ctx| {
                     bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth))
                 });
                 let result = if result.is_ok() { 0 } else { EINVAL };
@@ -69,7 +89,7 @@ impl Machine {
     fn plug(&mut self, observer: &mut dyn Observer, cpus: &[u32], online: bool) -> Result<(), RunError> {
         for cpu in cpus.iter().map(|&cpu| CpuId(cpu)) {
             let asker = self.sched.active_cpus().any_but(cpu).unwrap_or(cpu);
-            let result = self.enter(observer, asker, |sched, ctx| {
+            let result = self.enter(observer, asker, KernelPath::Change, |sched, ctx| {
                 if online {
                     sched.bring_cpu_online(ctx, cpu);
                     Ok(())
@@ -77,7 +97,7 @@ impl Machine {
                     sched.take_cpu_offline(ctx, cpu)
                 }
             });
-            self.enter(observer, cpu, |sched, ctx| sched.handle_awaited_stopper(ctx));
+            self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));
             let result = result.map_or_else(HotplugError::errno, |()| 0);
             observer.machine_event(self.now, &MachineEvent::Hotplug { cpu, online, result });
             self.settle(observer, cpu)?;
@@ -95,7 +115,9 @@ impl Machine {
         let cpuset = cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
         let cpu = self.cpu_of_changer(id);
         let caller = self.sched.curr(cpu);
-        if self.enter(observer, cpu, |sched, ctx| sched.attach_to_cpuset(ctx, id, cpuset, Some(caller))) {
+        if self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
+            sched.attach_to_cpuset(ctx, id, cpuset, Some(caller))
+        }) {
             self.wait_for_stoppers(observer, cpu);
         }
         MachineEvent::Changed { what: "cpuset", task: Some(task), group: None, result: 0 }
@@ -125,34 +147,37 @@ impl Machine {
         if let Some(affinity) = &attributes.affinity {
             let mask = self.to_mask(affinity);
             let caller = self.sched.curr(cpu);
-            let waits = self.enter(observer, cpu, |sched, ctx| sched.set_affinity(ctx, id, &mask, Some(caller)));
+            let waits = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
+                sched.set_affinity(ctx, id, &mask, Some(caller))
+            });
             if waits {
                 self.wait_for_stoppers(observer, cpu);
             }
             return made("affinity");
         }
         if let Some(nice) = attributes.nice {
-            self.enter(observer, cpu, |sched, ctx| sched.set_nice(ctx, id, nice));
+            self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_nice(ctx, id, nice));
             return made("nice");
         }
         if let Some(policy) = attributes.policy {
-            let set = self.enter(observer, cpu, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
+            let set = self
+                .enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
             return result("policy", set.map_or_else(PolicyError::errno, |()| 0));
         }
         if let Some(group) = attributes.group {
             let target = group.map_or(GroupId::ROOT, |group| self.groups[group]);
-            self.enter(observer, cpu, |sched, ctx| sched.move_to_group(ctx, id, target));
+            self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.move_to_group(ctx, id, target));
             return MachineEvent::Changed { what: "group", task: Some(task), group, result: 0 };
         }
         let clamps = Uclamp { min: attributes.uclamp_min.unwrap_or(0), max: attributes.uclamp_max.unwrap_or(1024) };
-        self.enter(observer, cpu, |sched, ctx| sched.set_uclamp(ctx, id, clamps));
+        self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_uclamp(ctx, id, clamps));
         made("uclamp")
     }
 
     /// Whoever runs on a CPU waits until the stoppers of the others have done their work, at the same instant.
     fn wait_for_stoppers(&mut self, observer: &mut dyn Observer, caller: CpuId) {
         for cpu in self.sched.cpu_ids().filter(|&cpu| cpu != caller) {
-            self.enter(observer, cpu, |sched, ctx| sched.handle_awaited_stopper(ctx));
+            self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));
         }
     }
 }

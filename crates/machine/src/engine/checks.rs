@@ -6,7 +6,6 @@ use crate::event::EventKind;
 use fairlab_sched::check::InvariantChecker;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::sched::Sched;
 
 /// What a machine that checks needs.
 pub(crate) struct Checks {
@@ -28,18 +27,34 @@ impl Machine {
     pub(super) fn check(&mut self, after: Option<EventKind>) {
         let Some(checks) = &mut self.checks else { return };
         let broken = checks.checker.check(&self.sched).err().map(|broken| broken.to_string());
-        if let Some(broken) = broken.or_else(|| lost_reschedule(&self.sched)) {
+        let Some(broken) = broken.or_else(|| self.lost_reschedule()).or_else(|| self.forgotten_work()) else { return };
+        if let Some(checks) = &self.checks {
             panic!(
                 "broken invariant at {} ns, after event {} ({after:?}): {broken}\nrepeat with: {}",
                 self.now.0, self.counters.events, checks.repeat
             );
         }
     }
-}
 
-/// A CPU that has settled does not have to reschedule, unless an interrupt that will tell it so is under way.
-fn lost_reschedule(sched: &Sched) -> Option<String> {
-    let is_lost = |&cpu: &CpuId| sched.need_resched(cpu) && !sched.rq(cpu).ipi_pending[IpiKind::Reschedule as usize];
-    let cpu = sched.cpu_ids().find(is_lost)?;
-    Some(format!("CPU {} has to reschedule, but neither does it nor is an interrupt under way", cpu.0))
+    /// A CPU that has settled and is not in the kernel does not have to reschedule, unless an interrupt that will tell it so
+    /// is under way.
+    fn lost_reschedule(&self) -> Option<String> {
+        let is_lost = |&cpu: &CpuId| {
+            self.sched.need_resched(cpu)
+                && !self.sched.rq(cpu).ipi_pending[IpiKind::Reschedule as usize]
+                && !self.cpus[cpu.index()].kernel.is_busy()
+        };
+        let cpu = self.sched.cpu_ids().find(is_lost)?;
+        Some(format!("CPU {} has to reschedule, but neither does it nor is an interrupt under way", cpu.0))
+    }
+
+    /// A CPU that is not in the kernel has nothing left to do there, and holds no lock. Who holds one has it from the queue.
+    fn forgotten_work(&self) -> Option<String> {
+        let is_wrong = |&cpu: &CpuId| {
+            let kernel = &self.cpus[cpu.index()].kernel;
+            !kernel.is_busy() && !kernel.is_clear()
+        };
+        let cpu = self.sched.cpu_ids().find(is_wrong)?;
+        Some(format!("CPU {} is not in the kernel but has work there: {:?}", cpu.0, self.cpus[cpu.index()].kernel))
+    }
 }

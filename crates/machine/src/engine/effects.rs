@@ -27,8 +27,16 @@ pub struct CpuCounters {
     pub at_frequency: Vec<(Capacity, Nanos)>,
     /// Of it, time in which the idle task ran.
     pub idle_at_frequency: Vec<(Capacity, Nanos)>,
-    /// Time that kernel paths took, in picoseconds at full capacity.
-    pub kernel_ps: u64,
+    /// Time in kernel paths, with waiting for locks; none where kernel code has no prices.
+    pub kernel: Nanos,
+    /// The part of it in which the idle task ran.
+    pub kernel_in_idle: Nanos,
+    /// Time in which tasks did work of their own; only counted where kernel code has prices.
+    pub work: Nanos,
+    /// How often it has waited for the lock of a runqueue.
+    pub lock_waits: u64,
+    /// How long in sum.
+    pub lock_waiting: Nanos,
     /// Since when the idle task runs.
     pub(super) idle_since: Option<Nanos>,
     /// Since when it has its present frequency.
@@ -85,13 +93,13 @@ impl Probe for Tap<'_> {
 }
 
 impl Machine {
-    /// Does what the scheduler wants, in its order.
+    /// Does what the scheduler wants, in its order. Interrupts leave when its code is through.
     #[inline]
-    pub(super) fn apply(&mut self, effects: &[Effect]) {
+    pub(super) fn apply(&mut self, effects: &[Effect], took: Nanos) {
         for &effect in effects {
             match effect {
                 Effect::SendIpi { cpu, kind } => {
-                    self.events.push(self.now + self.hardware.ipi_latency, EventKind::Ipi(cpu, kind));
+                    self.events.push(self.now + took + self.hardware.ipi_latency, EventKind::Ipi(cpu, kind));
                 }
                 Effect::Switch { cpu, prev, next, .. } => self.switch(cpu, prev, next),
                 Effect::ArmTimer { cpu, at } => self.arm_timer(cpu, at),
@@ -117,12 +125,10 @@ impl Machine {
         if let Some(task) = self.host_of.get(next.index()).copied().flatten() {
             let task = task as usize;
             self.cpus[cpu.index()].task = Some(task as u32);
-            let debt = core::mem::take(&mut self.cpus[cpu.index()].debt);
             let host = &mut self.tasks[task];
             host.running = true;
             host.cpu = cpu;
             host.accounted_until = self.now;
-            host.work_left += debt;
             self.plan(task);
         } else if next == self.sched.rq(cpu).idle {
             self.note_frequency(cpu);

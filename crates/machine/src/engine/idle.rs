@@ -6,7 +6,7 @@
 //! waits for the state's exit latency. A machine without idle states, such as that of a scenario, comes back at once.
 
 use super::Machine;
-use crate::event::Event;
+use crate::event::EventKind;
 use crate::observer::{MachineEvent, Observer};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -90,9 +90,9 @@ impl Machine {
 
     /// Whether an interrupt has to wait because its CPU is still coming out of an idle state; it is then put off until that
     /// is over.
-    pub(super) fn is_put_off_by_idle_exit(&mut self, event: Event) -> bool {
-        use crate::event::EventKind::{Ipi, SleepEnd, Timer};
-        let cpu = match event.kind {
+    pub(super) fn is_put_off_by_idle_exit(&mut self, kind: EventKind) -> bool {
+        use EventKind::{Ipi, SleepEnd, Timer};
+        let cpu = match kind {
             Ipi(cpu, _) | Timer(cpu, _) => cpu,
             SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             _ => return false,
@@ -102,10 +102,19 @@ impl Machine {
         let latency = self.hardware.idle_states[cpu.index()][state].exit_latency;
         let back_at = *idle.back_at.get_or_insert(self.now + latency);
         if self.now >= back_at {
+            self.wake_from_idle_state(cpu);
             return false;
         }
-        self.events.push(back_at, event.kind);
+        self.events.push(back_at, kind);
         true
+    }
+
+    /// An interrupt is served by an idle CPU. Where that takes time, the CPU sleeps anew afterwards if it still idles.
+    fn wake_from_idle_state(&mut self, cpu: CpuId) {
+        if !self.prices_are_free {
+            self.leave_idle_state(cpu);
+            self.cpus[cpu.index()].kernel.will_sleep = true;
+        }
     }
 
     /// How long and how often a CPU was in each of its idle states, up to the last time that it left one.

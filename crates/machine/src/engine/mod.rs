@@ -4,13 +4,17 @@
 //! The rules are those of the oracle's host: an event is handled on its CPU, then the CPU *settles* (it reschedules, idles
 //! or lets its task go on, until only the passing of time is left to do). [`settle`](Machine::settle) is the heart;
 //! [`tasks`] has work and time, [`steps`] what tasks do, [`sync`] what they share, [`effects`] what the scheduler wants,
-//! [`changes`] what others change while they run, [`idle`] the idle states.
+//! [`changes`] what others change while they run, [`idle`] the idle states. Where kernel code has prices, [`kernel`] lets it
+//! take time, [`phases`] has its paths, and [`locks`] those for which CPUs wait.
 
 mod changes;
 mod checks;
 mod effects;
 mod futex;
 mod idle;
+mod kernel;
+mod locks;
+mod phases;
 mod setup;
 mod steps;
 mod sync;
@@ -24,7 +28,7 @@ pub use tasks::HostTask;
 use crate::digest::Digest;
 use crate::event::{Event, EventKind, EventQueue};
 use crate::hardware::Hardware;
-use crate::observer::{MachineEvent, Observer};
+use crate::observer::{KernelPath, MachineEvent, Observer};
 use effects::Tap;
 use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
@@ -32,6 +36,8 @@ use fairlab_sched::sched::Sched;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::WorkMeter;
 use fairlab_workload::workload::Workload;
+use kernel::Progress;
+use std::collections::VecDeque;
 use std::fmt;
 use sync::SyncObjects;
 
@@ -60,9 +66,9 @@ pub(crate) struct HostCpu {
     timer_version: u32,
     /// What the timer is programmed for.
     timer_at: Nanos,
-    /// Kernel work that the CPU's next task has to wait for, in units of work.
-    debt: u128,
     idle: idle::IdleState,
+    /// What it does in the kernel, where that takes time.
+    kernel: kernel::KernelState,
 }
 
 /// Why a run cannot go on.
@@ -135,6 +141,12 @@ pub struct Machine {
     end: Nanos,
     snapshot_every: Option<Nanos>,
     prices_are_free: bool,
+    /// Whether the observer wants to hear of kernel paths.
+    wants_kernel_paths: bool,
+    /// Locks of the runqueues.
+    locks: Vec<locks::RqLock>,
+    /// CPUs to which a lock has come during this event.
+    granted: VecDeque<CpuId>,
     checks: Option<checks::Checks>,
 }
 
@@ -155,6 +167,7 @@ impl Machine {
     /// # Errors
     /// As for [`Machine::run`].
     pub fn start(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.wants_kernel_paths = observer.wants_kernel_paths();
         self.create_groups(observer);
         self.push_first_events();
         for cpu in self.sched.cpu_ids() {
@@ -181,6 +194,9 @@ impl Machine {
             self.ahead = Nanos::ZERO;
             self.counters.events += 1;
             self.handle(observer, event)?;
+            while let Some(cpu) = self.granted.pop_front() {
+                self.settle(observer, cpu)?;
+            }
             self.check(Some(event.kind));
         }
         Ok(until < self.end)
@@ -197,8 +213,10 @@ impl Machine {
             }
         }
         for cpu in self.sched.cpu_ids() {
+            self.account_kernel(cpu);
             self.account_idle(cpu);
         }
+        self.meter.drain_into(&mut self.total_work);
     }
 
     /// The scheduler.
@@ -261,12 +279,13 @@ impl Machine {
         }
     }
 
-    /// Lets the scheduler do something on a CPU, and does what it wants.
+    /// Lets the scheduler do something on a CPU, and does what it wants. It takes time if it has a price.
     #[inline]
     fn enter<R>(
         &mut self,
         observer: &mut dyn Observer,
         cpu: CpuId,
+        path: KernelPath,
         act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R,
     ) -> R {
         let mut effects = core::mem::take(&mut self.effects);
@@ -282,74 +301,34 @@ impl Machine {
         };
         let result = act(&mut self.sched, &mut ctx);
         self.ahead = ctx.ahead;
-        self.apply(&effects);
+        let took = if self.prices_are_free { Nanos::ZERO } else { self.spend(observer, cpu, path) };
+        self.apply(&effects, took);
         effects.clear();
         self.effects = effects;
-        if !self.prices_are_free {
-            self.charge_kernel_work(cpu);
-        }
         result
     }
 
     fn handle(&mut self, observer: &mut dyn Observer, event: Event) -> Result<(), RunError> {
-        match event.kind {
+        let cpu = match event.kind {
             EventKind::Jiffy(number) => {
                 self.sched.handle_jiffy(number);
                 self.events.push(event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
-                Ok(())
+                return Ok(());
             }
-            EventKind::Tick(cpu) => {
-                self.events.push(event.key.at + self.hardware.tick, event.kind);
-                if self.sched.is_idle_task_running(cpu) && self.cpus[cpu.index()].in_idle {
-                    return Ok(());
-                }
-                self.counters.per_cpu[cpu.index()].ticks += 1;
-                observer.machine_event(self.now, &MachineEvent::Tick { cpu });
-                self.enter(observer, cpu, |sched, ctx| sched.handle_tick(ctx));
-                self.settle(observer, cpu)
-            }
-            EventKind::Ipi(cpu, kind) => {
-                if self.is_put_off_by_idle_exit(event) {
-                    return Ok(());
-                }
-                self.enter(observer, cpu, |sched, ctx| sched.handle_ipi(ctx, kind));
-                self.settle(observer, cpu)
-            }
-            EventKind::Timer(cpu, version) => {
-                if version != self.cpus[cpu.index()].timer_version || self.is_put_off_by_idle_exit(event) {
-                    return Ok(());
-                }
-                self.cpus[cpu.index()].timer_at = Nanos(u64::MAX);
-                self.enter(observer, cpu, |sched, ctx| sched.handle_timer(ctx));
-                self.settle(observer, cpu)
+            EventKind::Frequency(cpu, step) => {
+                let (_, _, capacity) = self.hardware.frequency_steps[step as usize];
+                self.sched.handle_frequency(cpu, capacity);
+                self.change_speed(cpu, capacity);
+                return Ok(());
             }
             EventKind::Completion(cpu, task, version) => {
                 let host = &self.tasks[task as usize];
                 if version != host.completion || !host.running {
                     return Ok(());
                 }
-                self.settle(observer, cpu)
+                return self.settle(observer, cpu);
             }
-            EventKind::SleepEnd(_, task, version) => {
-                let cpu = self.tasks[task as usize].sleep_cpu;
-                if version != self.tasks[task as usize].sleep || self.is_put_off_by_idle_exit(event) {
-                    return Ok(());
-                }
-                self.end_sleep(observer, cpu, task as usize);
-                self.settle(observer, cpu)
-            }
-            EventKind::Fork(cpu, task) => {
-                let cpu = if self.sched.is_online(cpu) { cpu } else { self.first_online() };
-                self.fork(observer, cpu, task as usize)?;
-                self.settle(observer, cpu)
-            }
-            EventKind::Frequency(cpu, step) => {
-                let (_, _, capacity) = self.hardware.frequency_steps[step as usize];
-                self.sched.handle_frequency(cpu, capacity);
-                self.change_speed(cpu, capacity);
-                Ok(())
-            }
-            EventKind::Change(index) => self.make_change(observer, index as usize),
+            EventKind::KernelDone(cpu, version) => return self.end_phase(observer, cpu, version),
             EventKind::Interrupt(index) => {
                 let load = self.hardware.interrupts[index as usize];
                 self.events.push(event.key.at + load.every, event.kind);
@@ -357,43 +336,119 @@ impl Machine {
                     return Ok(());
                 }
                 self.lose_time(load.cpu, load.duration, load.is_stolen);
-                self.settle(observer, load.cpu)
+                return self.settle(observer, load.cpu);
             }
             EventKind::Snapshot => {
                 observer.snapshot(self);
                 let every = self.snapshot_every.expect("there is a snapshot, so there is a period");
                 self.events.push(event.key.at + every, event.kind);
-                Ok(())
+                return Ok(());
             }
+            EventKind::Tick(cpu) => {
+                self.events.push(event.key.at + self.hardware.tick, event.kind);
+                cpu
+            }
+            EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) => cpu,
+            EventKind::SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
+            EventKind::Fork(cpu, _) if self.sched.is_online(cpu) => cpu,
+            EventKind::Fork(..) => self.first_online(),
+            EventKind::Change(index) => self.cpu_of_change(index as usize),
+        };
+        if !self.prices_are_free {
+            return self.interrupt(observer, cpu, event.kind);
         }
+        if self.serve(observer, cpu, event.kind)? { self.settle(observer, cpu) } else { Ok(()) }
+    }
+
+    /// Does what an event wants from a CPU. Returns whether that CPU has to settle.
+    fn serve(&mut self, observer: &mut dyn Observer, cpu: CpuId, kind: EventKind) -> Result<bool, RunError> {
+        match kind {
+            EventKind::Tick(_) => {
+                if self.is_tickless(cpu) {
+                    return Ok(false);
+                }
+                self.counters.per_cpu[cpu.index()].ticks += 1;
+                observer.machine_event(self.now, &MachineEvent::Tick { cpu });
+                self.enter(observer, cpu, KernelPath::Tick, |sched, ctx| sched.handle_tick(ctx));
+            }
+            EventKind::Ipi(_, ipi) => {
+                if self.is_put_off_by_idle_exit(kind) {
+                    return Ok(false);
+                }
+                self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_ipi(ctx, ipi));
+            }
+            EventKind::Timer(_, version) => {
+                if version != self.cpus[cpu.index()].timer_version || self.is_put_off_by_idle_exit(kind) {
+                    return Ok(false);
+                }
+                self.cpus[cpu.index()].timer_at = Nanos(u64::MAX);
+                self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_timer(ctx));
+            }
+            EventKind::SleepEnd(_, task, version) => {
+                if version != self.tasks[task as usize].sleep || self.is_put_off_by_idle_exit(kind) {
+                    return Ok(false);
+                }
+                self.end_sleep(observer, cpu, task as usize);
+            }
+            EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize)?,
+            EventKind::Change(index) => {
+                if !self.prices_are_free {
+                    let where_to = self.cpu_of_change(index as usize);
+                    if !self.cpus[where_to.index()].kernel.is_between_paths() {
+                        self.interrupt(observer, where_to, kind)?;
+                        return Ok(false);
+                    }
+                }
+                self.make_change(observer, index as usize)?;
+                return Ok(false);
+            }
+            other => unreachable!("{other:?} is not the affair of one CPU's kernel"),
+        }
+        Ok(true)
+    }
+
+    /// Whether the tick of a CPU is stopped: its idle task is in its loop.
+    fn is_tickless(&self, cpu: CpuId) -> bool {
+        self.sched.is_idle_task_running(cpu) && self.cpus[cpu.index()].in_idle
     }
 
     /// Lets a CPU reschedule, stop, idle and its task go on, until only the passing of time is left to do.
     fn settle(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<(), RunError> {
         for _ in 0..MAX_ROUNDS {
+            if !self.prices_are_free {
+                match self.kernel_step(observer, cpu)? {
+                    Progress::Busy => return Ok(()),
+                    Progress::Done => continue,
+                    Progress::Nothing => {}
+                }
+            }
             if self.sched.need_resched(cpu) {
-                let is_idle = self.sched.is_idle_task_running(cpu);
-                self.enter(observer, cpu, |sched, ctx| {
-                    if is_idle {
-                        sched.handle_idle_exit(ctx);
-                    }
-                    sched.handle_reschedule(ctx);
-                });
-            } else if self.sched.is_stopper_running(cpu) {
-                self.enter(observer, cpu, |sched, ctx| sched.handle_stopper(ctx));
-            } else if self.sched.is_idle_task_running(cpu) {
-                if self.cpus[cpu.index()].in_idle {
+                if !self.reschedule(observer, cpu) {
                     return Ok(());
                 }
-                let idles = self.enter(observer, cpu, |sched, ctx| sched.handle_idle_enter(ctx));
+            } else if self.sched.is_stopper_running(cpu) {
+                if !self.prices_are_free && !self.take_lock(cpu, cpu) {
+                    return Ok(());
+                }
+                self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
+            } else if self.sched.is_idle_task_running(cpu) {
+                if self.cpus[cpu.index()].in_idle {
+                    if core::mem::take(&mut self.cpus[cpu.index()].kernel.will_sleep) {
+                        self.enter_idle_state(observer, cpu);
+                    }
+                    return Ok(());
+                }
+                let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx));
                 self.cpus[cpu.index()].in_idle = true;
-                if idles {
+                if idles && self.prices_are_free {
                     self.enter_idle_state(observer, cpu);
                 }
+                self.cpus[cpu.index()].kernel.will_sleep = idles && !self.prices_are_free;
             } else {
                 let Some(task) = self.running_task(cpu) else { return Ok(()) };
                 self.account(task);
                 if self.tasks[task].work_left > 0 {
+                    self.plan_anew(cpu, task);
                     return Ok(());
                 }
                 self.step(observer, cpu, task)?;
@@ -401,5 +456,28 @@ impl Machine {
         }
         let task = self.running_task(cpu).map_or_else(|| "?".to_owned(), |task| self.tasks[task].name.clone());
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
+    }
+
+    /// A CPU reschedules; an idle one leaves its loop first. Returns whether it could: it may have to wait for its own lock.
+    #[inline]
+    fn reschedule(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
+        let mut is_idle = self.sched.is_idle_task_running(cpu);
+        if !self.prices_are_free {
+            if is_idle && core::mem::take(&mut self.cpus[cpu.index()].in_idle) {
+                self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
+                return true;
+            }
+            if !self.take_lock(cpu, cpu) {
+                return false;
+            }
+            is_idle = false;
+        }
+        self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| {
+            if is_idle {
+                sched.handle_idle_exit(ctx);
+            }
+            sched.handle_reschedule(ctx);
+        });
+        true
     }
 }

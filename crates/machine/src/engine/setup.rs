@@ -2,12 +2,14 @@
 //! How a machine with a workload is made, and what happens before its first event.
 
 use super::effects::{CpuCounters, MachineCounters};
+use super::kernel::KernelState;
+use super::locks::RqLock;
 use super::sync::SyncObjects;
 use super::{HostCpu, Machine, START, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue};
 use crate::hardware::Hardware;
-use crate::observer::Observer;
+use crate::observer::{KernelPath, Observer};
 use crate::streams::Stream;
 use fairlab_sched::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::features::Feature;
@@ -20,6 +22,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_sched::work::WorkMeter;
 use fairlab_workload::scn::Scenario;
 use fairlab_workload::workload::{Affinity, GroupSpec, Workload};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// Everything that a run depends on.
@@ -130,8 +133,8 @@ impl Machine {
             freq: sched.rq(CpuId::from_index(cpu)).freq_capacity,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
-            debt: 0,
             idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
+            kernel: KernelState::default(),
         });
         let per_cpu =
             vec![CpuCounters { idle_since: Some(START), frequency_since: START, ..CpuCounters::default() }; nr_cpus];
@@ -158,6 +161,9 @@ impl Machine {
             end: Nanos(START.0.saturating_add(duration.0)),
             snapshot_every,
             prices_are_free: hardware.prices.is_free(),
+            wants_kernel_paths: false,
+            locks: vec![RqLock::default(); nr_cpus],
+            granted: VecDeque::new(),
             checks: None,
             hardware,
             workload,
@@ -182,13 +188,14 @@ impl Machine {
         }
     }
 
-    /// Makes the task groups, in their order, on CPU 0.
+    /// Makes the task groups, in their order, on CPU 0. That is over when the run starts, so it takes no time.
     pub(super) fn create_groups(&mut self, observer: &mut dyn Observer) {
+        let prices_are_free = core::mem::replace(&mut self.prices_are_free, true);
         for index in 0..self.workload.groups.len() {
             let spec = self.workload.groups[index].clone();
             let parent = spec.parent.map_or(GroupId::ROOT, |parent| self.groups[parent]);
             let bandwidth = bandwidth_of(&spec).expect("checked when the machine was made");
-            let group = self.enter(observer, CpuId(0), |sched, ctx| {
+            let group = self.enter(observer, CpuId(0), KernelPath::Change, |sched, ctx| {
                 let group = sched.create_group(ctx, parent);
                 sched.set_group_shares(ctx, group, spec.shares).expect("a new group has shares");
                 if let Some(bandwidth) = bandwidth {
@@ -201,6 +208,8 @@ impl Machine {
             });
             self.groups.push(group);
         }
+        self.meter.drain_into(&mut self.total_work);
+        self.prices_are_free = prices_are_free;
     }
 
     /// Pushes what is known from the start. The order decides what comes first at one instant.

@@ -4,11 +4,12 @@
 //! A task goes on to its next step before the scheduler is called, because that may switch to another task: after a
 //! wake-up it continues behind the step that blocked it.
 
+use super::phases::KernelWork;
 use super::sync::{Outcome, Resume};
 use super::tasks::{FULL_SPEED, to_policy};
 use super::{Machine, RunError};
 use crate::event::EventKind;
-use crate::observer::{MachineEvent, Observer};
+use crate::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::units::Nanos;
@@ -50,7 +51,7 @@ impl Machine {
                     self.go_on(task);
                 } else {
                     self.next_step(task);
-                    self.block(observer, cpu);
+                    self.block(observer, cpu, task);
                 }
             }
             Step::Sleep(time) => {
@@ -60,11 +61,19 @@ impl Machine {
             Step::Timer { timer, period, mode } => self.wait_for_timer(observer, cpu, task, timer, period, mode),
             Step::Yield => {
                 self.go_on(task);
-                self.enter(observer, cpu, |sched, ctx| sched.handle_yield(ctx));
+                if self.prices_are_free {
+                    self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_yield(ctx));
+                } else {
+                    self.push_work(cpu, KernelWork::Yield);
+                }
             }
             Step::Exit => {
                 self.tasks[task].dead = true;
-                self.enter(observer, cpu, |sched, ctx| sched.handle_exit(ctx));
+                if self.prices_are_free {
+                    self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_exit(ctx));
+                } else {
+                    self.push_work(cpu, KernelWork::Exit);
+                }
             }
             Step::Fork(template) => {
                 self.go_on(task);
@@ -165,7 +174,7 @@ impl Machine {
             }
         }
         match outcome {
-            Outcome::Waits => self.block(observer, cpu),
+            Outcome::Waits => self.block(observer, cpu, task),
             Outcome::GoesOn => self.replan(task),
             Outcome::Spins => self.spin(task),
         }
@@ -199,24 +208,41 @@ impl Machine {
         }
     }
 
-    fn block(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
-        self.enter(observer, cpu, |sched, ctx| sched.handle_block(ctx));
+    /// The running task blocks, after what its step has to do before.
+    fn block(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+        if self.prices_are_free {
+            self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_block(ctx));
+        } else {
+            self.tasks[task].will_block = true;
+            self.push_work(cpu, KernelWork::Block { task });
+        }
     }
 
     /// Wakes a task that waits for something that has come, not for a wake step.
-    pub(super) fn wake(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool) -> bool {
-        let Some(id) = self.tasks[target].id else { return false };
-        let slept = self.enter(observer, cpu, |sched, ctx| sched.handle_wakeup(ctx, id, sync));
-        if slept {
-            // If it slept for a time, that is over.
-            self.tasks[target].sleep = self.tasks[target].sleep.wrapping_add(1);
-        }
-        slept
+    pub(super) fn wake(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool) {
+        self.wake_or_remember(observer, cpu, target, sync, false);
     }
 
     /// A wake step: one that finds its target awake is remembered; one whose target was not forked yet is lost.
     fn wake_by_step(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool) {
-        if self.tasks[target].id.is_some() && !self.wake(observer, cpu, target, sync) {
+        self.wake_or_remember(observer, cpu, target, sync, true);
+    }
+
+    fn wake_or_remember(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        target: usize,
+        sync: bool,
+        is_remembered: bool,
+    ) {
+        let Some(id) = self.tasks[target].id else { return };
+        if !self.prices_are_free {
+            self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
+        } else if self.enter(observer, cpu, KernelPath::Wake, |sched, ctx| sched.handle_wakeup(ctx, id, sync)) {
+            // If it slept for a time, that is over.
+            self.tasks[target].sleep = self.tasks[target].sleep.wrapping_add(1);
+        } else if is_remembered {
             self.tasks[target].is_wake_pending = true;
         }
     }
@@ -225,14 +251,17 @@ impl Machine {
         let version = self.tasks[task].sleep;
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
-        self.block(observer, cpu);
+        self.block(observer, cpu, task);
     }
 
     /// A sleep is over: an interrupt on the CPU on which it began wakes the task.
     pub(super) fn end_sleep(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
         self.tasks[task].sleep = self.tasks[task].sleep.wrapping_add(1);
+        if !self.prices_are_free {
+            return self.begin_wakeup_by_interrupt(observer, cpu, task);
+        }
         let id = self.tasks[task].id.expect("a task that sleeps was forked");
-        self.enter(observer, cpu, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id));
+        self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id));
     }
 
     /// Blocks until the next expiry of a timer, which is the last one plus the period; goes on if that has passed.
@@ -305,14 +334,14 @@ impl Machine {
         let mask = attributes.affinity.as_ref().map(|affinity| self.to_mask(affinity));
         let group = attributes.group.map(|group| group.map_or(GroupId::ROOT, |group| self.groups[group]));
         let policy = attributes.policy.map(to_policy);
-        let set = self.enter(observer, cpu, |sched, ctx| {
+        let set = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
             policy.map_or(Ok(()), |policy| {
                 sched.check_deadline_affinity(id, policy)?;
                 sched.set_policy(ctx, id, policy)
             })
         });
         set.map_err(|why| self.refused_policy(task, why))?;
-        self.enter(observer, cpu, |sched, ctx| {
+        self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
             if let Some(nice) = attributes.nice {
                 sched.set_nice(ctx, id, nice);
             }

@@ -254,7 +254,7 @@ impl Machine {
             self.wake(observer, cpu, sender, true);
         }
         if matches!(kind, ChannelKind::Tcp | ChannelKind::Udp) {
-            self.add_kernel_work(cpu, self.hardware.prices.transfer_ps(kind));
+            self.delay(task, self.hardware.prices.transfer_ps(kind));
         }
         Outcome::GoesOn
     }

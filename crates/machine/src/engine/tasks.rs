@@ -4,16 +4,18 @@
 //! Work is counted exactly, in units of 2^-20 ns at full speed. A CPU of capacity C at a frequency of F / 1024 does C * F
 //! units in a nanosecond. Only the time of a completion is rounded, upward.
 
+use super::phases::KernelWork;
 use super::sync::Resume;
 use super::{Machine, RunError, START};
 use crate::event::EventKind;
-use crate::observer::{MachineEvent, Observer};
+use crate::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_sched::classes::deadline::PolicyError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::fork::NewTask;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::task;
 use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::wakeup::PendingWakeup;
 use fairlab_workload::scn::FIRST_PID;
 use fairlab_workload::step::{Behaviour, ObjectId, Step};
 use fairlab_workload::workload::{Affinity, Policy, TaskSpec};
@@ -33,6 +35,8 @@ pub struct HostTask {
     pub id: Option<TaskId>,
     /// CPU time that it was given; time that interrupts took is not in it.
     pub runtime_ns: i64,
+    /// The part of it that its CPU was in the kernel, where kernel code has prices.
+    pub kernel_ns: i64,
     /// Whether it has ended.
     pub dead: bool,
     pub(super) behaviour: Box<dyn Behaviour>,
@@ -54,6 +58,12 @@ pub struct HostTask {
     pub(super) wall_start: Option<Nanos>,
     /// Whether it has paid for its step.
     pub(super) has_paid: bool,
+    /// It has begun to block, but is not there yet.
+    pub(super) will_block: bool,
+    /// It was woken in that time.
+    pub(super) is_woken_early: bool,
+    /// The CPU on which its wake-up or fork is between its phases.
+    pub(super) woken_by: Option<CpuId>,
     /// Work of the step at which it has arrived, while the rest of the one before is still to be done.
     pub(super) put_aside: u128,
     /// Futexes that it has taken from a list and not posted yet, the last one first.
@@ -88,6 +98,7 @@ impl Machine {
             spec,
             id: None,
             runtime_ns: 0,
+            kernel_ns: 0,
             dead: false,
             behaviour: (task.behaviour)(instance),
             step: Step::Yield,
@@ -101,6 +112,9 @@ impl Machine {
             completion: 0,
             wall_start: None,
             has_paid: false,
+            will_block: false,
+            is_woken_early: false,
+            woken_by: None,
             put_aside: 0,
             to_post: Vec::new(),
             locked_cpu: None,
@@ -141,16 +155,38 @@ impl Machine {
             self.host_of.resize(id.index() + 1, None);
         }
         self.host_of[id.index()] = Some(task as u32);
-        let forked = self.enter(observer, cpu, |sched, ctx| {
-            let forked = sched.handle_fork(ctx, new);
-            debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
+        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
+            let pending = sched.begin_fork(ctx, new);
             sched.note_cpuset(id, cpuset);
+            pending
+        });
+        debug_assert_eq!(pending.task(), id, "tasks are numbered in the order of their creation");
+        if self.prices_are_free {
+            return self.finish_fork(observer, cpu, task, pending);
+        }
+        self.tasks[task].woken_by = Some(cpu);
+        self.cpus[cpu.index()].kernel.section = Some(KernelWork::FinishFork { task, pending });
+        Ok(())
+    }
+
+    /// The second phase of a fork.
+    pub(super) fn finish_fork(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        task: usize,
+        pending: PendingWakeup,
+    ) -> Result<(), RunError> {
+        let spec = &self.workload.tasks[self.tasks[task].spec];
+        let policy = spec.start.policy.unwrap_or_default();
+        let made = self.enter(observer, cpu, KernelPath::Wake, |sched, ctx| {
+            sched.finish_wakeup(ctx, pending);
             match policy {
-                Policy::Deadline { .. } => sched.set_policy(ctx, id, to_policy(policy)),
+                Policy::Deadline { .. } => sched.set_policy(ctx, pending.task(), to_policy(policy)),
                 _ => Ok(()),
             }
         });
-        forked.map_err(|why| self.refused_policy(task, why))
+        made.map_err(|why| self.refused_policy(task, why))
     }
 
     pub(super) fn refused_policy(&self, task: usize, why: PolicyError) -> RunError {
@@ -190,16 +226,32 @@ impl Machine {
 
     /// Charges a running task for the time since the last call.
     pub(super) fn account(&mut self, task: usize) {
-        let speed = self.speed_of(self.tasks[task].cpu);
+        let cpu = self.tasks[task].cpu;
+        let speed = self.speed_of(cpu);
         let host = &mut self.tasks[task];
         let time = self.now.0 - host.accounted_until.0;
         host.runtime_ns += time as i64;
+        if !self.prices_are_free {
+            if self.cpus[cpu.index()].kernel.is_busy() {
+                host.kernel_ns += time as i64;
+                host.accounted_until = self.now;
+                return;
+            }
+            self.counters.per_cpu[cpu.index()].work += Nanos(time);
+        }
         host.work_left = host.work_left.saturating_sub(u128::from(time) * u128::from(speed));
         host.accounted_until = self.now;
     }
 
     /// Plans the end of what a task does, from now on at the present speed of its CPU.
+    ///
+    /// While its CPU is in the kernel that is left until it goes on.
     pub(super) fn plan(&mut self, task: usize) {
+        let kernel = &mut self.cpus[self.tasks[task].cpu.index()].kernel;
+        if kernel.is_busy() {
+            return;
+        }
+        kernel.needs_plan = false;
         let speed = self.speed_of(self.tasks[task].cpu);
         let host = &mut self.tasks[task];
         if let (Step::Spin(time), Some(start), Resume::Nothing) = (host.step, host.wall_start, host.resume) {
@@ -219,6 +271,14 @@ impl Machine {
         self.events.push(Nanos(self.now.0.saturating_add(time)), kind);
     }
 
+    /// Plans what a task does if its plan was given up because its CPU was in the kernel.
+    #[inline]
+    pub(super) fn plan_anew(&mut self, cpu: CpuId, task: usize) {
+        if self.cpus[cpu.index()].kernel.needs_plan {
+            self.plan(task);
+        }
+    }
+
     /// A CPU gets another speed: what its task does ends earlier or later.
     ///
     /// That is the task of the last switch that was applied. The scheduler may be further: a switch that it has decided on
@@ -231,6 +291,15 @@ impl Machine {
         self.note_frequency(cpu);
         self.cpus[cpu.index()].freq = freq;
         if let Some(task) = task {
+            self.plan(task);
+        }
+    }
+
+    /// A running task has something more to do before it goes on, in picoseconds at full capacity.
+    pub(super) fn delay(&mut self, task: usize, ps: u64) {
+        if ps > 0 {
+            self.account(task);
+            self.tasks[task].work_left += u128::from(ps) * u128::from(FULL_SPEED) / 1000;
             self.plan(task);
         }
     }
@@ -250,30 +319,6 @@ impl Machine {
         host.runtime_ns -= time.0 as i64;
         host.work_left += u128::from(time.0) * u128::from(speed);
         self.plan(task);
-    }
-
-    /// Kernel code that has run on a CPU delays what its task does next, or the next task if it idles.
-    pub(super) fn charge_kernel_work(&mut self, cpu: CpuId) {
-        let ps = self.hardware.prices.total(&self.meter);
-        self.meter.drain_into(&mut self.total_work);
-        self.add_kernel_work(cpu, ps);
-    }
-
-    /// Delays a CPU's task, or its next one, by work of the kernel, in picoseconds at full capacity.
-    pub(super) fn add_kernel_work(&mut self, cpu: CpuId, ps: u64) {
-        if ps == 0 {
-            return;
-        }
-        self.counters.per_cpu[cpu.index()].kernel_ps += ps;
-        let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000;
-        match self.running_task(cpu) {
-            Some(task) => {
-                self.account(task);
-                self.tasks[task].work_left += work;
-                self.plan(task);
-            }
-            None => self.cpus[cpu.index()].debt += work,
-        }
     }
 }
 

@@ -93,6 +93,11 @@ impl Sched {
         slept
     }
 
+    /// An interrupt that has woken a task in two phases ends: softirqs that are pending run.
+    pub fn handle_interrupt_end(&mut self, ctx: &mut Ctx<'_>) {
+        self.run_softirqs(ctx);
+    }
+
     pub(crate) fn wake_up_process(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         self.handle_wakeup(ctx, task, false)
     }
@@ -110,7 +115,8 @@ impl Sched {
         self.select_for_wakeup(ctx, task, WakeFlags { ttwu: true, sync, ..WakeFlags::default() })
     }
 
-    /// The same from an interrupt; [`Sched::finish_wakeup`] has to be called before the interrupt ends.
+    /// The same from an interrupt; [`Sched::finish_wakeup`] has to be called before the interrupt ends, and then
+    /// [`Sched::handle_interrupt_end`].
     pub fn begin_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> Option<PendingWakeup> {
         self.select_for_wakeup(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() })
     }
@@ -140,7 +146,7 @@ impl Sched {
         if is_new {
             return self.enqueue_new_task(ctx, task, cpu);
         }
-        if self.is_wakeup_queued(ctx, &pending) {
+        if self.is_wakeup_queued(ctx.cpu, &pending) {
             self.tasks[task.index()].remote_wakeup = migrated;
             self.rqs[cpu.index()].ttwu_pending = true;
             ctx.work.touch_write(cpu);
@@ -152,10 +158,10 @@ impl Sched {
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
-    /// The runqueue whose lock [`Sched::finish_wakeup`] will take if it is called now; none if the wake-up is left to the
+    /// The runqueue whose lock [`Sched::finish_wakeup`] will take if it is called now on a CPU; none if the wake-up is left to the
     /// task's CPU.
-    pub fn wakeup_lock(&self, ctx: &Ctx<'_>, pending: &PendingWakeup) -> Option<CpuId> {
-        (pending.is_new || !self.is_wakeup_queued(ctx, pending)).then_some(pending.cpu)
+    pub fn wakeup_lock(&self, on: CpuId, pending: &PendingWakeup) -> Option<CpuId> {
+        (pending.is_new || !self.is_wakeup_queued(on, pending)).then_some(pending.cpu)
     }
 
     /// Whether a wake-up is left to the task's CPU: `ttwu_queue_cond()`.
@@ -164,7 +170,7 @@ impl Sched {
     /// cache with this one; within the cache only to one without work, and never to this one.
     //
     // DIFFERS: the kernel spins until that CPU has switched, if it has got other work meanwhile or TTWU_QUEUE is off.
-    fn is_wakeup_queued(&self, ctx: &Ctx<'_>, pending: &PendingWakeup) -> bool {
+    fn is_wakeup_queued(&self, this_cpu: CpuId, pending: &PendingWakeup) -> bool {
         let &PendingWakeup { task, cpu, .. } = pending;
         if pending.is_on_cpu {
             return true;
@@ -173,10 +179,10 @@ impl Sched {
         if !may_wait || !self.tasks[task.index()].cpus_allowed.contains(cpu) {
             return false;
         }
-        if !self.domains.cpus_share_cache(ctx.cpu, cpu) {
+        if !self.domains.cpus_share_cache(this_cpu, cpu) {
             return true;
         }
-        cpu != ctx.cpu && self.rqs[cpu.index()].nr_running == 0
+        cpu != this_cpu && self.rqs[cpu.index()].nr_running == 0
     }
 
     /// Activates the tasks whose wake-ups other CPUs have queued here: `sched_ttwu_pending()`.

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Kernel code takes time on the CPU that runs it, while other CPUs go on.
+//!
+//! A handler of the scheduler is a *phase*: it reads and changes state at its start, and then its CPU is busy for the price
+//! of the work that it metered. What the phase sends to other CPUs leaves at its end. Rules, in order, for what a CPU does
+//! when a phase is over:
+//! 1. A path that goes on with interrupts off continues ([`KernelState::section`]).
+//! 2. Interrupts that have come meanwhile are served, first come, first served.
+//! 3. A softirq that they have interrupted goes on.
+//! 4. What the running task's system call still has to do is done ([`super::phases`]). Such a call is not preempted.
+//! 5. The CPU settles as ever: it reschedules, idles, or lets its task go on.
+//!
+//! A task that runs does no work of its own meanwhile, but the time counts as its own, as in a kernel. On a machine without
+//! prices nothing of this module is used: every path is atomic, and takes no time.
+
+use super::phases::KernelWork;
+use super::tasks::FULL_SPEED;
+use super::{Machine, RunError};
+use crate::event::EventKind;
+use crate::observer::{KernelPath, MachineEvent, Observer};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use std::collections::VecDeque;
+
+/// What a CPU does in the kernel, and what waits for that.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KernelState {
+    /// It is in a phase, or waits for a lock.
+    is_busy: bool,
+    /// Since when, or since when that has been accounted.
+    since: Nanos,
+    /// When the phase is over; [`Nanos::NEVER`] while it spins.
+    until: Nanos,
+    /// Version of the end of the phase.
+    version: u32,
+    /// Since when it waits for a lock, or has waited for that of its next phase.
+    pub(super) waits_since: Option<Nanos>,
+    /// Since when it spins.
+    pub(super) spins_since: Nanos,
+    /// Work that the next phase has to do beside its own: what was too little for a nanosecond, or came while it spun.
+    rest: u128,
+    /// The rest of a path that goes on with interrupts off.
+    pub(super) section: Option<KernelWork>,
+    /// Interrupts, and what else comes from outside, in the order in which they came.
+    interrupts: VecDeque<EventKind>,
+    /// What is left to do of system calls.
+    pub(super) work: VecDeque<KernelWork>,
+    /// The running task's plan has to be made anew once it goes on.
+    pub(super) needs_plan: bool,
+    /// An idle CPU waits for interrupts as soon as its work is done.
+    pub(super) will_sleep: bool,
+    /// Locks of runqueues that it holds until the end of the phase.
+    pub(super) held: Vec<CpuId>,
+}
+
+impl KernelState {
+    /// Whether the CPU is in a phase, or waits for a lock.
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    /// Whether the CPU is in the middle of no path: interrupts at most are left to do.
+    pub(super) fn is_between_paths(&self) -> bool {
+        !self.is_busy && self.section.is_none() && self.work.is_empty()
+    }
+
+    /// Whether nothing is left to do and nothing is held.
+    pub(super) fn is_clear(&self) -> bool {
+        self.section.is_none() && self.interrupts.is_empty() && self.work.is_empty() && self.held.is_empty()
+    }
+}
+
+/// How a look at the kernel's work of a CPU has ended.
+pub(super) enum Progress {
+    /// The CPU is busy: something has to happen first.
+    Busy,
+    /// Something was done: look again.
+    Done,
+    /// Nothing is left: the CPU may settle.
+    Nothing,
+}
+
+impl Machine {
+    /// An event that is the affair of one CPU's kernel. It is served at once unless the CPU is busy.
+    pub(super) fn interrupt(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        kind: EventKind,
+    ) -> Result<(), RunError> {
+        self.cpus[cpu.index()].kernel.interrupts.push_back(kind);
+        self.settle(observer, cpu)
+    }
+
+    /// A phase is over, unless it was lengthened (version).
+    pub(super) fn end_phase(&mut self, observer: &mut dyn Observer, cpu: CpuId, version: u32) -> Result<(), RunError> {
+        if version != self.cpus[cpu.index()].kernel.version {
+            return Ok(());
+        }
+        self.leave_kernel(cpu);
+        self.release_locks(cpu);
+        self.settle(observer, cpu)
+    }
+
+    /// Does the next thing that a CPU's kernel has to do.
+    pub(super) fn kernel_step(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<Progress, RunError> {
+        let kernel = &mut self.cpus[cpu.index()].kernel;
+        if kernel.is_busy {
+            return Ok(Progress::Busy);
+        }
+        if let Some(work) = kernel.section.take() {
+            if !self.has_locks_for(cpu, &work) {
+                self.cpus[cpu.index()].kernel.section = Some(work);
+                return Ok(Progress::Busy);
+            }
+            self.perform(observer, cpu, work)?;
+        } else if let Some(kind) = kernel.interrupts.pop_front() {
+            if !self.has_locks_for_interrupt(cpu, kind) {
+                self.cpus[cpu.index()].kernel.interrupts.push_front(kind);
+                return Ok(Progress::Busy);
+            }
+            self.serve(observer, cpu, kind)?;
+        } else if let Some(work) = kernel.work.pop_front() {
+            if !self.has_locks_for(cpu, &work) {
+                self.cpus[cpu.index()].kernel.work.push_front(work);
+                return Ok(Progress::Busy);
+            }
+            self.perform(observer, cpu, work)?;
+        } else {
+            return Ok(Progress::Nothing);
+        }
+        if !self.cpus[cpu.index()].kernel.is_busy {
+            self.release_locks(cpu);
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Leaves something to be done by a CPU's kernel after what it does already.
+    pub(super) fn push_work(&mut self, cpu: CpuId, work: KernelWork) {
+        self.cpus[cpu.index()].kernel.work.push_back(work);
+    }
+
+    /// A handler was called on a CPU: it is busy for the price of what was metered. Returns how long.
+    pub(super) fn spend(&mut self, observer: &mut dyn Observer, cpu: CpuId, path: KernelPath) -> Nanos {
+        let ps = self.hardware.prices.total(&self.meter);
+        self.meter.drain_into(&mut self.total_work);
+        let speed = u128::from(self.speed_of(cpu));
+        let waited = self.cpus[cpu.index()].kernel.waits_since.take();
+        let kernel = &mut self.cpus[cpu.index()].kernel;
+        let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000 + kernel.rest;
+        let is_spinning = kernel.is_busy && kernel.until == Nanos::NEVER;
+        let took = if is_spinning { Nanos::ZERO } else { Nanos((work / speed) as u64) };
+        kernel.rest = work - u128::from(took.0) * speed;
+        if took > Nanos::ZERO {
+            self.stay_in_kernel(cpu, took);
+        }
+        if self.wants_kernel_paths {
+            let began = waited.unwrap_or(self.now);
+            let waited = self.now - began;
+            let event = MachineEvent::Kernel { cpu, path, began, took, waited, ends: true };
+            observer.machine_event(self.now, &event);
+        }
+        if !self.cpus[cpu.index()].kernel.is_busy {
+            self.release_locks(cpu);
+        }
+        took
+    }
+
+    /// A CPU is busy for some time, or for so much longer if it is busy already.
+    fn stay_in_kernel(&mut self, cpu: CpuId, time: Nanos) {
+        if self.cpus[cpu.index()].kernel.is_busy {
+            self.cpus[cpu.index()].kernel.until += time;
+        } else {
+            self.enter_kernel(cpu, self.now + time);
+        }
+        let kernel = &mut self.cpus[cpu.index()].kernel;
+        kernel.version = kernel.version.wrapping_add(1);
+        let (until, version) = (kernel.until, kernel.version);
+        self.events.push(until, EventKind::KernelDone(cpu, version));
+    }
+
+    /// What runs on a CPU does no work of its own, until some time or until a lock comes.
+    pub(super) fn enter_kernel(&mut self, cpu: CpuId, until: Nanos) {
+        if let Some(task) = self.cpus[cpu.index()].task {
+            self.account(task as usize);
+            let host = &mut self.tasks[task as usize];
+            host.completion = host.completion.wrapping_add(1);
+        }
+        let kernel = &mut self.cpus[cpu.index()].kernel;
+        (kernel.is_busy, kernel.since, kernel.until, kernel.needs_plan) = (true, self.now, until, true);
+    }
+
+    /// The kernel's work on a CPU is done for now, or its lock has come.
+    pub(super) fn leave_kernel(&mut self, cpu: CpuId) {
+        self.account_kernel(cpu);
+        self.cpus[cpu.index()].kernel.is_busy = false;
+    }
+
+    /// Adds the time of a CPU in the kernel up to now to its counts.
+    pub(super) fn account_kernel(&mut self, cpu: CpuId) {
+        let host = &mut self.cpus[cpu.index()];
+        if !host.kernel.is_busy {
+            return;
+        }
+        let time = self.now - core::mem::replace(&mut host.kernel.since, self.now);
+        let task = host.task;
+        let counters = &mut self.counters.per_cpu[cpu.index()];
+        counters.kernel += time;
+        if counters.idle_since.is_some() {
+            counters.kernel_in_idle += time;
+        }
+        if let Some(task) = task {
+            self.account(task as usize);
+        }
+    }
+}

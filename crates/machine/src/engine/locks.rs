@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Locks of runqueues: each has an owner for the length of a phase, and a queue of CPUs that spin.
+//!
+//! A phase begins when its CPU has the lock. It keeps the lock to its end; then the CPU that has waited longest gets it. Who
+//! spins is busy, with interrupts off. Nobody waits for a second lock of lower number than one that it holds.
+
+use super::Machine;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use std::collections::VecDeque;
+
+/// The lock of a runqueue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RqLock {
+    owner: Option<CpuId>,
+    waiting: VecDeque<CpuId>,
+}
+
+impl Machine {
+    /// Takes the lock of a runqueue, unless the CPU has it already. Returns whether it has it now; if not, it spins until
+    /// the lock comes to it, and then asks again.
+    pub(super) fn take_lock(&mut self, cpu: CpuId, lock: CpuId) -> bool {
+        let place = &mut self.locks[lock.index()];
+        match place.owner {
+            Some(owner) if owner == cpu => true,
+            None => {
+                place.owner = Some(cpu);
+                self.cpus[cpu.index()].kernel.held.push(lock);
+                true
+            }
+            Some(_) => {
+                place.waiting.push_back(cpu);
+                let kernel = &mut self.cpus[cpu.index()].kernel;
+                kernel.waits_since.get_or_insert(self.now);
+                kernel.spins_since = self.now;
+                self.enter_kernel(cpu, Nanos::NEVER);
+                false
+            }
+        }
+    }
+
+    /// A phase is over: its locks go to those who have waited longest, who continue after this event.
+    pub(super) fn release_locks(&mut self, cpu: CpuId) {
+        self.cpus[cpu.index()].kernel.waits_since = None;
+        while let Some(lock) = self.cpus[cpu.index()].kernel.held.pop() {
+            let place = &mut self.locks[lock.index()];
+            place.owner = place.waiting.pop_front();
+            let Some(next) = place.owner else { continue };
+            self.leave_kernel(next);
+            let kernel = &mut self.cpus[next.index()].kernel;
+            kernel.held.push(lock);
+            let since = kernel.spins_since;
+            let counters = &mut self.counters.per_cpu[next.index()];
+            counters.lock_waits += 1;
+            counters.lock_waiting += self.now - since;
+            self.granted.push_back(next);
+        }
+    }
+}

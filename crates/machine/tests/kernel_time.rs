@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Kernel code that takes time: interrupts that wait, wake-ups that meet, CPUs that spin for a lock. All figures are computed
+//! by hand.
+
+use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
+use fairlab_machine::prices::Prices;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_sched::work::Op;
+use std::collections::BTreeMap;
+
+/// Notes wake-ups (not forks) and switches to tasks, by time since the start, and time by path.
+#[derive(Default)]
+struct Notes {
+    woken: Vec<(u64, CpuId)>,
+    switches: Vec<(u64, CpuId)>,
+    paths: BTreeMap<KernelPath, u64>,
+    took: u64,
+    waited: u64,
+}
+
+impl Probe for Notes {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        let at = now.0.saturating_sub(START.0);
+        match *event {
+            Event::Wakeup { cpu, is_new: false, .. } => self.woken.push((at, cpu)),
+            Event::Switch { cpu, .. } => self.switches.push((at, cpu)),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Notes {
+    fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Kernel { path, took, waited, .. } = *event {
+            *self.paths.entry(path).or_default() += took.0;
+            self.took += took.0;
+            self.waited += waited.0;
+        }
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+}
+
+fn run(scenario: &str, prices_ns: &[(Op, u64)]) -> (Machine, Notes) {
+    let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", scenario).expect("well-formed"));
+    setup.hardware.prices = Prices::free();
+    for &(op, ns) in prices_ns {
+        setup.hardware.prices.set(op, ns * 1000);
+    }
+    let mut machine = Machine::new(setup).expect("a possible machine");
+    machine.check_every_event("a test of kernel time");
+    let mut notes = Notes::default();
+    machine.run(&mut notes).expect("tasks make progress");
+    (machine, notes)
+}
+
+/// Two wakers at one instant, each on a CPU of its own, two sleepers that were on CPU 2, and an idle CPU besides.
+const TWO_WAKERS: &str = "cpus 4\nend 2ms\nfeature SIS_UTIL 0\n\
+    task x cpu=2 mask=2-2 wait run 10us\n\
+    task y cpu=2 mask=2-2 wait run 10us\n\
+    task a cpu=0 mask=0-0 run 1ms wake x run 1s\n\
+    task b cpu=1 mask=1-1 run 1ms wake y run 1s\n\
+    affinity 500us x 0-3\naffinity 500us y 0-3\n";
+
+#[test]
+fn two_wakers_choose_the_same_idle_cpu_if_looking_takes_time() {
+    let cpus = |notes: &Notes| notes.woken.iter().map(|&(_, cpu)| cpu.0).collect::<Vec<_>>();
+    let (_, free) = run(TWO_WAKERS, &[]);
+    assert_eq!(cpus(&free)[0], 2, "the first waker finds the previous CPU idle");
+    assert_ne!(cpus(&free)[1], 2, "the second one sees that it is taken");
+    let (_, priced) = run(TWO_WAKERS, &[(Op::Wakeup, 1_000)]);
+    assert_eq!(cpus(&priced), [2, 2], "both look before either has enqueued");
+}
+
+#[test]
+fn who_needs_a_lock_that_is_held_spins_first_come_first_served() {
+    let scenario = "cpus 3\nend 2ms\nfeature TTWU_QUEUE 0\n\
+        task x cpu=2 mask=2-2 wait run 10us\n\
+        task y cpu=2 mask=2-2 wait run 10us\n\
+        task a cpu=0 mask=0-0 run 1ms wake x run 1s\n\
+        task b cpu=1 mask=1-1 run 1ms wake y run 1s\n";
+    let (machine, notes) = run(scenario, &[(Op::Wakeup, 1_000), (Op::Enqueue, 300)]);
+    // Each waker was enqueued by its fork, which took 300 ns; it runs for 1 ms and selects for 1000 ns. Then a has the lock
+    // of CPU 2 for 300 ns, b spins for so long, and CPU 2, which a's interrupt has called, spins until b is through.
+    let woken: Vec<_> = notes.woken.iter().map(|&(at, _)| at).collect();
+    assert_eq!(woken, [1_001_300, 1_001_600]);
+    let after = |&&(at, cpu): &&(u64, CpuId)| cpu == CpuId(2) && at > 1_000_000;
+    assert_eq!(notes.switches.iter().find(after), Some(&(1_001_900, CpuId(2))));
+    let waits: Vec<_> = machine.counters().per_cpu.iter().map(|cpu| (cpu.lock_waits, cpu.lock_waiting.0)).collect();
+    assert_eq!(waits, [(0, 0), (1, 300), (1, 300)]);
+    assert_eq!(notes.waited, 600);
+}
+
+#[test]
+fn an_interrupt_waits_until_its_cpu_is_through() {
+    // The tick at 4 ms takes until 4.5 ms; a sleep that ends within it is noticed then, and the selection takes 2 us.
+    let scenario = "cpus 1\nend 5ms\ntask s sleep 4100us run 10us\ntask hog run 1s\n";
+    let (machine, notes) = run(scenario, &[(Op::Tick, 500_000), (Op::Wakeup, 2_000)]);
+    assert_eq!(notes.woken.first(), Some(&(4_502_000, CpuId(0))));
+    let kernel = machine.counters().per_cpu[0].kernel;
+    assert_eq!(kernel, Nanos(502_000), "one tick and one wake-up");
+    assert_eq!(notes.paths[&KernelPath::Tick], 500_000);
+    assert_eq!(notes.paths[&KernelPath::Select], 2_000);
+}
+
+#[test]
+fn time_in_the_kernel_is_time_of_the_task_but_not_its_work() {
+    // Ten wake-ups of 10 us each, of a task that does not sleep, between eleven steps of 100 us.
+    let program = "run 100us wake hog ".repeat(10);
+    let scenario =
+        format!("cpus 1\nend 10ms\ntask hog nice=19 cpu=0 start=9ms run 1s\ntask a {program} run 100us exit\n");
+    let (machine, _) = run(&scenario, &[(Op::Wakeup, 10_000)]);
+    let a = machine.tasks().iter().find(|task| task.name == "a").expect("it is in the scenario");
+    // The hog has not been forked, so those wake-ups are lost before they cost anything.
+    assert_eq!((a.runtime_ns, a.kernel_ns), (1_100_000, 0));
+    let (machine, _) = run(&scenario.replace("start=9ms", "start=0ms"), &[(Op::Wakeup, 10_000)]);
+    let a = machine.tasks().iter().find(|task| task.name == "a").expect("it is in the scenario");
+    assert_eq!((a.runtime_ns, a.kernel_ns), (1_200_000, 100_000));
+}
+
+#[test]
+fn what_observers_hear_is_all_the_time_in_the_kernel() {
+    let scenario = "cpus 4\nend 50ms\ngroup g\n\
+        task p n=6 group=g runr 20us 200us sleepr 50us 400us\ntask a wake b wait run 30us\ntask b wait run 20us wake a\n";
+    let prices: Vec<_> = Op::ALL.iter().map(|&op| (op, 150)).collect();
+    let (machine, notes) = run(scenario, &prices);
+    let kernel: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.kernel.0).sum();
+    let waiting: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.lock_waiting.0).sum();
+    let ahead = (notes.took + notes.waited).checked_sub(kernel).expect("a phase is told when it begins");
+    assert!(ahead < 4 * 20_000, "no more than the phases that the end has cut off: {ahead} ns");
+    assert_eq!(notes.waited, waiting);
+    assert!(waiting > 0 && kernel > 1_000_000);
+}
