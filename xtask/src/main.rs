@@ -2,6 +2,7 @@
 //! Chores of the project: `cargo xtask --help`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
+mod codegen;
 mod licences;
 mod oracle;
 mod readme;
@@ -23,6 +24,8 @@ struct Cli {
 enum Chore {
     /// Check what every file must have, and that layers depend in one direction only.
     Tidy,
+    /// Write what is generated: the book's page of switches, and its list of places that differ on purpose.
+    Codegen(codegen::Args),
     /// Check that the licences of all dependencies are among those that deny.toml allows.
     Licences,
     /// Print one of the README's two commands.
@@ -39,6 +42,7 @@ enum Chore {
 fn main() -> Result<()> {
     match Cli::parse().chore {
         Chore::Tidy => tidy::check(&root()),
+        Chore::Codegen(args) => codegen::run(&root(), &args),
         Chore::Licences => licences::check(&root()),
         Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
         Chore::Oracle(args) => oracle::compare(&root(), &args),

@@ -63,7 +63,8 @@ fn wrong_layers(root: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
+/// All Rust and TOML files that are sources, ordered by path.
+pub(crate) fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![root.join("crates"), root.join("xtask"), root.join("machines"), root.join("studies")];
     while let Some(folder) = folders.pop() {

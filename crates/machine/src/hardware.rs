@@ -17,9 +17,9 @@ const SCENARIO_HZ: u64 = 250;
 const SCENARIO_RATE_LIMIT_US: u64 = 1000;
 
 /// Clamps of scenarios' tasks and groups, as in the oracle.
-// DIFFERS: a booted kernel's tasks inherit 0 to 1024, and its groups allow that. The oracle's tasks descend from one whose
-// clamps were never set up, and its groups are made without the cgroup file system, which would derive their limits. It only
-// matters once a scenario has clamps.
+// DIFFERS: a booted kernel's tasks inherit utilisation clamps of 0 and 1024, and its groups allow that, as here on machines from
+// files. In scenarios it is as in the oracle, whose tasks descend from one whose clamps were never set up, and whose groups
+// are made without the cgroup file system, which would derive their limits. It only matters once a scenario has clamps.
 const ORACLE_CLAMPS: FirstClamps =
     FirstClamps { tasks: Uclamp { min: 0, max: 0 }, groups: Some(Uclamp { min: 1024, max: 1024 }) };
 

@@ -152,8 +152,9 @@ impl Sched {
 
     /// No timer is moved on by less than this, in ns: `hrtimer_resolution`.
     ///
-    // DIFFERS: a machine whose clock has switched to high resolution has 1 ns here. It is a tick as in a kernel that has
-    // not, and as in the reference. What shows is that a first period of runtime ends at the next multiple of a tick.
+    // DIFFERS: `hrtimer_resolution` is 1 ns on a machine whose clock has switched to high resolution. Here it is a tick, as
+    // in a kernel whose clock has not, and as in the reference. What shows is that a first period of runtime ends at the next
+    // multiple of a tick.
     pub(crate) const fn hrtimer_resolution(&self) -> u64 {
         self.tick_ns
     }

@@ -8,6 +8,7 @@ pub mod kernels;
 mod pelt_time_scaling;
 pub mod report;
 mod run;
+pub mod switches;
 
 use definition::{DefinitionError, StudyDefinition};
 use report::Report;

@@ -169,7 +169,8 @@ impl Sched {
     /// Rules: always to a CPU that has not switched away from the task yet. With TTWU_QUEUE, always to one that shares no
     /// cache with this one; within the cache only to one without work, and never to this one.
     //
-    // DIFFERS: the kernel spins until that CPU has switched, if it has got other work meanwhile or TTWU_QUEUE is off.
+    // DIFFERS: the kernel spins until a CPU has switched away from the task that is woken, if that CPU has got other work
+    // meanwhile or TTWU_QUEUE is off.
     fn is_wakeup_queued(&self, this_cpu: CpuId, pending: &PendingWakeup) -> bool {
         let &PendingWakeup { task, cpu, .. } = pending;
         if pending.is_on_cpu {

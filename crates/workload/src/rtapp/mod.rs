@@ -10,10 +10,11 @@
 //!   instances, also is a template at the end of the list of tasks.
 //! - rt-app's threads meet at a barrier before they begin; here all are forked at the start of the run plus their delay.
 //! - `run` N is the work that a CPU of capacity 1024 does in N microseconds. rt-app calibrates on a CPU instead.
-//! - `runtime` is wall time. `DIFFERS:` rt-app looks at the clock every 32 us of work and so runs up to that much longer.
+//! - `runtime` is wall time. `DIFFERS:` for `runtime` rt-app looks at the clock every 32 us of work and so
+//!   runs up to that much longer.
 //! - `mem`, `memrun` and `iorun` are work of a fixed price: see `price`.
-//! - `suspend` blocks under the name that is its value. `DIFFERS:` rt-app takes a mutex of that name while it does, so that
-//!   a `lock` of the same name can get into its way.
+//! - `suspend` blocks under the name that is its value. `DIFFERS:` during `suspend` rt-app takes a mutex of its name, so
+//!   that a `lock` of the same name can get into its way.
 //! - `DIFFERS:` an rt-app barrier whose last arrival returns to it before the others have woken up lets it pass.
 //! - Without a duration the run lasts as long as whoever runs it says.
 
