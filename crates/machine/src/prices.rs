@@ -13,6 +13,10 @@ pub struct Prices {
     syscall_ps: u64,
     /// What moving one message through a pipe costs, in the same unit.
     pipe_transfer_ps: u64,
+    /// What it takes to get a runqueue's cache line from within the last-level cache, at any speed of the CPU.
+    line_transfer_ps: u64,
+    /// The same from another last-level cache.
+    line_transfer_remote_ps: u64,
     /// The same for a pair of sockets.
     socket_transfer_ps: u64,
     /// What sending or receiving a message costs with TCP and UDP over the loopback device.
@@ -29,6 +33,8 @@ impl Prices {
             ps: [0; NR_OPS],
             syscall_ps: 0,
             pipe_transfer_ps: 0,
+            line_transfer_ps: 0,
+            line_transfer_remote_ps: 0,
             socket_transfer_ps: 0,
             tcp_transfer_ps: 0,
             udp_transfer_ps: 0,
@@ -44,6 +50,8 @@ impl Prices {
         }
         prices.syscall_ps = list.ps("Syscall");
         prices.pipe_transfer_ps = list.ps("PipeTransfer");
+        prices.line_transfer_ps = list.ps("LineTransfer");
+        prices.line_transfer_remote_ps = list.ps("LineTransferRemote");
         prices.socket_transfer_ps = list.ps("SocketTransfer");
         prices.tcp_transfer_ps = list.ps("TcpTransfer");
         prices.udp_transfer_ps = list.ps("UdpTransfer");
@@ -97,6 +105,17 @@ impl Prices {
             ChannelKind::Udp => self.udp_transfer_ps = ps,
             ChannelKind::Queue => {}
         }
+    }
+
+    /// What the transfer of a runqueue's cache line takes within a last-level cache and from another one, in picoseconds,
+    /// whatever the speed of the CPU.
+    pub const fn line_transfer_ps(&self) -> (u64, u64) {
+        (self.line_transfer_ps, self.line_transfer_remote_ps)
+    }
+
+    /// Sets what the transfer of a runqueue's cache line takes, in picoseconds.
+    pub fn set_line_transfer(&mut self, local_ps: u64, remote_ps: u64) {
+        (self.line_transfer_ps, self.line_transfer_remote_ps) = (local_ps, remote_ps);
     }
 
     /// The price of what was counted, in picoseconds.

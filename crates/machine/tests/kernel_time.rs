@@ -47,11 +47,16 @@ impl Observer for Notes {
 }
 
 fn run(scenario: &str, prices_ns: &[(Op, u64)]) -> (Machine, Notes) {
-    let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", scenario).expect("well-formed"));
-    setup.hardware.prices = Prices::free();
+    let mut prices = Prices::free();
     for &(op, ns) in prices_ns {
-        setup.hardware.prices.set(op, ns * 1000);
+        prices.set(op, ns * 1000);
     }
+    run_with(scenario, prices)
+}
+
+fn run_with(scenario: &str, prices: Prices) -> (Machine, Notes) {
+    let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", scenario).expect("well-formed"));
+    setup.hardware.prices = prices;
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.check_every_event("a test of kernel time");
     let mut notes = Notes::default();
@@ -135,4 +140,26 @@ fn what_observers_hear_is_all_the_time_in_the_kernel() {
     assert!(ahead < 4 * 20_000, "no more than the phases that the end has cut off: {ahead} ns");
     assert_eq!(notes.waited, waiting);
     assert!(waiting > 0 && kernel > 1_000_000);
+}
+
+#[test]
+fn who_looks_at_a_runqueue_at_the_same_time_waits_for_its_line() {
+    // Three wakers on CPUs of their own at one instant; their sleepers were all on CPU 3, whose line each of them wants.
+    let scenario = "cpus 8\ntopo llc=4\nend 2ms\nfeature SIS_UTIL 0\n\
+        task s n=3 cpu=3 mask=3-3 wait run 10us\n\
+        task a cpu=0 mask=0-0 run 1ms wake s0 exit\n\
+        task b cpu=1 mask=1-1 run 1ms wake s1 exit\n\
+        task c cpu=2 mask=2-2 run 1ms wake s2 exit\n\
+        affinity 500us s0 0-7\naffinity 500us s1 0-7\naffinity 500us s2 0-7\n";
+    let mut prices = Prices::free();
+    prices.set_line_transfer(1_000_000, 3_000_000);
+    let (machine, _) = run_with(scenario, prices);
+    let per_cpu = &machine.counters().per_cpu;
+    assert!(per_cpu.iter().any(|cpu| cpu.line_waiting_ps > 0), "nobody has waited for a line");
+    for cpu in per_cpu {
+        let busy_ps = (cpu.kernel - cpu.lock_waiting).0 * 1000 - cpu.line_waiting_ps;
+        let (least, most) = (cpu.line_transfers * 1_000_000, cpu.line_transfers * 3_000_000);
+        assert!((least..=most).contains(&busy_ps), "{} transfers took {busy_ps} ps", cpu.line_transfers);
+        assert_eq!(busy_ps % 1_000_000, 0, "nothing else has a price");
+    }
 }

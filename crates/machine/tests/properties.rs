@@ -67,12 +67,17 @@ fn prices() -> impl Strategy<Value = Prices> {
         }
         prices
     };
+    let with_lines = (0u64..100_000, 0u64..300_000, 0u64..3_000_000).prop_map(move |(ps, local, remote)| {
+        let mut prices = all(ps);
+        prices.set_line_transfer(local, remote);
+        prices
+    });
     let dear = (0..Op::ALL.len(), 1_000u64..30_000_000).prop_map(move |(op, ps)| {
         let mut prices = all(50_000);
         prices.set(Op::ALL[op], ps);
         prices
     });
-    prop_oneof![Just(Prices::free()), (1u64..900_000).prop_map(all), dear]
+    prop_oneof![Just(Prices::free()), (1u64..900_000).prop_map(all), with_lines, dear]
 }
 
 fn run(text: &str, prices: &Prices, checks: bool) -> Machine {

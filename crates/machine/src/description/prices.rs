@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 36] = [
+pub const OPERATIONS: [&str; 38] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -27,6 +27,8 @@ pub const OPERATIONS: [&str; 36] = [
     "GroupStatCpu",
     "QueueStatCpu",
     "RqLock",
+    "LineTransfer",
+    "LineTransferRemote",
     "DetachScan",
     "DetachTask",
     "AttachTask",

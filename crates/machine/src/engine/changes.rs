@@ -29,8 +29,7 @@ impl Machine {
             }
             Change::Hotplug { ref cpus, .. } => {
                 let mut cpus = cpus.iter().map(|&cpu| CpuId(cpu));
-                cpus.find(|cpu| !self.cpus[cpu.index()].kernel.is_between_paths())
-                    .unwrap_or_else(|| self.first_online())
+                cpus.find(|&cpu| !self.is_between_paths(cpu)).unwrap_or_else(|| self.first_online())
             }
             _ => self.first_online(),
         }
@@ -177,6 +176,10 @@ impl Machine {
     /// Whoever runs on a CPU waits until the stoppers of the others have done their work, at the same instant.
     fn wait_for_stoppers(&mut self, observer: &mut dyn Observer, caller: CpuId) {
         for cpu in self.sched.cpu_ids().filter(|&cpu| cpu != caller) {
+            // One that is in the middle of something comes to its stopper by itself.
+            if !self.prices_are_free && !self.is_between_paths(cpu) {
+                continue;
+            }
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));
         }
     }

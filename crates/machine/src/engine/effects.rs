@@ -37,6 +37,10 @@ pub struct CpuCounters {
     pub lock_waits: u64,
     /// How long in sum.
     pub lock_waiting: Nanos,
+    /// How many cache lines of runqueues it had to get from others.
+    pub line_transfers: u64,
+    /// How long it has waited until others had got theirs, in picoseconds; without the transfers themselves.
+    pub line_waiting_ps: u64,
     /// Since when the idle task runs.
     pub(super) idle_since: Option<Nanos>,
     /// Since when it has its present frequency.

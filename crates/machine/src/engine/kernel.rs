@@ -6,7 +6,7 @@
 //! when a phase is over:
 //! 1. A path that goes on with interrupts off continues ([`KernelState::section`]).
 //! 2. Interrupts that have come meanwhile are served, first come, first served.
-//! 3. A softirq that they have interrupted goes on.
+//! 3. A path that they have interrupted goes on (the balancing softirq, which leaves interrupts on).
 //! 4. What the running task's system call still has to do is done ([`super::phases`]). Such a call is not preempted.
 //! 5. The CPU settles as ever: it reschedules, idles, or lets its task go on.
 //!
@@ -19,6 +19,7 @@ use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::pause::{Pause, PausedPath, PhaseLock};
 use fairlab_sched::units::Nanos;
 use std::collections::VecDeque;
 
@@ -41,9 +42,13 @@ pub(crate) struct KernelState {
     rest: u128,
     /// The rest of a path that goes on with interrupts off.
     pub(super) section: Option<KernelWork>,
-    /// Interrupts, and what else comes from outside, in the order in which they came.
+    /// Interrupts may come during the phase.
+    irqs_on: bool,
+    /// What is left of a phase that interrupts have interrupted.
+    suspended: Nanos,
+    /// Interrupts, in the order in which they came.
     interrupts: VecDeque<EventKind>,
-    /// What is left to do of system calls.
+    /// What is left to do of system calls, and what somebody from outside wants.
     pub(super) work: VecDeque<KernelWork>,
     /// The running task's plan has to be made anew once it goes on.
     pub(super) needs_plan: bool,
@@ -60,14 +65,15 @@ impl KernelState {
         self.is_busy
     }
 
-    /// Whether the CPU is in the middle of no path: interrupts at most are left to do.
-    pub(super) fn is_between_paths(&self) -> bool {
-        !self.is_busy && self.section.is_none() && self.work.is_empty()
+    /// Whether the CPU is in the middle of nothing: at most interrupts and what comes from outside are left to do.
+    fn is_between_paths(&self) -> bool {
+        let is_idle = !self.is_busy && self.section.is_none() && self.suspended == Nanos::ZERO;
+        is_idle && self.work.iter().all(|work| matches!(work, KernelWork::Serve(_)))
     }
 
     /// Whether nothing is left to do and nothing is held.
     pub(super) fn is_clear(&self) -> bool {
-        self.section.is_none() && self.interrupts.is_empty() && self.work.is_empty() && self.held.is_empty()
+        self.is_between_paths() && self.work.is_empty() && self.interrupts.is_empty() && self.held.is_empty()
     }
 }
 
@@ -82,7 +88,7 @@ pub(super) enum Progress {
 }
 
 impl Machine {
-    /// An event that is the affair of one CPU's kernel. It is served at once unless the CPU is busy.
+    /// An interrupt. It is served at once unless the CPU is busy with interrupts off.
     pub(super) fn interrupt(
         &mut self,
         observer: &mut dyn Observer,
@@ -90,7 +96,37 @@ impl Machine {
         kind: EventKind,
     ) -> Result<(), RunError> {
         self.cpus[cpu.index()].kernel.interrupts.push_back(kind);
+        self.interrupt_phase(cpu);
         self.settle(observer, cpu)
+    }
+
+    /// Interrupts a phase, if it leaves interrupts on. What is left of it comes after the interrupts.
+    fn interrupt_phase(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let kernel = &mut self.cpus[cpu.index()].kernel;
+        if kernel.is_busy && kernel.irqs_on && kernel.until > now {
+            kernel.suspended = kernel.until - now;
+            kernel.version = kernel.version.wrapping_add(1);
+            self.leave_kernel(cpu);
+        }
+    }
+
+    /// Goes on with a phase that was interrupted.
+    fn take_up_suspended(&mut self, cpu: CpuId) {
+        let left = core::mem::take(&mut self.cpus[cpu.index()].kernel.suspended);
+        self.stay_in_kernel(cpu, left);
+        self.cpus[cpu.index()].kernel.irqs_on = true;
+    }
+
+    /// Something that comes from outside and is no interrupt: it is done by a process on that CPU, after what it does already.
+    pub(super) fn ask(&mut self, observer: &mut dyn Observer, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
+        self.push_work(cpu, KernelWork::Serve(kind));
+        self.settle(observer, cpu)
+    }
+
+    /// Whether a CPU is in the middle of no path of the kernel.
+    pub(super) fn is_between_paths(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].kernel.is_between_paths() && self.sched.paused(cpu).is_none()
     }
 
     /// A phase is over, unless it was lengthened (version).
@@ -115,13 +151,20 @@ impl Machine {
                 return Ok(Progress::Busy);
             }
             self.perform(observer, cpu, work)?;
-        } else if let Some(kind) = kernel.interrupts.pop_front() {
+        } else if let Some(pause) = self.sched.paused(cpu).filter(|pause| !pause.irqs_on) {
+            return Ok(self.resume_path(observer, cpu, pause));
+        } else if let Some(kind) = self.cpus[cpu.index()].kernel.interrupts.pop_front() {
             if !self.has_locks_for_interrupt(cpu, kind) {
                 self.cpus[cpu.index()].kernel.interrupts.push_front(kind);
                 return Ok(Progress::Busy);
             }
             self.serve(observer, cpu, kind)?;
-        } else if let Some(work) = kernel.work.pop_front() {
+        } else if self.cpus[cpu.index()].kernel.suspended > Nanos::ZERO {
+            self.take_up_suspended(cpu);
+            return Ok(Progress::Busy);
+        } else if let Some(pause) = self.sched.paused(cpu) {
+            return Ok(self.resume_path(observer, cpu, pause));
+        } else if let Some(work) = self.cpus[cpu.index()].kernel.work.pop_front() {
             if !self.has_locks_for(cpu, &work) {
                 self.cpus[cpu.index()].kernel.work.push_front(work);
                 return Ok(Progress::Busy);
@@ -136,6 +179,24 @@ impl Machine {
         Ok(Progress::Done)
     }
 
+    /// Carries on a path of the scheduler that has paused, as soon as the CPU has the lock of its next phase.
+    fn resume_path(&mut self, observer: &mut dyn Observer, cpu: CpuId, pause: Pause) -> Progress {
+        let lock = match pause.next {
+            PhaseLock::None => None,
+            PhaseLock::Rq(lock) => Some(lock),
+        };
+        if lock.is_some_and(|lock| !self.take_lock(cpu, lock)) {
+            return Progress::Busy;
+        }
+        self.enter(observer, cpu, path_of(pause), |sched, ctx| sched.handle_resume(ctx));
+        let kernel = &mut self.cpus[cpu.index()].kernel;
+        kernel.irqs_on = pause.irqs_on && lock.is_none();
+        if !kernel.is_busy {
+            self.release_locks(cpu);
+        }
+        Progress::Done
+    }
+
     /// Leaves something to be done by a CPU's kernel after what it does already.
     pub(super) fn push_work(&mut self, cpu: CpuId, work: KernelWork) {
         self.cpus[cpu.index()].kernel.work.push_back(work);
@@ -147,8 +208,9 @@ impl Machine {
         self.meter.drain_into(&mut self.total_work);
         let speed = u128::from(self.speed_of(cpu));
         let waited = self.cpus[cpu.index()].kernel.waits_since.take();
+        let lines = self.spend_on_lines(cpu, ps);
         let kernel = &mut self.cpus[cpu.index()].kernel;
-        let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000 + kernel.rest;
+        let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000 + u128::from(lines) * speed / 1000 + kernel.rest;
         let is_spinning = kernel.is_busy && kernel.until == Nanos::NEVER;
         let took = if is_spinning { Nanos::ZERO } else { Nanos((work / speed) as u64) };
         kernel.rest = work - u128::from(took.0) * speed;
@@ -158,13 +220,29 @@ impl Machine {
         if self.wants_kernel_paths {
             let began = waited.unwrap_or(self.now);
             let waited = self.now - began;
-            let event = MachineEvent::Kernel { cpu, path, began, took, waited, ends: true };
+            let ends = !self.sched.paused(cpu).is_some_and(|pause| goes_on(path, pause));
+            let event = MachineEvent::Kernel { cpu, path, began, took, waited, ends };
             observer.machine_event(self.now, &event);
         }
         if !self.cpus[cpu.index()].kernel.is_busy {
             self.release_locks(cpu);
         }
         took
+    }
+
+    /// What the looks of a phase at runqueues take beside its other work, in picoseconds of wall time.
+    fn spend_on_lines(&mut self, cpu: CpuId, ps: u64) -> u64 {
+        if !self.lines.are_priced() {
+            return 0;
+        }
+        let speed = u128::from(self.speed_of(cpu));
+        let other_ps = (u128::from(ps) * u128::from(FULL_SPEED) / speed) as u64;
+        let sum = self.lines.touch_all(cpu, self.meter.touches(), self.now.0 * 1000, other_ps);
+        self.meter.clear_touches();
+        let counters = &mut self.counters.per_cpu[cpu.index()];
+        counters.line_transfers += sum.count;
+        counters.line_waiting_ps += sum.waited_ps;
+        sum.ps + sum.waited_ps
     }
 
     /// A CPU is busy for some time, or for so much longer if it is busy already.
@@ -189,6 +267,7 @@ impl Machine {
         }
         let kernel = &mut self.cpus[cpu.index()].kernel;
         (kernel.is_busy, kernel.since, kernel.until, kernel.needs_plan) = (true, self.now, until, true);
+        kernel.irqs_on = false;
     }
 
     /// The kernel's work on a CPU is done for now, or its lock has come.
@@ -214,4 +293,19 @@ impl Machine {
             self.account(task as usize);
         }
     }
+}
+
+/// The path to which what is paused belongs.
+const fn path_of(pause: Pause) -> KernelPath {
+    match pause.path {
+        PausedPath::NewIdle => KernelPath::NewIdle,
+        PausedPath::Softirq => KernelPath::Softirq,
+        PausedPath::IdleLoop => KernelPath::NohzIdle,
+        PausedPath::NohzKick => KernelPath::Tick,
+    }
+}
+
+/// Whether a path is not over because of what is paused now.
+fn goes_on(path: KernelPath, pause: Pause) -> bool {
+    path == path_of(pause) || (path == KernelPath::Schedule && pause.path == PausedPath::NewIdle)
 }

@@ -39,6 +39,14 @@ impl Machine {
         }
     }
 
+    /// Releases a lock that has come although it is not needed any more.
+    #[inline]
+    pub(super) fn release_unused_locks(&mut self, cpu: CpuId) {
+        if !self.cpus[cpu.index()].kernel.held.is_empty() {
+            self.release_locks(cpu);
+        }
+    }
+
     /// A phase is over: its locks go to those who have waited longest, who continue after this event.
     pub(super) fn release_locks(&mut self, cpu: CpuId) {
         self.cpus[cpu.index()].kernel.waits_since = None;

@@ -5,7 +5,8 @@
 //! or lets its task go on, until only the passing of time is left to do). [`settle`](Machine::settle) is the heart;
 //! [`tasks`] has work and time, [`steps`] what tasks do, [`sync`] what they share, [`effects`] what the scheduler wants,
 //! [`changes`] what others change while they run, [`idle`] the idle states. Where kernel code has prices, [`kernel`] lets it
-//! take time, [`phases`] has its paths, and [`locks`] those for which CPUs wait.
+//! take time, [`phases`] has its paths, [`locks`] those for which CPUs wait, and
+//! [`lines`] the cache lines that they look at.
 
 mod changes;
 mod checks;
@@ -13,6 +14,7 @@ mod effects;
 mod futex;
 mod idle;
 mod kernel;
+mod lines;
 mod locks;
 mod phases;
 mod setup;
@@ -145,6 +147,8 @@ pub struct Machine {
     wants_kernel_paths: bool,
     /// Locks of the runqueues.
     locks: Vec<locks::RqLock>,
+    /// Cache lines of the runqueues.
+    lines: lines::RqLines,
     /// CPUs to which a lock has come during this event.
     granted: VecDeque<CpuId>,
     checks: Option<checks::Checks>,
@@ -355,7 +359,10 @@ impl Machine {
             EventKind::Change(index) => self.cpu_of_change(index as usize),
         };
         if !self.prices_are_free {
-            return self.interrupt(observer, cpu, event.kind);
+            return match event.kind {
+                EventKind::Fork(..) | EventKind::Change(_) => self.ask(observer, cpu, event.kind),
+                _ => self.interrupt(observer, cpu, event.kind),
+            };
         }
         if self.serve(observer, cpu, event.kind)? { self.settle(observer, cpu) } else { Ok(()) }
     }
@@ -394,8 +401,8 @@ impl Machine {
             EventKind::Change(index) => {
                 if !self.prices_are_free {
                     let where_to = self.cpu_of_change(index as usize);
-                    if !self.cpus[where_to.index()].kernel.is_between_paths() {
-                        self.interrupt(observer, where_to, kind)?;
+                    if !self.is_between_paths(where_to) {
+                        self.ask(observer, where_to, kind)?;
                         return Ok(false);
                     }
                 }
@@ -432,6 +439,7 @@ impl Machine {
                 }
                 self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) {
+                self.release_unused_locks(cpu);
                 if self.cpus[cpu.index()].in_idle {
                     if core::mem::take(&mut self.cpus[cpu.index()].kernel.will_sleep) {
                         self.enter_idle_state(observer, cpu);
@@ -439,12 +447,14 @@ impl Machine {
                     return Ok(());
                 }
                 let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx));
-                self.cpus[cpu.index()].in_idle = true;
+                // One that has paused enters its loop again afterwards.
+                self.cpus[cpu.index()].in_idle = self.sched.paused(cpu).is_none();
                 if idles && self.prices_are_free {
                     self.enter_idle_state(observer, cpu);
                 }
                 self.cpus[cpu.index()].kernel.will_sleep = idles && !self.prices_are_free;
             } else {
+                self.release_unused_locks(cpu);
                 let Some(task) = self.running_task(cpu) else { return Ok(()) };
                 self.account(task);
                 if self.tasks[task].work_left > 0 {

@@ -49,6 +49,8 @@ pub(crate) enum KernelWork {
     Yield,
     /// The running task ends.
     Exit,
+    /// Somebody from outside wants something: a fork, or a change.
+    Serve(EventKind),
 }
 
 impl Machine {
@@ -59,7 +61,7 @@ impl Machine {
                 self.sched.wakeup_lock(cpu, pending)
             }
             KernelWork::Block { .. } | KernelWork::Yield | KernelWork::Exit => Some(cpu),
-            KernelWork::Wake { .. } | KernelWork::EndInterrupt => None,
+            KernelWork::Wake { .. } | KernelWork::EndInterrupt | KernelWork::Serve(_) => None,
         };
         lock.is_none_or(|lock| self.take_lock(cpu, lock))
     }
@@ -115,6 +117,9 @@ impl Machine {
             }
             KernelWork::Exit => {
                 self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_exit(ctx));
+            }
+            KernelWork::Serve(kind) => {
+                self.serve(observer, cpu, kind)?;
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 
 use super::effects::{CpuCounters, MachineCounters};
 use super::kernel::KernelState;
+use super::lines::RqLines;
 use super::locks::RqLock;
 use super::sync::SyncObjects;
 use super::{HostCpu, Machine, START, idle};
@@ -164,10 +165,15 @@ impl Machine {
             wants_kernel_paths: false,
             locks: vec![RqLock::default(); nr_cpus],
             granted: VecDeque::new(),
+            lines: RqLines::new(&hardware),
             checks: None,
             hardware,
             workload,
         };
+        if !machine.prices_are_free {
+            machine.sched.set_pausing(true);
+            machine.meter.record_touches(machine.lines.are_priced(), 8 * nr_cpus);
+        }
         for cpuset in machine.workload.cpusets.clone() {
             let mask = machine.to_mask(&Affinity::Cpus(cpuset.cpus));
             machine.cpusets.push(machine.sched.create_cpuset(&mask));
@@ -209,6 +215,7 @@ impl Machine {
             self.groups.push(group);
         }
         self.meter.drain_into(&mut self.total_work);
+        self.meter.clear_touches();
         self.prices_are_free = prices_are_free;
     }
 
