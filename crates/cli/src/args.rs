@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line.
 
+use crate::cmd::bench::args::BenchArgs;
 use crate::output::measure::Measure;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
     Explain(ExplainArgs),
+    /// Run the model of a benchmark, with the benchmark's own options and in its own form
+    Bench(Box<BenchArgs>),
     /// Check a workload file: read it, run it, and say whether all is well
     Check(CheckArgs),
     /// List machines, or show one
@@ -94,6 +97,9 @@ pub(crate) struct RunArgs {
     /// Permute what happens at one instant, another way for each N: what changes is an accident
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
+    /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
+    #[arg(long)]
+    pub(crate) keep_duplicate_keys: bool,
     /// How long to simulate: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
     #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
     pub(crate) duration: Option<Nanos>,
@@ -119,7 +125,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct VariantArgs {
     /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
     ///
-    /// For rt-app files only: a scenario describes its own. The default is the board for which most rt-app files in
+    /// For rt-app files and benchmarks: a scenario describes its own. The default is the board for which most rt-app files in
     /// circulation were written: four small and four big CPUs with schedutil.
     #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
     pub(crate) machine: Option<String>,
@@ -135,9 +141,6 @@ pub(crate) struct VariantArgs {
     /// What kernel code costs: what the machine's file says, or nothing. It costs nothing in scenarios
     #[arg(long, value_enum, default_value_t = PriceChoice::Machine, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: PriceChoice,
-    /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
-    #[arg(long)]
-    pub(crate) keep_duplicate_keys: bool,
 }
 
 /// What kernel code costs.
@@ -232,6 +235,9 @@ pub(crate) struct CheckArgs {
     pub(crate) file: String,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
+    /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
+    #[arg(long)]
+    pub(crate) keep_duplicate_keys: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -308,7 +314,7 @@ const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("
 const MAX_TIME: u64 = 1_000_000_000_000_000_000;
 
 /// A time such as `5s` or `1.5ms`, exact to the nanosecond.
-fn time_of(text: &str) -> Result<Nanos, String> {
+pub(crate) fn time_of(text: &str) -> Result<Nanos, String> {
     let wrong = || "a time is a number and a unit: 5s, 300ms, 1.5ms, 20us, 100ns".to_owned();
     let (number, unit) = UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(run) => cmd::run::run(&mut output, run),
         Command::Compare(compare) => cmd::compare::compare(&mut output, compare),
         Command::Explain(explain) => cmd::explain::explain(&mut output, explain),
+        Command::Bench(bench) => cmd::bench::bench(&mut output, &bench.bench),
         Command::Check(check) => cmd::check::check(&mut output, check),
         Command::Machine(machine) => cmd::machine::machine(&mut output, machine),
         Command::Features => cmd::features::features(&mut output),

@@ -19,8 +19,8 @@ use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scn::{self, Scenario};
 use fairlab_workload::workload::Workload;
 
-/// The machine of rt-app files unless another is named.
-const DEFAULT_MACHINE: &str = "hikey960";
+/// The machine of rt-app files and benchmarks unless another is named.
+pub(crate) const DEFAULT_MACHINE: &str = "hikey960";
 /// How long to simulate a workload that does not say.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
 /// Trace level of a scenario that does not say: everything but averages.
@@ -47,6 +47,38 @@ pub(crate) struct Choices {
     pub(crate) is_check: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) perturb: Option<u64>,
+    /// All of equal keys in an rt-app file are kept.
+    pub(crate) keep_duplicate_keys: bool,
+}
+
+/// Which scheduler: a kernel with what differs from it.
+pub(crate) struct Variant {
+    pub(crate) kernel: Kernel,
+    pub(crate) features: Vec<(Feature, bool)>,
+    pub(crate) tunables: Vec<(String, i64)>,
+    /// Kernel code costs nothing.
+    pub(crate) is_free: bool,
+}
+
+impl Variant {
+    /// From the command line, the name of the kernel in a file, and what the file switches and sets.
+    pub(crate) fn new(
+        variant: &VariantArgs,
+        named: Option<&str>,
+        of_file: Vec<(Feature, bool)>,
+        set_in_file: Vec<(String, i64)>,
+    ) -> Self {
+        let named = named.unwrap_or(kernels::DEFAULT);
+        let kernel = variant.kernel.or_else(|| Kernel::named(named)).expect("machine files name known kernels");
+        let mut features = kernel.features();
+        features.extend(of_file);
+        features.extend(&variant.features);
+        let mut tunables: Vec<(String, i64)> =
+            kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        tunables.extend(set_in_file);
+        tunables.extend(variant.set.iter().cloned());
+        Self { kernel, features, tunables, is_free: variant.prices == PriceChoice::Zero }
+    }
 }
 
 /// What a file says, of whichever kind.
@@ -72,37 +104,29 @@ impl Plan {
             Kind::Scenario => FileSays::of_scenario(&input, variant)?,
             Kind::RtApp => {
                 let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
-                let says = FileSays::of_rtapp(&input, variant, &machine)?;
+                let says = FileSays::of_rtapp(&input, choices.keep_duplicate_keys, &machine)?;
                 machine_text = Some(machine);
                 says
             }
         };
-        if variant.prices == PriceChoice::Zero {
+        let settings = Variant::new(variant, says.kernel.as_deref(), says.features, says.tunables);
+        if settings.is_free {
             says.hardware.prices = Prices::free();
         }
-        let named = says.kernel.as_deref().unwrap_or(kernels::DEFAULT);
-        let kernel = variant.kernel.or_else(|| Kernel::named(named)).expect("machine files name known kernels");
-        let mut features = kernel.features();
-        features.extend(says.features);
-        features.extend(&variant.features);
-        let mut tunables: Vec<(String, i64)> =
-            kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        tunables.extend(says.tunables);
-        tunables.extend(variant.set.iter().cloned());
         let subject = Subject {
             workload: input.name.clone(),
             kind: says.kind.to_owned(),
             machine: says.hardware.name.clone(),
-            kernel: kernel.name.to_owned(),
+            kernel: settings.kernel.name.to_owned(),
         };
         let duration = choices.duration.or(says.duration);
         let limit = if choices.is_check { longest_check(says.hardware.nr_cpus()) } else { Nanos::NEVER };
         let setup = Setup {
             hardware: says.hardware,
             workload: says.workload,
-            features,
+            features: settings.features,
             tunables: Vec::new(),
-            named_tunables: tunables,
+            named_tunables: settings.tunables,
             duration: duration.unwrap_or(DEFAULT_DURATION).min(limit),
             snapshot_every: says.snapshot_every,
             perturb: choices.perturb,
@@ -150,11 +174,10 @@ impl FileSays {
         })
     }
 
-    fn of_rtapp(input: &WorkloadText, variant: &VariantArgs, machine: &MachineText) -> Result<Self, CliError> {
+    fn of_rtapp(input: &WorkloadText, keep_duplicate_keys: bool, machine: &MachineText) -> Result<Self, CliError> {
         let description = &machine.description;
         let nr_cpus = u32::try_from(description.nr_cpus()).expect("machines have at most some thousand CPUs");
-        let duplicate_keys =
-            if variant.keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
+        let duplicate_keys = if keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
         let options = rtapp::Options { nr_cpus, duplicate_keys };
         let workload = rtapp::parse(&input.name, &input.text, options).map_err(CliError::input)?;
         Ok(Self {

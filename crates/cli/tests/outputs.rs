@@ -184,7 +184,7 @@ fn every_command_has_help_with_an_example_or_lists() {
         text
     };
     assert!(screen(&["--help"]).contains("Examples:"));
-    for command in ["run", "check", "machine", "tunables", "study", "completions"] {
+    for command in ["run", "bench", "check", "machine", "tunables", "study", "completions"] {
         assert!(screen(&[command, "--help"]).contains("fairlab "), "{command}");
     }
     for command in ["features", "kernels"] {

@@ -4,6 +4,7 @@
 //! A [`recorder::Recorder`] is the observer of a run; afterwards [`summary::Summary`] says what it found. [`manifest`] holds
 //! what is needed to repeat a run, and [`trace_jsonl`] writes every event.
 
+pub mod bench;
 pub mod cpus;
 pub mod decisions;
 pub mod energy;

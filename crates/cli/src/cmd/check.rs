@@ -25,7 +25,8 @@ struct Verdict<'a> {
 
 /// Runs the command.
 pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliError> {
-    let mut plan = Plan::new(&args.file, &args.variant, Choices { is_check: true, ..Choices::default() })?;
+    let choices = Choices { is_check: true, keep_duplicate_keys: args.keep_duplicate_keys, ..Choices::default() };
+    let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     plan.machine.check_every_event(std::env::args().collect::<Vec<_>>().join(" "));
     let mut listeners = Listeners::recording(&plan.machine);
     let name = plan.input.name.clone();

@@ -98,8 +98,8 @@ fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
     }
     run.file = inside(dir, &run.file);
     run.variant.machine = run.variant.machine.as_deref().map(|copy| inside(dir, copy));
-    let RunArgs { file, variant, seed, perturb, duration, .. } = *run;
-    Plan::new(&file, &variant, Choices { duration, seed, perturb, ..Choices::default() })
+    let RunArgs { file, variant, seed, perturb, duration, keep_duplicate_keys, .. } = *run;
+    Plan::new(&file, &variant, Choices { duration, seed, perturb, keep_duplicate_keys, ..Choices::default() })
 }
 
 /// Path of a copy, from where the command was given.

@@ -83,7 +83,13 @@ impl Observer for Listeners {
 
 /// Runs the command.
 pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
-    let choices = Choices { duration: args.duration, seed: args.seed, perturb: args.perturb, is_check: false };
+    let choices = Choices {
+        duration: args.duration,
+        seed: args.seed,
+        perturb: args.perturb,
+        keep_duplicate_keys: args.keep_duplicate_keys,
+        is_check: false,
+    };
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, args.output.as_deref()));
@@ -214,7 +220,7 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     if let Some(perturb) = args.perturb {
         option("--perturb", perturb.to_string());
     }
-    if args.variant.keep_duplicate_keys {
+    if args.keep_duplicate_keys {
         repeat.push("--keep-duplicate-keys".to_owned());
     }
     let sched = plan.machine.sched();

@@ -6,12 +6,15 @@
 //!
 //! A stream socket of the default 212992 bytes takes 278 messages of 100 bytes with their bookkeeping (768 bytes each), and
 //! wakes writers when a quarter or less of that is in use; a pipe of 16 pages takes 640 messages, and wakes writers when
-//! there is room. Not modelled: creating the tasks, and the start signal for which they all wait: they start at once, forked
-//! one after the other.
+//! there is room. The size of messages decides how many fit; the price of one is that of any.
+//!
+//! With `start_signal`, one task creates the others, group by group, receivers first; each says that it is ready and waits, and all
+//! are released at once, as in the benchmark. Without it they start at once, forked one after the other by nobody.
+//! Processes and threads differ in the benchmark's words only: what a switch between address spaces costs is not modelled.
 
-use super::{nested_groups, repeating_task};
-use crate::step::Step;
-use crate::workload::{Channel, ChannelKind, Objects, Workload};
+use super::{CREATOR, Repeat, created_task, creator, nested_groups, repeating_task};
+use crate::step::{Behaviour, Step};
+use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 
 /// What hackbench is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,26 +27,67 @@ pub struct Hackbench {
     pub loops: u64,
     /// Pipes instead of sockets (`-p`).
     pub pipe: bool,
+    /// Bytes of a message (`-s`), 1 to 4096.
+    pub data_size: u32,
+    /// Threads instead of processes (`-T`).
+    pub threads: bool,
+    /// Whether one task creates the others and releases them together, instead of their starting at once.
+    pub start_signal: bool,
     /// Task groups around it.
     pub group_levels: u32,
 }
 
 impl Default for Hackbench {
     fn default() -> Self {
-        Self { groups: 10, fds: 20, loops: 100, pipe: false, group_levels: 0 }
+        Self {
+            groups: 10,
+            fds: 20,
+            loops: 100,
+            pipe: false,
+            data_size: 100,
+            threads: false,
+            start_signal: false,
+            group_levels: 0,
+        }
     }
 }
+
+/// Bytes of a socket's send buffer (`net.core.wmem_default`).
+const SEND_BUFFER: u32 = 212_992;
+/// Bytes that a buffer of the network has beside the data: a descriptor, and what lies behind the data.
+const DESCRIPTOR: u32 = 256;
+const SHARED_INFO: u32 = 320;
+/// Pages of a pipe, and their size. A message does not lie across two pages if it fits into one.
+const PIPE_PAGES: u32 = 16;
+const PAGE: u32 = 4096;
+
+/// A pair of sockets for messages of a size. What a message takes of the send buffer is rounded up to an allocator's size.
+fn socket(data_size: u32) -> Channel {
+    let taken = DESCRIPTOR + (data_size.next_multiple_of(64) + SHARED_INFO).next_power_of_two();
+    Channel {
+        kind: ChannelKind::Socket,
+        // One more is taken while the buffer is not full.
+        capacity: (SEND_BUFFER - 1) / taken + 1,
+        wake_senders_at: SEND_BUFFER / 4 / taken,
+    }
+}
+
+/// A pipe for messages of a size.
+fn pipe(data_size: u32) -> Channel {
+    let capacity = PIPE_PAGES * (PAGE / data_size.clamp(1, PAGE));
+    Channel { kind: ChannelKind::Pipe, capacity, wake_senders_at: capacity - 1 }
+}
+
+/// The barrier at which all wait for the start, and the semaphore that counts who is ready.
+const START: usize = 0;
+const READY: usize = 0;
 
 impl Hackbench {
     /// The workload.
     pub fn workload(self) -> Workload {
         let groups = nested_groups(self.group_levels);
         let group = groups.len().checked_sub(1);
-        let channel = if self.pipe {
-            Channel { kind: ChannelKind::Pipe, capacity: 640, wake_senders_at: 639 }
-        } else {
-            Channel { kind: ChannelKind::Socket, capacity: 278, wake_senders_at: 278 / 4 }
-        };
+        let channel = if self.pipe { pipe(self.data_size) } else { socket(self.data_size) };
         let mut tasks = Vec::new();
         for instance in 0..self.groups {
             let first = (instance * self.fds) as usize;
@@ -59,18 +103,80 @@ impl Hackbench {
             }
         }
         let nr_channels = (self.groups * self.fds) as usize;
-        Workload {
-            tasks,
-            groups,
-            objects: Objects { channels: vec![channel; nr_channels], ..Objects::default() },
-            ..Workload::default()
+        let mut objects = Objects { channels: vec![channel; nr_channels], ..Objects::default() };
+        if self.start_signal {
+            objects.semaphores = vec!["ready".to_owned()];
+            objects.barriers = vec![("start".to_owned(), 2 * nr_channels as u32 + 1)];
+            tasks = with_start_signal(tasks);
         }
+        Workload { tasks, groups, objects, ..Workload::default() }
+    }
+}
+
+/// The same tasks, created by one that then releases them together.
+fn with_start_signal(tasks: Vec<TaskSpec>) -> Vec<TaskSpec> {
+    let nr_tasks = tasks.len();
+    let mut main = creator("hackbench", Vec::new());
+    main.start.group = tasks.first().and_then(|task| task.start.group);
+    main.behaviour = Box::new(move |_| {
+        let mut steps: Vec<Step> = (CREATOR + 1..=nr_tasks).map(Step::Fork).collect();
+        steps.extend(vec![Step::SemWait(READY); nr_tasks]);
+        steps.push(Step::Barrier(START));
+        Box::new(Repeat::once(steps))
+    });
+    let child = |spec: TaskSpec| {
+        let TaskSpec { name, family, start, behaviour, .. } = spec;
+        let begin = [Step::SemPost(READY), Step::Barrier(START)];
+        let then = move |instance| Then { first: begin, done: 0, rest: behaviour(instance) };
+        TaskSpec { start, ..created_task(name, &family, then) }
+    };
+    core::iter::once(main).chain(tasks.into_iter().map(child)).collect()
+}
+
+/// Some steps, and then what another program does.
+struct Then {
+    first: [Step; 2],
+    done: usize,
+    rest: Box<dyn Behaviour>,
+}
+
+impl Behaviour for Then {
+    fn next(&mut self) -> Step {
+        let Some(&step) = self.first.get(self.done) else { return self.rest.next() };
+        self.done += 1;
+        step
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_messages_fit_as_the_kernel_s_buffers_take() {
+        let of = |channel: Channel| (channel.capacity, channel.wake_senders_at);
+        assert_eq!(of(socket(100)), (278, 69));
+        assert_eq!(of(pipe(100)), (640, 639));
+        assert_eq!(of(socket(1000)), (93, 23), "2304 bytes each");
+        assert_eq!((pipe(4096).capacity, pipe(3000).capacity, pipe(1).capacity), (16, 16, 65_536));
+    }
+
+    #[test]
+    fn with_a_start_signal_one_task_creates_all_and_everybody_waits_for_it() {
+        let bench = Hackbench { groups: 2, fds: 3, loops: 1, start_signal: true, ..Hackbench::default() };
+        let workload = bench.workload();
+        assert_eq!(workload.tasks.len(), 13);
+        assert_eq!(workload.objects.barriers[0].1, 13);
+        assert!(workload.tasks[1..].iter().all(|task| task.start_at.is_none()));
+        let mut main = (workload.tasks[0].behaviour)(0);
+        let steps: Vec<Step> = (0..26).map(|_| main.next()).collect();
+        assert_eq!(
+            (steps[0], steps[11], steps[12], steps[24]),
+            (Step::Fork(1), Step::Fork(12), Step::SemWait(0), Step::Barrier(0))
+        );
+        let mut child = (workload.tasks[1].behaviour)(0);
+        assert_eq!([child.next(), child.next(), child.next()], [Step::SemPost(0), Step::Barrier(0), Step::Receive(0)]);
+    }
 
     #[test]
     fn a_group_has_as_many_senders_as_receivers_and_all_messages_arrive() {

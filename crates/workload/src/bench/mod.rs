@@ -1,18 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Models of benchmarks: their algorithms as workloads. Each module says what is modelled and what is not.
+//!
+//! What is measured shows in marks ([`Step::Mark`]), which an observer turns into the benchmark's figures.
 
+pub mod cyclictest;
 pub mod hackbench;
+pub mod kernel_build;
+pub mod netperf;
+pub mod oltp;
 pub mod pipe;
+mod random;
+pub mod schbench;
+pub mod schbench_rps;
+pub mod stress_sock;
+pub mod tbench;
 
-use crate::step::{Behaviour, Step};
+use crate::step::{Behaviour, Step, TaskIndex};
 use crate::workload::{Attributes, GroupSpec, TaskSpec};
 use fairlab_sched::units::Nanos;
+
+/// The task that creates the others, where a model has one.
+const CREATOR: usize = 0;
 
 /// A program that repeats some steps and then ends.
 struct Repeat {
     steps: Vec<Step>,
     next: usize,
     rounds_left: u64,
+}
+
+impl Repeat {
+    /// Never ends.
+    const fn endless(steps: Vec<Step>) -> Self {
+        Self { steps, next: 0, rounds_left: u64::MAX }
+    }
+
+    /// All steps once.
+    const fn once(steps: Vec<Step>) -> Self {
+        Self { steps, next: 0, rounds_left: 1 }
+    }
 }
 
 impl Behaviour for Repeat {
@@ -26,6 +52,35 @@ impl Behaviour for Repeat {
         }
         self.next += 1;
         self.steps[self.next - 1]
+    }
+}
+
+/// A task that another one creates.
+fn created_task<B: Behaviour + 'static>(
+    name: String,
+    family: &str,
+    behaviour: impl Fn(u32) -> B + Send + Sync + 'static,
+) -> TaskSpec {
+    TaskSpec {
+        name,
+        family: family.to_owned(),
+        start: Attributes::default(),
+        attributes: Vec::new(),
+        cpuset: None,
+        start_cpu: 0,
+        start_at: None,
+        own_timers: Vec::new(),
+        timer_origin: Nanos::ZERO,
+        behaviour: Box::new(move |instance| Box::new(behaviour(instance))),
+    }
+}
+
+/// The task that creates others, at the start of the run, and then ends. It has to be the first one of its workload.
+fn creator(name: &str, children: Vec<TaskIndex>) -> TaskSpec {
+    let steps: Vec<Step> = children.into_iter().map(Step::Fork).collect();
+    TaskSpec {
+        start_at: Some(Nanos::ZERO),
+        ..created_task(name.to_owned(), name, move |_| Repeat::once(steps.clone()))
     }
 }
 

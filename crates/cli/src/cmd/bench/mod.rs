@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab bench`: models of benchmarks with the benchmarks' own options and words.
+
+pub(crate) mod args;
+mod models;
+
+use crate::error::CliError;
+use crate::input;
+use crate::output::Output;
+use crate::output::progress::Progress;
+use crate::plan::{Choices, DEFAULT_MACHINE, Variant};
+use args::{Bench, On};
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::prices::Prices;
+use fairlab_observe::bench;
+use fairlab_sched::units::Nanos;
+use models::Model;
+use serde::Serialize;
+
+/// The longest that a benchmark is given which runs until it is done.
+const PATIENCE: Nanos = Nanos::from_secs(3600);
+
+/// What is written as JSON.
+#[derive(Serialize)]
+struct Answer {
+    bench: &'static str,
+    machine: String,
+    kernel: &'static str,
+    seed: Option<u64>,
+    simulated_ns: u64,
+    digest: String,
+    result: serde_json::Value,
+}
+
+/// Runs the command.
+pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> {
+    let On { variant, seed, perturb, duration } = bench.on();
+    let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
+    let nr_cpus = u32::try_from(machine.description.nr_cpus()).expect("machines have at most some thousand CPUs");
+    let Model { name, workload, mut meter } = bench.model(nr_cpus)?;
+    let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, ..Choices::default() };
+    let settings = Variant::new(variant, Some(machine.description.kernel()), Vec::new(), Vec::new());
+    let kernel = settings.kernel.name;
+    let mut machine = make(Hardware::from_description(&machine.description), workload, settings, choices)
+        .map_err(|error| CliError::Input(format!("{}: {error}", machine.given)))?;
+    let mut progress = Progress::new("simulating", machine.duration());
+    let run = bench::run(&mut machine, &mut *meter, &mut |elapsed| progress.show(elapsed));
+    progress.clear();
+    run.map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    let outcome = meter.outcome(&machine);
+    if output.is_json() {
+        return output.json(&Answer {
+            bench: name,
+            machine: machine.hardware().name.clone(),
+            kernel,
+            seed: *seed,
+            simulated_ns: machine.elapsed().0,
+            digest: machine.digest().to_string(),
+            result: outcome.data,
+        });
+    }
+    output.text(&outcome.text)
+}
+
+fn make(
+    mut hardware: Hardware,
+    workload: fairlab_workload::workload::Workload,
+    settings: Variant,
+    choices: Choices,
+) -> Result<Machine, fairlab_machine::engine::SetupError> {
+    if settings.is_free {
+        hardware.prices = Prices::free();
+    }
+    let setup = Setup {
+        hardware,
+        features: settings.features,
+        tunables: Vec::new(),
+        named_tunables: settings.tunables,
+        duration: choices.duration.or(workload.duration).unwrap_or(PATIENCE),
+        workload,
+        snapshot_every: None,
+        perturb: choices.perturb,
+    };
+    let mut machine = Machine::new(setup)?;
+    if let Some(seed) = choices.seed {
+        machine.seed(seed);
+    }
+    Ok(machine)
+}

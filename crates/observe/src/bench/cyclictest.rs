@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What cyclictest tells of each thread: least, last, mean and greatest latency, in microseconds.
+
+use super::{Meter, Outcome, place};
+use crate::latency::{Latency, LatencySummary};
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::cyclictest::{Cyclictest, SAMPLE};
+use serde::Serialize;
+
+/// Takes latencies from the expiry of a thread's timer to the thread's running.
+#[derive(Clone, Debug)]
+pub struct CyclictestMeter {
+    bench: Cyclictest,
+    /// When each task's timer expired last, and its last latency.
+    expiries: Vec<Nanos>,
+    last_ns: Vec<u64>,
+    latencies: Vec<Latency>,
+}
+
+/// What is told of a thread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ThreadResult {
+    /// Its number.
+    pub thread: u32,
+    /// Its priority.
+    pub priority: u8,
+    /// Its interval in microseconds.
+    pub interval_us: u64,
+    /// Its last latency.
+    pub last_ns: u64,
+    /// All its latencies.
+    pub latency: LatencySummary,
+}
+
+impl CyclictestMeter {
+    /// For a model.
+    pub fn new(bench: Cyclictest) -> Self {
+        Self { bench, expiries: Vec::new(), last_ns: Vec::new(), latencies: Vec::new() }
+    }
+
+    /// What is told of each thread. Threads are the first tasks of the workload, and none of them is forked later.
+    pub fn result(&self) -> Vec<ThreadResult> {
+        let of = |thread: u32| ThreadResult {
+            thread,
+            priority: self.bench.priority_of(thread),
+            interval_us: self.bench.interval_of(thread).0 / 1000,
+            last_ns: self.last_ns.get(thread as usize).copied().unwrap_or(0),
+            latency: self.latencies.get(thread as usize).and_then(Latency::summary).unwrap_or_default(),
+        };
+        (0..self.bench.threads).map(of).collect()
+    }
+}
+
+fn line(result: &ThreadResult) -> String {
+    let us = |ns: u64| ns / 1000;
+    let LatencySummary { count, min_ns, mean_ns, max_ns, .. } = result.latency;
+    format!(
+        "T:{:2} ({:5}) P:{:2} I:{} C:{:7} Min:{:7} Act:{:5} Avg:{:5} Max:{:8}\n",
+        result.thread,
+        result.thread,
+        result.priority,
+        result.interval_us,
+        count,
+        us(min_ns),
+        us(result.last_ns),
+        us(mean_ns),
+        us(max_ns)
+    )
+}
+
+impl Probe for CyclictestMeter {
+    #[inline]
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for CyclictestMeter {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        match *event {
+            MachineEvent::TimerWoke { task, expired } => *place(&mut self.expiries, task) = expired,
+            MachineEvent::Mark { task, phase: SAMPLE } => {
+                let ns = (now - *place(&mut self.expiries, task)).0;
+                *place(&mut self.last_ns, task) = ns;
+                place(&mut self.latencies, task).record(ns);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Meter for CyclictestMeter {
+    fn outcome(&self, _machine: &Machine) -> Outcome {
+        let result = self.result();
+        Outcome::of(result.iter().map(line).collect(), &result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_has_a_line_as_cyclictest_writes_it() {
+        let mut meter = CyclictestMeter::new(Cyclictest { priority: 80, ..Cyclictest::default() });
+        for (cycle, late_us) in [(1, 3), (2, 9), (3, 4)] {
+            let expired = Nanos::from_micros(1000 * cycle);
+            meter.machine_event(Nanos(0), &MachineEvent::TimerWoke { task: 0, expired });
+            let late = expired + Nanos::from_micros(late_us);
+            meter.machine_event(late, &MachineEvent::Mark { task: 0, phase: SAMPLE });
+        }
+        let text: String = meter.result().iter().map(line).collect();
+        assert_eq!(text, "T: 0 (    0) P:80 I:1000 C:      3 Min:      3 Act:    4 Avg:    5 Max:       9\n");
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What benchmarks tell that run until they are done: hackbench, `perf bench sched`, a build. They tell how long it took.
+
+use super::{Meter, Outcome};
+use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::observer::Observer;
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::hackbench::Hackbench;
+use fairlab_workload::bench::kernel_build::KernelBuild;
+use serde::Serialize;
+
+/// Which benchmark's words are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// hackbench's.
+    Hackbench(Hackbench),
+    /// Those of `perf bench sched messaging`.
+    Messaging(Hackbench),
+    /// Those of `perf bench sched pipe`, with so many rounds, by threads or processes.
+    Pipe {
+        /// Rounds.
+        loops: u64,
+        /// Threads, not processes.
+        threads: bool,
+    },
+    /// Those of the shell's `time make`.
+    Build(KernelBuild),
+}
+
+/// Waits for the last task's end.
+#[derive(Clone, Debug)]
+pub struct ElapsedMeter {
+    words: Words,
+    last_exit: Nanos,
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ElapsedResult {
+    /// Seconds until the last task had ended.
+    pub time_s: f64,
+    /// Whether all tasks have ended.
+    pub is_done: bool,
+    /// Microseconds for each round of `perf bench sched pipe`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usecs_per_op: Option<f64>,
+    /// Rounds per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ops_per_s: Option<f64>,
+}
+
+impl ElapsedMeter {
+    /// For a benchmark.
+    pub const fn new(words: Words) -> Self {
+        Self { words, last_exit: START }
+    }
+
+    /// When the last task ended, from the start of the run.
+    pub fn elapsed(&self) -> Nanos {
+        self.last_exit - START
+    }
+
+    /// What is told.
+    pub fn result(&self, machine: &Machine) -> ElapsedResult {
+        let is_done = machine.tasks().iter().all(|task| task.dead || task.id.is_none());
+        let time = if is_done { self.elapsed() } else { machine.elapsed() };
+        let per_op = |loops: u64| time.0 as f64 / 1e3 / loops as f64;
+        let (usecs_per_op, ops_per_s) = match self.words {
+            Words::Pipe { loops, .. } if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
+            _ => (None, None),
+        };
+        ElapsedResult { time_s: time.0 as f64 / 1e9, is_done, usecs_per_op, ops_per_s }
+    }
+
+    fn page(&self, result: &ElapsedResult, cpu_s: f64) -> String {
+        let time = result.time_s;
+        let total = format!("     Total time: {time:.3} [sec]\n");
+        let page = match self.words {
+            Words::Hackbench(bench) => format!(
+                "Running in {} mode with {} groups using {} file descriptors each (== {} tasks)\nEach sender will pass {} \
+                 messages of {} bytes\nTime: {time:.3}\n",
+                if bench.threads { "threaded" } else { "process" },
+                bench.groups,
+                2 * bench.fds,
+                2 * bench.fds * bench.groups,
+                bench.loops,
+                bench.data_size
+            ),
+            Words::Messaging(bench) => format!(
+                "# Running 'sched/messaging' benchmark:\n# {} sender and receiver {} per group\n# {} groups == {} {} \
+                 run\n\n{total}",
+                bench.fds,
+                if bench.threads { "threads" } else { "processes" },
+                bench.groups,
+                2 * bench.fds * bench.groups,
+                if bench.threads { "threads" } else { "processes" }
+            ),
+            Words::Pipe { loops, threads } => format!(
+                "# Running 'sched/pipe' benchmark:\n# Executed {loops} pipe operations between two {}\n\n{total}\n{:>15.6} \
+                 usecs/op\n{:>15.0} ops/sec\n",
+                if threads { "threads" } else { "processes" },
+                result.usecs_per_op.unwrap_or(f64::NAN),
+                result.ops_per_s.unwrap_or(f64::NAN).floor()
+            ),
+            Words::Build(bench) => {
+                let clock = |s: f64| format!("{}m{:.3}s", (s / 60.0) as u64, s % 60.0);
+                format!(
+                    "make -j{}: {} objects\n\nreal\t{}\nuser\t{}\n",
+                    bench.jobs,
+                    bench.objects,
+                    clock(time),
+                    clock(cpu_s)
+                )
+            }
+        };
+        if result.is_done { page } else { page + "The run was cut off before all tasks had ended.\n" }
+    }
+}
+
+impl Probe for ElapsedMeter {
+    #[inline]
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
+            self.last_exit = now;
+        }
+    }
+}
+
+impl Observer for ElapsedMeter {}
+
+impl Meter for ElapsedMeter {
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine);
+        let cpu_ns: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
+        Outcome::of(self.page(&result, cpu_ns as f64 / 1e9), &result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(words: Words, time_s: f64) -> String {
+        let per_op = matches!(words, Words::Pipe { .. }).then_some(8.091_833);
+        let result =
+            ElapsedResult { time_s, is_done: true, usecs_per_op: per_op, ops_per_s: per_op.map(|us| 1e6 / us) };
+        ElapsedMeter::new(words).page(&result, 61.5)
+    }
+
+    #[test]
+    fn each_benchmark_is_told_in_its_own_words() {
+        let bench = Hackbench::default();
+        assert_eq!(
+            page(Words::Hackbench(bench), 0.1234),
+            "Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)\nEach sender will pass 100 \
+             messages of 100 bytes\nTime: 0.123\n"
+        );
+        assert_eq!(
+            page(Words::Messaging(bench), 0.308),
+            "# Running 'sched/messaging' benchmark:\n# 20 sender and receiver processes per group\n# 10 groups == 400 processes \
+             run\n\n     Total time: 0.308 [sec]\n"
+        );
+        assert_eq!(
+            page(Words::Pipe { loops: 1_000_000, threads: false }, 8.091_833),
+            "# Running 'sched/pipe' benchmark:\n# Executed 1000000 pipe operations between two processes\n\n     Total time: \
+             8.092 [sec]\n\n       8.091833 usecs/op\n         123581 ops/sec\n"
+        );
+        let build = KernelBuild { jobs: 8, objects: 5, seed: 0 };
+        assert_eq!(page(Words::Build(build), 9.25), "make -j8: 5 objects\n\nreal\t0m9.250s\nuser\t1m1.500s\n");
+    }
+}

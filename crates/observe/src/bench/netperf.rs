@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What netperf tells of a request and response test, for each instance, and the sum, which netperf leaves to its user.
+
+use super::rounds::Rounds;
+use super::{Meter, Outcome};
+use crate::latency::LatencySummary;
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::netperf::{Netperf, TRANSACTION, Test};
+use serde::Serialize;
+
+/// As many instances have a row each.
+const MAX_ROWS: usize = 8;
+/// Sizes of a socket's buffers that netperf tells: Linux's defaults.
+const SOCKETS: [(Test, &str, u32, u32); 2] =
+    [(Test::TcpRr, "TCP", 16_384, 131_072), (Test::UdpRr, "UDP", 212_992, 212_992)];
+
+/// Counts transactions.
+#[derive(Clone, Debug)]
+pub struct NetperfMeter {
+    bench: Netperf,
+    rounds: Rounds,
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetperfResult {
+    /// Length of the run in seconds.
+    pub elapsed_s: f64,
+    /// Transactions per second of each instance.
+    pub per_instance: Vec<f64>,
+    /// Transactions per second of all.
+    pub sum: f64,
+    /// Latencies of the transactions of all instances.
+    pub latency: LatencySummary,
+}
+
+impl NetperfMeter {
+    /// For a model.
+    pub fn new(bench: Netperf) -> Self {
+        Self { bench, rounds: Rounds::default() }
+    }
+
+    /// What is told.
+    pub fn result(&self, elapsed: Nanos) -> NetperfResult {
+        let elapsed_s = elapsed.0 as f64 / 1e9;
+        let per_instance: Vec<f64> =
+            self.bench.clients().map(|client| self.rounds.of_task(client) as f64 / elapsed_s).collect();
+        NetperfResult {
+            elapsed_s,
+            per_instance,
+            sum: self.rounds.total() as f64 / elapsed_s,
+            latency: self.rounds.latency().summary().unwrap_or_default(),
+        }
+    }
+
+    fn page(&self, result: &NetperfResult) -> String {
+        let (_, name, send, receive) =
+            SOCKETS.into_iter().find(|&(test, ..)| test == self.bench.test).expect("each test has a row");
+        let mut page = format!(
+            "MIGRATED {name} REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : \
+             first burst 0\nLocal /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\nSend   Recv   Size     Size    \
+             Time     Rate         \nbytes  Bytes  bytes    bytes   secs.    per sec   \n\n"
+        );
+        let elapsed = result.elapsed_s;
+        for rate in result.per_instance.iter().take(MAX_ROWS) {
+            page += &format!("{send:<6} {receive:<6} {:<8} {:<7} {elapsed:<8.2} {rate:<10.2}\n", 1, 1);
+        }
+        if result.per_instance.len() > MAX_ROWS {
+            page += &format!("... and {} more instances\n", result.per_instance.len() - MAX_ROWS);
+        }
+        let micros = |ns: u64| ns as f64 / 1000.0;
+        let LatencySummary { min_ns, mean_ns, p50_ns, p99_ns, max_ns, .. } = result.latency;
+        page + &format!(
+            "\n{} instances: {:.2} trans/s; latency us: min {:.2} mean {:.2} 50th {:.2} 99th {:.2} max {:.2}\n",
+            result.per_instance.len(),
+            result.sum,
+            micros(min_ns),
+            micros(mean_ns),
+            micros(p50_ns),
+            micros(p99_ns),
+            micros(max_ns)
+        )
+    }
+}
+
+impl Probe for NetperfMeter {
+    #[inline]
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for NetperfMeter {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        self.rounds.hear(now, event, TRANSACTION);
+    }
+}
+
+impl Meter for NetperfMeter {
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
+        Outcome::of(self.page(&result), &result)
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What sysbench tells of an OLTP load.
+
+use super::rounds::Rounds;
+use super::{Meter, Outcome};
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::oltp::{QUERIES, READS, TRANSACTION, WRITES};
+use serde::Serialize;
+
+/// Counts transactions.
+#[derive(Clone, Debug, Default)]
+pub struct OltpMeter {
+    rounds: Rounds,
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OltpResult {
+    /// Transactions.
+    pub transactions: u64,
+    /// Transactions per second.
+    pub per_s: f64,
+    /// Latencies in milliseconds: least, mean, greatest, 95th percentile.
+    pub latency_ms: [f64; 4],
+    /// Length of the run in seconds.
+    pub total_time_s: f64,
+}
+
+impl OltpMeter {
+    /// What is told.
+    pub fn result(&self, elapsed: Nanos) -> OltpResult {
+        let total_time_s = elapsed.0 as f64 / 1e9;
+        let latency = self.rounds.latency();
+        let summary = latency.summary().unwrap_or_default();
+        let p95 = if summary.count > 0 { latency.quantile(0.95) } else { 0 };
+        OltpResult {
+            transactions: summary.count,
+            per_s: summary.count as f64 / total_time_s,
+            latency_ms: [summary.min_ns, summary.mean_ns, summary.max_ns, p95].map(|ns| ns as f64 / 1e6),
+            total_time_s,
+        }
+    }
+}
+
+impl OltpResult {
+    fn page(&self) -> String {
+        let count = |each: u32| self.transactions * u64::from(each);
+        let rate = |all: u64| all as f64 / self.total_time_s;
+        let [min, avg, max, p95] = self.latency_ms;
+        format!(
+            "SQL statistics:\n    queries performed:\n        read:                            {}\n        write:          \
+             \u{20}                {}\n        other:                           {}\n        total:                           \
+             {}\n    transactions:                        {:<6} ({:.2} per sec.)\n    queries:                             {:<6} \
+             ({:.2} per sec.)\n\nGeneral statistics:\n    total time:                          {:.4}s\n\nLatency (ms):\n         \
+             min:                              {min:>10.2}\n         avg:                              {avg:>10.2}\n         \
+             max:                              {max:>10.2}\n         95th percentile:                  {p95:>10.2}\n",
+            count(READS),
+            count(WRITES),
+            count(QUERIES - READS - WRITES),
+            count(QUERIES),
+            self.transactions,
+            rate(self.transactions),
+            count(QUERIES),
+            rate(count(QUERIES)),
+            self.total_time_s,
+        )
+    }
+}
+
+impl Probe for OltpMeter {
+    #[inline]
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for OltpMeter {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        self.rounds.hear(now, event, TRANSACTION);
+    }
+}
+
+impl Meter for OltpMeter {
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
+        Outcome::of(result.page(), &result)
+    }
+}

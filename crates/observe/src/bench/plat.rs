@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! schbench's histogram and its percentiles, to the bucket.
+//!
+//! Values up to 511 have a bucket each. Above that, each power of two is divided into 256 buckets; what is told of a bucket is the
+//! middle of its range. There are 19 groups of 256 buckets; the last bucket takes all that is greater.
+
+/// Buckets of a group, as a power of two.
+const BITS: u32 = 8;
+/// Number of groups.
+const GROUPS: usize = 19;
+/// Number of buckets.
+const BUCKETS: usize = GROUPS << BITS;
+
+/// A histogram of microseconds, or of requests per second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plat {
+    counts: Vec<u32>,
+    samples: u64,
+    min: u32,
+    max: u32,
+}
+
+impl Default for Plat {
+    fn default() -> Self {
+        Self { counts: vec![0; BUCKETS], samples: 0, min: 0, max: 0 }
+    }
+}
+
+/// A percentile as the benchmark tells it.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Percentile {
+    /// Which one.
+    pub percent: f64,
+    /// The value of its bucket.
+    pub value: u32,
+    /// Samples up to that bucket which earlier percentiles have not counted.
+    pub samples: u64,
+}
+
+impl Plat {
+    /// Adds a sample. The benchmark leaves out latencies of less than a microsecond.
+    pub fn add(&mut self, value: u32) {
+        self.counts[bucket_of(value)] += 1;
+        self.max = self.max.max(value);
+        // The benchmark's least sample: 0 means that there is none yet.
+        if self.min == 0 || value < self.min {
+            self.min = value;
+        }
+        self.samples += 1;
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// The least sample, not rounded; 0 if there is none.
+    pub fn min(&self) -> u32 {
+        self.min
+    }
+
+    /// The greatest sample, not rounded.
+    pub fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// The value of the first bucket up to which this part of the samples lies, for each of some percentages in ascending
+    /// order.
+    pub fn percentiles(&self, percents: &[f64]) -> Vec<Percentile> {
+        let mut found = Vec::with_capacity(percents.len());
+        let (mut sum, mut counted) = (0_u64, 0_u64);
+        for (bucket, &count) in self.counts.iter().enumerate() {
+            sum += u64::from(count);
+            while let Some(&percent) = percents.get(found.len()) {
+                if (sum as f64) < percent / 100.0 * self.samples as f64 {
+                    break;
+                }
+                found.push(Percentile { percent, value: value_of(bucket), samples: sum - counted });
+                counted = sum;
+            }
+        }
+        found
+    }
+
+    /// One percentile; 0 if there are no samples.
+    pub fn percentile(&self, percent: f64) -> u32 {
+        self.percentiles(&[percent]).first().map_or(0, |percentile| percentile.value)
+    }
+}
+
+fn bucket_of(value: u32) -> usize {
+    let msb = value.checked_ilog2().unwrap_or(0);
+    if msb <= BITS {
+        return value as usize;
+    }
+    let error_bits = msb - BITS;
+    let base = (error_bits as usize + 1) << BITS;
+    let offset = (value >> error_bits) as usize & ((1 << BITS) - 1);
+    (base + offset).min(BUCKETS - 1)
+}
+
+fn value_of(bucket: usize) -> u32 {
+    if bucket < 2 << BITS {
+        return bucket as u32;
+    }
+    let error_bits = (bucket >> BITS) as u32 - 1;
+    let place = (bucket % (1 << BITS)) as u32;
+    // The middle of the bucket, rounded down.
+    (1 << (error_bits + BITS)) + (place << error_bits) + ((1 << error_bits) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_exact_up_to_511_and_their_middle_beyond() {
+        for (value, told) in [
+            (0, 0),
+            (1, 1),
+            (255, 255),
+            (511, 511),
+            (512, 513),
+            (513, 513),
+            (514, 515),
+            (703, 703),
+            (12_656, 12_656),
+            (12_640, 12_656),
+            (13_424, 13_424),
+            (u32::MAX, 67_043_328),
+        ] {
+            assert_eq!(value_of(bucket_of(value)), told, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_percentile_counts_what_earlier_ones_have_not() {
+        let mut plat = Plat::default();
+        (1..=200).for_each(|value| plat.add(value));
+        let told: Vec<(u32, u64)> =
+            plat.percentiles(&[50.0, 90.0, 99.0, 99.9]).iter().map(|p| (p.value, p.samples)).collect();
+        assert_eq!(told, [(100, 100), (180, 80), (198, 18), (200, 2)]);
+        assert_eq!((plat.min(), plat.max(), plat.samples()), (1, 200, 200));
+        assert_eq!(Plat::default().percentile(99.0), 0);
+    }
+}

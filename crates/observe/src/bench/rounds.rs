@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rounds of clients that do one thing after the other: how many, of which kind, and how long they took.
+
+use super::place;
+use crate::latency::Latency;
+use fairlab_machine::observer::MachineEvent;
+use fairlab_sched::units::Nanos;
+
+/// Rounds of all clients of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// When a task's round began, by its place in the machine.
+    since: Vec<Nanos>,
+    /// Its place in the workload.
+    specs: Vec<usize>,
+    /// Rounds of each task of the workload.
+    per_task: Vec<u64>,
+    /// Rounds that ended with each mark.
+    by_mark: Vec<u64>,
+    latency: Latency,
+}
+
+impl Rounds {
+    /// Looks at an event. A mark below `first_end` begins a round, another one ends it, and begins the next.
+    #[inline]
+    pub fn hear(&mut self, now: Nanos, event: &MachineEvent, first_end: u32) {
+        match *event {
+            MachineEvent::Forked { task, spec, .. } => {
+                *place(&mut self.specs, task) = spec;
+                *place(&mut self.since, task) = now;
+            }
+            MachineEvent::Mark { task, phase } => {
+                let since = std::mem::replace(&mut self.since[task], now);
+                if phase >= first_end {
+                    self.latency.record((now - since).0);
+                    *place(&mut self.per_task, self.specs[task]) += 1;
+                    *place(&mut self.by_mark, phase as usize) += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Rounds of a task, by its place in the workload.
+    pub fn of_task(&self, task: usize) -> u64 {
+        self.per_task.get(task).copied().unwrap_or(0)
+    }
+
+    /// Rounds that ended with a mark.
+    pub fn of_mark(&self, mark: u32) -> u64 {
+        self.by_mark.get(mark as usize).copied().unwrap_or(0)
+    }
+
+    /// All rounds.
+    pub fn total(&self) -> u64 {
+        self.latency.count()
+    }
+
+    /// How long they took.
+    pub fn latency(&self) -> &Latency {
+        &self.latency
+    }
+}

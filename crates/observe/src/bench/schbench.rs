@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What schbench of 2016 to 2021 tells.
+
+use super::plat::{Percentile, Plat};
+use super::{Meter, Outcome, micros, place};
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::schbench::{Form, SAMPLE, Schbench};
+use serde::Serialize;
+
+/// The percentiles that are told; the one with the star is the 99th.
+const PERCENTS: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9];
+const STAR: f64 = 99.0;
+
+/// Takes latencies as the workers do.
+#[derive(Clone, Debug)]
+pub struct SchbenchMeter {
+    form: Form,
+    /// When the message thread last noted the time for each worker.
+    wake_time: Vec<Nanos>,
+    latencies: Plat,
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SchbenchResult {
+    /// Length of the run in seconds.
+    pub runtime_s: u64,
+    /// Latencies that were taken.
+    pub samples: u64,
+    /// Percentiles in microseconds.
+    pub percentiles: Vec<Percentile>,
+    /// The least latency, in microseconds.
+    pub min_us: u32,
+    /// The greatest.
+    pub max_us: u32,
+}
+
+impl SchbenchMeter {
+    /// For a model.
+    pub fn new(bench: &Schbench) -> Self {
+        Self { form: bench.form, wake_time: Vec::new(), latencies: Plat::default() }
+    }
+
+    /// The latencies so far, in microseconds.
+    pub fn latencies(&self) -> &Plat {
+        &self.latencies
+    }
+
+    /// What is told.
+    pub fn result(&self, runtime: Nanos) -> SchbenchResult {
+        SchbenchResult {
+            runtime_s: runtime.0 / 1_000_000_000,
+            samples: self.latencies.samples(),
+            percentiles: self.latencies.percentiles(&PERCENTS),
+            min_us: self.latencies.min(),
+            max_us: self.latencies.max(),
+        }
+    }
+
+    fn page(&self, result: &SchbenchResult) -> String {
+        let runtime = result.runtime_s;
+        let mut page = match self.form {
+            Form::Y2016 => "Latency percentiles (usec)\n".to_owned(),
+            _ => format!("Latency percentiles (usec) runtime {runtime} (s) ({} total samples)\n", result.samples),
+        };
+        for &Percentile { percent, value, samples } in &result.percentiles {
+            let star = if percent == STAR { "*" } else { "" };
+            page.push_str(&match self.form {
+                Form::Y2016 => format!("\t{star}{percent:.4}th: {value}\n"),
+                _ => format!("\t{star}{percent:.1}th: {value} ({samples} samples)\n"),
+            });
+        }
+        page.push_str(&format!("\tmin={}, max={}\n", result.min_us, result.max_us));
+        page
+    }
+}
+
+impl Probe for SchbenchMeter {
+    #[inline]
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for SchbenchMeter {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        match *event {
+            MachineEvent::TimeNoted { task } => *place(&mut self.wake_time, task) = now,
+            MachineEvent::Mark { task, phase: SAMPLE } => {
+                let latency = micros(*place(&mut self.wake_time, task), now);
+                if latency > 0 {
+                    self.latencies.add(latency);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Meter for SchbenchMeter {
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
+        Outcome::of(self.page(&result), &result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter(form: Form) -> SchbenchMeter {
+        let mut meter = SchbenchMeter::new(&Schbench { form, ..Schbench::default() });
+        for us in 1..=200_u64 {
+            meter.machine_event(Nanos::from_micros(1000), &MachineEvent::TimeNoted { task: 3 });
+            meter.machine_event(Nanos::from_micros(1000 + us), &MachineEvent::Mark { task: 3, phase: SAMPLE });
+        }
+        meter
+    }
+
+    #[test]
+    fn the_form_is_the_benchmark_s() {
+        let meter = meter(Form::Y2020);
+        let page = meter.page(&meter.result(Nanos::from_secs(5)));
+        assert_eq!(
+            page,
+            "Latency percentiles (usec) runtime 5 (s) (200 total samples)\n\t50.0th: 100 (100 samples)\n\t75.0th: 150 (50 \
+             samples)\n\t90.0th: 180 (30 samples)\n\t95.0th: 190 (10 samples)\n\t*99.0th: 198 (8 samples)\n\t99.5th: 199 (1 \
+             samples)\n\t99.9th: 200 (1 samples)\n\tmin=1, max=200\n"
+        );
+    }
+
+    #[test]
+    fn the_form_of_2016_has_four_decimals() {
+        let meter = meter(Form::Y2016);
+        let page = meter.page(&meter.result(Nanos::from_secs(5)));
+        assert!(page.starts_with("Latency percentiles (usec)\n\t50.0000th: 100\n"));
+        assert!(page.contains("\t*99.0000th: 198\n"));
+    }
+
+    #[test]
+    fn a_latency_below_a_microsecond_is_no_sample() {
+        let mut meter = SchbenchMeter::new(&Schbench::default());
+        meter.machine_event(Nanos(5_000), &MachineEvent::TimeNoted { task: 0 });
+        meter.machine_event(Nanos(5_999), &MachineEvent::Mark { task: 0, phase: SAMPLE });
+        assert_eq!(meter.latencies().samples(), 0);
+    }
+}

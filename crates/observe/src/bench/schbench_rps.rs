@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What today's schbench tells: latencies of wake-ups and of requests, and requests per second.
+
+use super::plat::{Percentile, Plat};
+use super::{Meter, Outcome, micros, place};
+use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::schbench_rps::{REQUEST_END, REQUEST_START, SchbenchRps, WAKEUP};
+use serde::Serialize;
+
+const LATENCIES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+const RATES: [f64; 3] = [20.0, 50.0, 90.0];
+/// A second, in nanoseconds: rates are taken once in each.
+const SECOND: u64 = 1_000_000_000;
+
+/// Takes latencies and rates as the benchmark does.
+#[derive(Clone, Debug)]
+pub struct SchbenchRpsMeter {
+    bench: SchbenchRps,
+    /// The time that was noted for a worker that waits.
+    wake_time: Vec<Option<Nanos>>,
+    request_start: Vec<Nanos>,
+    wakeups: Plat,
+    requests: Plat,
+    rates: Plat,
+    nr_requests: u64,
+    /// Requests up to the last full second, and which one that was.
+    counted: u64,
+    second: u64,
+}
+
+/// What is told of one quantity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Distribution {
+    /// Samples.
+    pub samples: u64,
+    /// Percentiles.
+    pub percentiles: Vec<Percentile>,
+    /// The least.
+    pub min: u32,
+    /// The greatest.
+    pub max: u32,
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SchbenchRpsResult {
+    /// Length of the run in seconds.
+    pub runtime_s: u64,
+    /// Latencies of wake-ups, in microseconds.
+    pub wakeup_latency_us: Distribution,
+    /// Latencies of requests, in microseconds.
+    pub request_latency_us: Distribution,
+    /// Requests in each second.
+    pub rps: Distribution,
+    /// Requests per second over the whole run.
+    pub average_rps: f64,
+    /// The rate that was asked for; 0: none.
+    pub rps_goal: u64,
+}
+
+impl SchbenchRpsMeter {
+    /// For a model.
+    pub fn new(bench: SchbenchRps) -> Self {
+        Self {
+            bench,
+            wake_time: Vec::new(),
+            request_start: Vec::new(),
+            wakeups: Plat::default(),
+            requests: Plat::default(),
+            rates: Plat::default(),
+            nr_requests: 0,
+            counted: 0,
+            second: 0,
+        }
+    }
+
+    /// What is told.
+    pub fn result(&self, runtime: Nanos) -> SchbenchRpsResult {
+        let of = |plat: &Plat, percents: &[f64]| Distribution {
+            samples: plat.samples(),
+            percentiles: plat.percentiles(percents),
+            min: plat.min(),
+            max: plat.max(),
+        };
+        SchbenchRpsResult {
+            runtime_s: runtime.0 / SECOND,
+            wakeup_latency_us: of(&self.wakeups, &LATENCIES),
+            request_latency_us: of(&self.requests, &LATENCIES),
+            rps: of(&self.rates, &RATES),
+            average_rps: self.nr_requests as f64 * SECOND as f64 / runtime.0 as f64,
+            rps_goal: self.bench.rps,
+        }
+    }
+
+    fn count_request(&mut self, now: Nanos) {
+        let second = (now - START).0 / SECOND;
+        if second > self.second {
+            self.rates.add(u32::try_from(self.nr_requests - self.counted).unwrap_or(u32::MAX));
+            self.counted = self.nr_requests;
+            self.second = second;
+        }
+        self.nr_requests += 1;
+    }
+}
+
+fn page_of(what: &str, unit: &str, star: f64, runtime_s: u64, distribution: &Distribution) -> String {
+    let mut page =
+        format!("{what} percentiles ({unit}) runtime {runtime_s} (s) ({} total samples)\n", distribution.samples);
+    for &Percentile { percent, value, samples } in &distribution.percentiles {
+        let mark = if percent == star { "* " } else { "  " };
+        page.push_str(&format!("\t{mark}{percent:.1}th: {value:<10} ({samples} samples)\n"));
+    }
+    page + &format!("\t  min={}, max={}\n", distribution.min, distribution.max)
+}
+
+impl SchbenchRpsResult {
+    fn page(&self) -> String {
+        let mut page = page_of("Wakeup Latencies", "usec", 99.0, self.runtime_s, &self.wakeup_latency_us);
+        page += &page_of("Request Latencies", "usec", 99.0, self.runtime_s, &self.request_latency_us);
+        page += &page_of("RPS", "requests", 50.0, self.runtime_s, &self.rps);
+        page + &if self.rps_goal > 0 {
+            format!("final rps goal was {}\n", self.rps_goal)
+        } else {
+            format!("average rps: {:.2}\n", self.average_rps)
+        }
+    }
+}
+
+impl Probe for SchbenchRpsMeter {
+    #[inline]
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for SchbenchRpsMeter {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        match *event {
+            MachineEvent::TimeNoted { task } => *place(&mut self.wake_time, task) = Some(now),
+            MachineEvent::Mark { task, phase: WAKEUP } => {
+                // Who has not waited takes no latency.
+                if let Some(since) = place(&mut self.wake_time, task).take() {
+                    let latency = micros(since, now);
+                    if latency > 0 {
+                        self.wakeups.add(latency);
+                    }
+                }
+            }
+            MachineEvent::Mark { task, phase: REQUEST_START } => *place(&mut self.request_start, task) = now,
+            MachineEvent::Mark { task, phase: REQUEST_END } => {
+                let latency = micros(*place(&mut self.request_start, task), now);
+                if latency > 0 {
+                    self.requests.add(latency);
+                }
+                self.count_request(now);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Meter for SchbenchRpsMeter {
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
+        Outcome::of(result.page(), &result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_is_the_benchmark_s() {
+        let mut meter = SchbenchRpsMeter::new(SchbenchRps::for_cpus(1));
+        for request in 0..25_u64 {
+            let start = Nanos(START.0 + request * 100_000_000);
+            meter.machine_event(start, &MachineEvent::TimeNoted { task: 1 });
+            let later = |us| start + Nanos::from_micros(us);
+            meter.machine_event(later(5), &MachineEvent::Mark { task: 1, phase: WAKEUP });
+            meter.machine_event(later(5), &MachineEvent::Mark { task: 1, phase: REQUEST_START });
+            meter.machine_event(later(605), &MachineEvent::Mark { task: 1, phase: REQUEST_END });
+        }
+        let page = meter.result(Nanos(2_500_000_000)).page();
+        let start = "Wakeup Latencies percentiles (usec) runtime 2 (s) (25 total samples)\n\t  50.0th: 5          (25 samples)\n";
+        assert!(page.starts_with(start), "{page}");
+        assert!(page.contains("\t* 99.0th: 601        (0 samples)\n"), "{page}");
+        assert!(page.contains("RPS percentiles (requests) runtime 2 (s) (2 total samples)\n\t  20.0th: 10 "), "{page}");
+        assert!(page.ends_with("\t  min=10, max=10\naverage rps: 10.00\n"), "{page}");
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What tbench tells: throughput of file data, and each operation's count.
+
+use super::rounds::Rounds;
+use super::{Meter, Outcome};
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
+use serde::Serialize;
+
+/// Counts operations.
+#[derive(Clone, Debug)]
+pub struct TbenchMeter {
+    bench: Tbench,
+    rounds: Rounds,
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TbenchResult {
+    /// Megabytes (2^20) of file data per second.
+    pub throughput_mb_s: f64,
+    /// Clients.
+    pub clients: u32,
+    /// The longest operation, in milliseconds.
+    pub max_latency_ms: f64,
+    /// Operations of each kind: name, count.
+    pub operations: Vec<(&'static str, u64)>,
+}
+
+impl TbenchMeter {
+    /// For a model.
+    pub fn new(bench: Tbench) -> Self {
+        Self { bench, rounds: Rounds::default() }
+    }
+
+    /// What is told.
+    pub fn result(&self, elapsed: Nanos) -> TbenchResult {
+        let (mut bytes, mut operations) = (0, Vec::<(&'static str, u64)>::new());
+        for (operation, mark) in OPERATIONS.iter().zip(DONE..) {
+            let count = self.rounds.of_mark(mark);
+            bytes += count * u64::from(operation.data);
+            match operations.iter_mut().find(|(name, _)| *name == operation.name) {
+                Some((_, sum)) => *sum += count,
+                None => operations.push((operation.name, count)),
+            }
+        }
+        let max_ns = self.rounds.latency().summary().map_or(0, |summary| summary.max_ns);
+        TbenchResult {
+            throughput_mb_s: bytes as f64 / f64::from(1 << 20) / (elapsed.0 as f64 / 1e9),
+            clients: self.bench.clients,
+            max_latency_ms: max_ns as f64 / 1e6,
+            operations,
+        }
+    }
+}
+
+impl TbenchResult {
+    fn page(&self) -> String {
+        let mut page = format!(" {:<14} {:>10}\n {}\n", "Operation", "Count", "-".repeat(25));
+        for (name, count) in &self.operations {
+            page += &format!(" {name:<14} {count:>10}\n");
+        }
+        page + &format!(
+            "\nThroughput {:.6} MB/sec  {} clients  {} procs  max_latency={:.3} ms\n",
+            self.throughput_mb_s, self.clients, self.clients, self.max_latency_ms
+        )
+    }
+}
+
+impl Probe for TbenchMeter {
+    #[inline]
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for TbenchMeter {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        self.rounds.hear(now, event, DONE);
+    }
+}
+
+impl Meter for TbenchMeter {
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
+        Outcome::of(result.page(), &result)
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! cyclictest: threads of a real-time class that sleep until a timer's expiry again and again, and take how late they run.
+//!
+//! Thread i has the interval of thread 0 and i distances more (`-i`, `-d`), and with `-S` or `-a` its own CPU. Beside them may run
+//! busy tasks of the fair class (`hogs`, ours): cyclictest itself makes no load.
+//! Not modelled: memory locking, histograms, threads that are not real-time if a kernel says no.
+
+use super::{Repeat, created_task};
+use crate::step::{Step, TimerMode, TimerRef};
+use crate::workload::{Affinity, Attributes, Policy, Workload};
+use fairlab_sched::units::Nanos;
+
+/// The mark at which a thread takes a latency.
+pub const SAMPLE: u32 = 1;
+/// What a cycle takes beside waiting: reading the clock and counting.
+const CYCLE: Nanos = Nanos(500);
+/// Work of a hog between two steps.
+const HOG: Nanos = Nanos::from_millis(10);
+
+/// What cyclictest is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cyclictest {
+    /// Threads (`-t`).
+    pub threads: u32,
+    /// Priority of the first thread (`-p`), 1 to 99; each later one has one less, unless `same_priority`. 0: the fair class.
+    pub priority: u8,
+    /// All threads have the same priority (`-S` sets it, too).
+    pub same_priority: bool,
+    /// Interval of thread 0 (`-i`).
+    pub interval: Nanos,
+    /// Distance between the intervals of two threads (`-d`).
+    pub distance: Nanos,
+    /// Each thread on its own CPU (`-a`, `-S`).
+    pub pinned: bool,
+    /// Cycles of each thread (`-l`); 0: until the end of the run.
+    pub loops: u64,
+    /// Busy tasks of the fair class beside it.
+    pub hogs: u32,
+}
+
+impl Default for Cyclictest {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            priority: 0,
+            same_priority: false,
+            interval: Nanos::from_micros(1000),
+            distance: Nanos::from_micros(500),
+            pinned: false,
+            loops: 0,
+            hogs: 0,
+        }
+    }
+}
+
+impl Cyclictest {
+    /// Priority of a thread.
+    pub fn priority_of(&self, thread: u32) -> u8 {
+        let less = if self.same_priority { 0 } else { u8::try_from(thread).unwrap_or(u8::MAX) };
+        if self.priority == 0 { 0 } else { self.priority.saturating_sub(less).max(1) }
+    }
+
+    /// Interval of a thread.
+    pub const fn interval_of(&self, thread: u32) -> Nanos {
+        Nanos(self.interval.0 + self.distance.0 * thread as u64)
+    }
+
+    /// The workload for a machine with so many CPUs: the threads, then the hogs.
+    pub fn workload(self, nr_cpus: u32) -> Workload {
+        let mut tasks = Vec::new();
+        for thread in 0..self.threads {
+            let timer =
+                Step::Timer { timer: TimerRef::Own(0), period: self.interval_of(thread), mode: TimerMode::Absolute };
+            let steps = vec![timer, Step::Mark(SAMPLE), Step::Run(CYCLE)];
+            let rounds = if self.loops == 0 { u64::MAX } else { self.loops };
+            let cpu = thread % nr_cpus;
+            let priority = self.priority_of(thread);
+            let mut spec = created_task(format!("cyclictest{thread}"), "cyclictest", move |_| Repeat {
+                steps: steps.clone(),
+                next: 0,
+                rounds_left: rounds,
+            });
+            spec.start_at = Some(Nanos::ZERO);
+            spec.start_cpu = cpu;
+            spec.own_timers = vec!["interval".to_owned()];
+            spec.start = Attributes {
+                policy: Some(if priority == 0 { Policy::Normal } else { Policy::Fifo(priority) }),
+                affinity: self.pinned.then(|| Affinity::Cpus(vec![cpu])),
+                ..Attributes::default()
+            };
+            tasks.push(spec);
+        }
+        for hog in 0..self.hogs {
+            let mut spec = created_task(format!("hog{hog}"), "hog", |_| Repeat::endless(vec![Step::Run(HOG)]));
+            spec.start_at = Some(Nanos::ZERO);
+            spec.start_cpu = hog % nr_cpus;
+            tasks.push(spec);
+        }
+        Workload { tasks, ..Workload::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_threads_have_longer_intervals_and_lower_priorities() {
+        let bench = Cyclictest { threads: 3, priority: 2, ..Cyclictest::default() };
+        let priorities: Vec<u8> = (0..3).map(|thread| bench.priority_of(thread)).collect();
+        assert_eq!(priorities, [2, 1, 1]);
+        assert_eq!(bench.interval_of(2), Nanos::from_micros(2000));
+        assert_eq!(Cyclictest { same_priority: true, ..bench }.priority_of(2), 2);
+        let workload = Cyclictest { hogs: 2, pinned: true, ..bench }.workload(2);
+        assert_eq!(workload.tasks.len(), 5);
+        assert_eq!(workload.tasks[2].start.affinity, Some(Affinity::Cpus(vec![0])));
+        assert_eq!(workload.tasks[1].start.policy, Some(Policy::Fifo(1)));
+    }
+}

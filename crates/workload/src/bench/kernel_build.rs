@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A load like `make -jN` of a kernel: one process forks short compilations, as many at a time as it may, and waits for them.
+//!
+//! `make` computes a little for each rule and forks a compilation. That is two processes one after the other, as a shell that
+//! starts a compiler: the shell works a little, forks the compiler and waits for it; the compiler reads (sleeps), computes,
+//! and writes (sleeps). When a shell has ended, `make` may fork another.
+//!
+//! Times are drawn around means: a rule `RULE`, a shell `SHELL`, a compilation `COMPILE` between reading and writing, each
+//! `DISK` long. They are assumed: a small C file on a core of today.
+//! Not modelled: exec as a moment at which a CPU is selected (6.1 balances there), linking, memory, pipes of the job server.
+
+use super::created_task;
+use super::random::Random;
+use crate::step::{Behaviour, Step};
+use crate::workload::{Objects, Workload};
+use fairlab_sched::units::Nanos;
+
+/// The mark of a compiler at its end.
+pub const COMPILED: u32 = 1;
+/// The mark of `make` when all is built.
+pub const BUILT: u32 = 2;
+
+/// Mean work of `make` for a rule.
+const RULE: Nanos = Nanos::from_micros(300);
+/// Mean work of a shell.
+const SHELL: Nanos = Nanos::from_micros(800);
+/// Mean work of a compilation.
+const COMPILE: Nanos = Nanos::from_millis(120);
+/// Mean time of reading, and of writing.
+const DISK: Nanos = Nanos::from_micros(400);
+/// Semaphores: a compilation may be started; one shell has ended; then, for each job, its compiler has ended.
+const SLOTS: usize = 0;
+const ENDED: usize = 1;
+const FIRST_JOB: usize = 2;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelBuild {
+    /// Compilations at a time (`-j`).
+    pub jobs: u32,
+    /// Objects to be built.
+    pub objects: u32,
+    /// Seed of all times.
+    pub seed: u64,
+}
+
+impl KernelBuild {
+    /// The workload: `make`, then for each object its shell and its compiler.
+    pub fn workload(self) -> Workload {
+        let mut make = created_task("make".to_owned(), "make", move |_| Make {
+            bench: self,
+            random: Random::new(self.seed, "make", 0),
+            pending: vec![Step::SemPost(SLOTS); self.jobs as usize],
+            started: 0,
+            is_done: false,
+        });
+        make.start_at = Some(Nanos::ZERO);
+        let mut tasks = vec![make];
+        for object in 0..self.objects as usize {
+            let (place, done) = (1 + 2 * object, FIRST_JOB + object);
+            let random = move || Random::new(self.seed, "compile", object as u64);
+            tasks.push(created_task(format!("sh{object}"), "sh", move |_| {
+                let work = Step::Run(random().around(SHELL));
+                let wait = [Step::Fork(place + 1), Step::SemWait(done)];
+                let end = [Step::SemPost(SLOTS), Step::SemPost(ENDED)];
+                super::Repeat::once([&[work], &wait[..], &end].concat())
+            }));
+            tasks.push(created_task(format!("cc1-{object}"), "cc1", move |_| {
+                let mut random = random();
+                let [read, write] = [0, 1].map(|_| Step::Sleep(random.around(DISK)));
+                let work = Step::Run(random.around(COMPILE));
+                super::Repeat::once(vec![read, work, write, Step::Mark(COMPILED), Step::SemPost(done)])
+            }));
+        }
+        Workload {
+            tasks,
+            objects: Objects {
+                semaphores: (0..FIRST_JOB + self.objects as usize).map(|place| format!("sem{place}")).collect(),
+                ..Objects::default()
+            },
+            ..Workload::default()
+        }
+    }
+}
+
+/// What `make` does.
+struct Make {
+    bench: KernelBuild,
+    random: Random,
+    /// Steps that come next, the last one first.
+    pending: Vec<Step>,
+    started: u32,
+    is_done: bool,
+}
+
+impl Behaviour for Make {
+    fn next(&mut self) -> Step {
+        if let Some(step) = self.pending.pop() {
+            return step;
+        }
+        if self.started < self.bench.objects {
+            self.pending.push(Step::Fork(1 + 2 * self.started as usize));
+            self.pending.push(Step::Run(self.random.around(RULE)));
+            self.started += 1;
+            return Step::SemWait(SLOTS);
+        }
+        if self.is_done {
+            return Step::Exit;
+        }
+        self.is_done = true;
+        self.pending.push(Step::Mark(BUILT));
+        self.pending.extend(vec![Step::SemWait(ENDED); self.bench.objects as usize]);
+        self.pending.pop().expect("there is at least the mark")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn make_starts_every_object_once_and_waits_for_all() {
+        let workload = KernelBuild { jobs: 2, objects: 3, seed: 0 }.workload();
+        assert_eq!(workload.tasks.len(), 7);
+        let mut make = (workload.tasks[0].behaviour)(0);
+        let steps: Vec<Step> = core::iter::from_fn(|| Some(make.next()).filter(|step| *step != Step::Exit)).collect();
+        let forks: Vec<Step> = steps.iter().filter(|step| matches!(step, Step::Fork(_))).copied().collect();
+        assert_eq!(forks, [Step::Fork(1), Step::Fork(3), Step::Fork(5)]);
+        let count = |wanted: Step| steps.iter().filter(|step| **step == wanted).count();
+        assert_eq!((count(Step::SemWait(SLOTS)), count(Step::SemPost(SLOTS))), (3, 2));
+        assert_eq!(count(Step::SemWait(ENDED)), 3);
+        assert_eq!(steps.last(), Some(&Step::Mark(BUILT)));
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! schbench in its forms of 2016 to 2021: message threads, each with workers that wait for its message.
+//!
+//! A worker enters the list of its message thread, posts that thread's futex and waits for its own. The message thread posts
+//! all who are in its list and waits for the first one to come back; then it makes them wait: it sleeps `-s` and up to a
+//! quarter more. What the forms differ in:
+//!
+//! 1. 2016: a worker works for `-c` and then asks for its message. Latencies are taken when it has come.
+//! 2. 2020: as 2016, but the message thread also works, for `-C`, before it sleeps.
+//! 3. 2021: as 2020, but a worker asks first and then works, and latencies are taken after the work: they contain it.
+//!
+//! Work is for wall time: the program looks at the clock all the time. A latency begins when the message thread has taken its
+//! list, so it contains the time for which the posts before it keep the thread busy. Today's form is in [`super::schbench_rps`].
+//! Not modelled: the thread that prints, and the end: the run is cut off after `-r`.
+
+use super::random::Random;
+use super::{CREATOR, created_task, creator};
+use crate::step::{Behaviour, Step};
+use crate::workload::{Objects, TaskSpec, Workload};
+use fairlab_sched::units::Nanos;
+
+/// The mark at which a worker takes a latency.
+pub const SAMPLE: u32 = 1;
+
+/// What a look at the list takes a message thread that neither sleeps nor works.
+const POLL: Nanos = Nanos::from_micros(1);
+
+/// Which form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// 2016 to 2019.
+    Y2016,
+    /// 2020 and early 2021.
+    Y2020,
+    /// Later in 2021.
+    Y2021,
+}
+
+/// What schbench is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schbench {
+    /// Which form.
+    pub form: Form,
+    /// Message threads (`-m`).
+    pub message_threads: u32,
+    /// Workers of each (`-t`).
+    pub threads: u32,
+    /// How long (`-r`).
+    pub runtime: Nanos,
+    /// For how long a message thread sleeps at least (`-s`). At zero it does not wait for its workers either.
+    pub sleeptime: Nanos,
+    /// For how long a worker works (`-c`).
+    pub cputime: Nanos,
+    /// For how long a message thread works (`-C`); the form of 2016 has no such work.
+    pub message_cputime: Nanos,
+    /// Seed of the message threads' sleeps.
+    pub seed: u64,
+}
+
+impl Default for Schbench {
+    fn default() -> Self {
+        Self {
+            form: Form::Y2020,
+            message_threads: 2,
+            threads: 16,
+            runtime: Nanos::from_secs(30),
+            sleeptime: Nanos::from_micros(30_000),
+            cputime: Nanos::from_micros(30_000),
+            message_cputime: Nanos::from_micros(30_000),
+            seed: 0,
+        }
+    }
+}
+
+impl Schbench {
+    /// The workload. Its tasks: the program itself, which creates the message threads, and each of them with its workers.
+    pub fn workload(self) -> Workload {
+        let family = self.threads as usize + 1;
+        let message = |thread: usize| CREATOR + 1 + thread * family;
+        let mut tasks = vec![creator("schbench", (0..self.message_threads as usize).map(message).collect())];
+        for thread in 0..self.message_threads as usize {
+            tasks.push(self.message_thread(thread, message(thread)));
+            for worker in 1..family {
+                tasks.push(self.worker(thread, worker));
+            }
+        }
+        let nr_threads = self.message_threads as usize;
+        Workload {
+            tasks,
+            objects: Objects { futexes: nr_threads * family, lists: nr_threads, ..Objects::default() },
+            duration: Some(self.runtime),
+            ..Workload::default()
+        }
+    }
+
+    fn message_thread(self, thread: usize, place: usize) -> TaskSpec {
+        let family = self.threads as usize + 1;
+        let workers: Vec<Step> = (1..family).map(|worker| Step::Fork(place + worker)).collect();
+        created_task(format!("message{thread}"), "message", move |_| MessageThread {
+            bench: self,
+            thread,
+            futex: thread * family,
+            random: Random::new(self.seed, "schbench", thread as u64),
+            pending: workers.clone().into_iter().rev().collect(),
+        })
+    }
+
+    fn worker(self, thread: usize, worker: usize) -> TaskSpec {
+        let family = self.threads as usize + 1;
+        let (message, futex) = (thread * family, thread * family + worker);
+        let ask = [
+            Step::FutexArm(futex),
+            Step::Enlist { list: thread, futex },
+            Step::FutexPost(message),
+            Step::FutexWait(futex),
+        ];
+        let work = [Step::Spin(self.cputime)];
+        let sample = [Step::Mark(SAMPLE)];
+        let order: [&[Step]; 3] = match self.form {
+            Form::Y2016 | Form::Y2020 => [&work, &ask, &sample],
+            Form::Y2021 => [&ask, &work, &sample],
+        };
+        let steps = order.concat();
+        created_task(format!("worker{thread}.{worker}"), "worker", move |_| super::Repeat::endless(steps.clone()))
+    }
+}
+
+/// What a message thread does.
+struct MessageThread {
+    bench: Schbench,
+    thread: usize,
+    futex: usize,
+    random: Random,
+    /// Steps that come next, the last one first.
+    pending: Vec<Step>,
+}
+
+impl Behaviour for MessageThread {
+    fn next(&mut self) -> Step {
+        if let Some(step) = self.pending.pop() {
+            return step;
+        }
+        let Schbench { sleeptime, message_cputime, form, .. } = self.bench;
+        let sleeps = sleeptime > Nanos::ZERO;
+        if sleeps {
+            self.pending.push(Step::Sleep(sleeptime + self.random.below(Nanos(sleeptime.0 / 4))));
+        }
+        if form != Form::Y2016 {
+            self.pending.push(Step::Spin(message_cputime));
+        }
+        if !sleeps && message_cputime == Nanos::ZERO {
+            self.pending.push(Step::Run(POLL));
+        }
+        // The form of 2016 always waits.
+        if sleeps || form == Form::Y2016 {
+            self.pending.push(Step::FutexWait(self.futex));
+        }
+        self.pending.push(Step::PostAll(self.thread));
+        Step::FutexArm(self.futex)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_steps(bench: Schbench, task: usize, number: usize) -> Vec<Step> {
+        let workload = bench.workload();
+        let mut behaviour = (workload.tasks[task].behaviour)(0);
+        (0..number).map(|_| behaviour.next()).collect()
+    }
+
+    #[test]
+    fn a_message_thread_creates_its_workers_and_then_works_only_since_2020() {
+        let bench = Schbench { message_threads: 2, threads: 2, ..Schbench::default() };
+        // Tasks: 0 the program, 1 a message thread, 2 and 3 its workers, 4 the other message thread.
+        let steps = first_steps(bench, 4, 7);
+        assert_eq!(
+            steps[..6],
+            [
+                Step::Fork(5),
+                Step::Fork(6),
+                Step::FutexArm(3),
+                Step::PostAll(1),
+                Step::FutexWait(3),
+                Step::Spin(Nanos::from_micros(30_000)),
+            ]
+        );
+        let Step::Sleep(time) = steps[6] else { panic!("it sleeps: {steps:?}") };
+        assert!((30_000_000..37_500_000).contains(&time.0));
+        let steps = first_steps(Schbench { form: Form::Y2016, ..bench }, 4, 6);
+        assert!(matches!(steps[4..], [Step::FutexWait(3), Step::Sleep(_)]));
+    }
+
+    #[test]
+    fn latencies_are_taken_before_the_work_until_2020_and_after_it_in_2021() {
+        let bench = Schbench { message_threads: 1, threads: 1, ..Schbench::default() };
+        let place_of = |form, wanted: fn(&Step) -> bool| {
+            first_steps(Schbench { form, ..bench }, 2, 6).iter().position(wanted).expect("it is there")
+        };
+        for (form, work) in [(Form::Y2016, 0), (Form::Y2020, 0), (Form::Y2021, 4)] {
+            assert_eq!(place_of(form, |step| matches!(step, Step::Spin(_))), work);
+            assert_eq!(place_of(form, |step| *step == Step::Mark(SAMPLE)), 5);
+        }
+    }
+
+    #[test]
+    fn sleeps_differ_and_repeat() {
+        let bench = |seed| Schbench { threads: 1, message_cputime: Nanos(1), seed, ..Schbench::default() };
+        let sleeps = |seed| -> Vec<Step> {
+            let steps = first_steps(bench(seed), 1, 40);
+            steps.into_iter().filter(|step| matches!(step, Step::Sleep(_))).collect()
+        };
+        assert_eq!(sleeps(1), sleeps(1));
+        assert_ne!(sleeps(1), sleeps(2));
+        assert_ne!(sleeps(1)[0], sleeps(1)[1]);
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! schbench as it is today: workers do requests, which they are sent by hand-shakes or at a rate.
+//!
+//! 1. Without a rate, a worker enters its message thread's list, posts it and waits; the message thread posts all in its list,
+//!    waits for the first to come back, and does so again. Nobody sleeps on purpose.
+//! 2. With a rate (`-R`), each message thread gives its workers requests in turn, all of a second at its beginning. A worker
+//!    that has 128 unfinished ones gets no more; the message thread then sleeps 100 us and drops that request.
+//! 3. A request: sleep for `-s`, as if for the network, then multiply matrices with the lock of the present CPU held, so that
+//!    who preempts a worker on its CPU can do nothing until that goes on (`-L` leaves the lock out).
+//!
+//! A wake-up latency is taken only if a worker has waited; a request's latency has the sleep and the lock in it. The work of a
+//! request is `-n` products of matrices of which three fill `-F` kilobytes, at a nanosecond for each multiplication (assumed:
+//! a core of 3 to 4 GHz with the data in its second cache).
+//! Not modelled: pinning (`-M`, `-W`, `-P`), `-A`, `-p`, warm-up and intermediate output; a worker takes requests one by one,
+//! not all that are there at once.
+
+use super::{CREATOR, Repeat, created_task, creator};
+use crate::step::{Behaviour, Step, TimerMode, TimerRef};
+use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
+use fairlab_sched::units::Nanos;
+
+/// The mark at which a worker takes a wake-up latency, if it has waited.
+pub const WAKEUP: u32 = 1;
+/// The mark at which a request begins.
+pub const REQUEST_START: u32 = 2;
+/// The mark at which a request is done.
+pub const REQUEST_END: u32 = 3;
+
+/// Unfinished requests of a worker that gets no more.
+const MAX_PENDING: u32 = 129;
+/// For how long a message thread then sleeps.
+const BACK_OFF: Nanos = Nanos::from_micros(100);
+/// What a multiplication and an addition take at full speed.
+const PRODUCT: Nanos = Nanos(1);
+
+/// What schbench is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchbenchRps {
+    /// Message threads (`-m`).
+    pub message_threads: u32,
+    /// Workers of each (`-t`).
+    pub threads: u32,
+    /// How long (`-r`).
+    pub runtime: Nanos,
+    /// Requests per second of all message threads together (`-R`); 0: hand-shakes.
+    pub rps: u64,
+    /// Sleep of a request (`-s`).
+    pub sleep: Nanos,
+    /// Matrix products of a request (`-n`).
+    pub operations: u64,
+    /// Cache footprint of a worker in kilobytes (`-F`).
+    pub footprint_kb: u64,
+    /// Without the locks of CPUs (`-L`).
+    pub no_locking: bool,
+}
+
+impl SchbenchRps {
+    /// The defaults on a machine with so many CPUs.
+    pub const fn for_cpus(nr_cpus: u32) -> Self {
+        Self {
+            message_threads: 1,
+            threads: nr_cpus,
+            runtime: Nanos::from_secs(30),
+            rps: 0,
+            sleep: Nanos::from_micros(100),
+            operations: 5,
+            footprint_kb: 256,
+            no_locking: false,
+        }
+    }
+
+    /// The size of its matrices.
+    pub const fn matrix_size(&self) -> u64 {
+        (self.footprint_kb * 1024 / 3 / 8).isqrt()
+    }
+
+    /// The work of a request.
+    pub const fn work(&self) -> Nanos {
+        Nanos(self.operations * self.matrix_size().pow(3) * PRODUCT.0)
+    }
+
+    /// The workload: the program itself, which creates the message threads, and each of them with its workers.
+    pub fn workload(self) -> Workload {
+        let family = self.threads as usize + 1;
+        let nr_threads = self.message_threads as usize;
+        let message = |thread: usize| CREATOR + 1 + thread * family;
+        let mut tasks = vec![creator("schbench", (0..nr_threads).map(message).collect())];
+        for thread in 0..nr_threads {
+            tasks.push(self.message_thread(thread, message(thread)));
+            for worker in 1..family {
+                tasks.push(self.worker(thread, worker));
+            }
+        }
+        let queue = Channel { kind: ChannelKind::Queue, capacity: MAX_PENDING, wake_senders_at: 0 };
+        Workload {
+            tasks,
+            objects: Objects {
+                channels: vec![queue; if self.rps > 0 { nr_threads * family } else { 0 }],
+                futexes: nr_threads * family,
+                lists: nr_threads,
+                ..Objects::default()
+            },
+            duration: Some(self.runtime),
+            ..Workload::default()
+        }
+    }
+
+    fn message_thread(self, thread: usize, place: usize) -> TaskSpec {
+        let family = self.threads as usize + 1;
+        let first: Vec<Step> = (1..family).map(|worker| Step::Fork(place + worker)).collect();
+        let per_second = self.rps / u64::from(self.message_threads.max(1));
+        let mut spec = created_task(format!("message{thread}"), "message", move |_| MessageThread {
+            first: first.clone(),
+            done: 0,
+            per_second,
+            asked: 0,
+            turn: 0,
+            thread,
+            family,
+        });
+        spec.own_timers = vec!["second".to_owned()];
+        spec
+    }
+
+    fn worker(self, thread: usize, worker: usize) -> TaskSpec {
+        let family = self.threads as usize + 1;
+        let (message, futex) = (thread * family, thread * family + worker);
+        let mut steps = if self.rps > 0 {
+            vec![Step::Receive(futex)]
+        } else {
+            let enter = Step::Enlist { list: thread, futex };
+            vec![Step::FutexArm(futex), enter, Step::FutexPost(message), Step::FutexWait(futex)]
+        };
+        steps.extend([Step::Mark(WAKEUP), Step::Mark(REQUEST_START)]);
+        if self.sleep > Nanos::ZERO {
+            steps.push(Step::Sleep(self.sleep));
+        }
+        let work = [Step::LockCpu, Step::Run(self.work()), Step::UnlockCpu];
+        steps.extend(if self.no_locking { &work[1..2] } else { &work });
+        steps.push(Step::Mark(REQUEST_END));
+        created_task(format!("worker{thread}.{worker}"), "worker", move |_| Repeat::endless(steps.clone()))
+    }
+}
+
+/// What a message thread does.
+struct MessageThread {
+    /// It creates its workers.
+    first: Vec<Step>,
+    done: usize,
+    /// Requests in a second; none: hand-shakes.
+    per_second: u64,
+    /// Requests of this second so far.
+    asked: u64,
+    /// Whose turn it is.
+    turn: usize,
+    thread: usize,
+    family: usize,
+}
+
+impl Behaviour for MessageThread {
+    fn next(&mut self) -> Step {
+        if let Some(&step) = self.first.get(self.done) {
+            self.done += 1;
+            return step;
+        }
+        if self.per_second == 0 {
+            let futex = self.thread * self.family;
+            let round = [Step::FutexArm(futex), Step::PostAll(self.thread), Step::FutexWait(futex)];
+            self.turn += 1;
+            return round[(self.turn - 1) % round.len()];
+        }
+        if self.asked == self.per_second {
+            self.asked = 0;
+            let period = Nanos::from_secs(1);
+            return Step::Timer { timer: TimerRef::Own(0), period, mode: TimerMode::Relative };
+        }
+        self.asked += 1;
+        let worker = 1 + self.turn % (self.family - 1);
+        self.turn += 1;
+        Step::Offer { channel: self.thread * self.family + worker, or_sleep: BACK_OFF }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_steps(bench: SchbenchRps, task: usize, number: usize) -> Vec<Step> {
+        let mut behaviour = (bench.workload().tasks[task].behaviour)(0);
+        (0..number).map(|_| behaviour.next()).collect()
+    }
+
+    #[test]
+    fn the_default_request_is_five_products_of_matrices_of_104() {
+        let bench = SchbenchRps::for_cpus(8);
+        assert_eq!((bench.matrix_size(), bench.work()), (104, Nanos(5 * 104 * 104 * 104)));
+    }
+
+    #[test]
+    fn with_a_rate_workers_get_requests_in_turn_at_the_beginning_of_a_second() {
+        let bench = SchbenchRps { threads: 2, rps: 3, ..SchbenchRps::for_cpus(8) };
+        let offer = |channel| Step::Offer { channel, or_sleep: BACK_OFF };
+        let steps = first_steps(bench, 1, 8);
+        assert_eq!(steps[..5], [Step::Fork(2), Step::Fork(3), offer(1), offer(2), offer(1)]);
+        assert!(matches!(steps[5], Step::Timer { .. }));
+        assert_eq!(steps[6..], [offer(2), offer(1)], "the turn goes on");
+        assert_eq!(first_steps(bench, 2, 1), [Step::Receive(1)]);
+    }
+
+    #[test]
+    fn without_locking_there_is_only_the_work() {
+        let bench = SchbenchRps { threads: 1, no_locking: true, sleep: Nanos::ZERO, ..SchbenchRps::for_cpus(8) };
+        let steps = first_steps(bench, 2, 8);
+        let work = Step::Run(bench.work());
+        assert_eq!(steps[4..], [Step::Mark(WAKEUP), Step::Mark(REQUEST_START), work, Step::Mark(REQUEST_END)]);
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! tbench: the network part of a file server's load, as pairs of client and server over the loopback device.
+//!
+//! A client replays a recorded list of file operations, one after the other without thinking: each sends a request and waits for the
+//! reply. The server, one process for each connection, reads the header, then the rest, and replies. This model draws operations
+//! with the frequencies and sizes of the list instead of replaying its order.
+//!
+//! Beside the prices of messages, as for netperf, a pair works `PER_OPERATION` on each side for each operation, and `PER_KB` on the
+//! sender's and the receiver's side for each kilobyte: copying (assumed: 10 GB/s).
+//! Not modelled: connecting, warm-up, segments of large messages (each is one message) and their softirqs.
+
+use super::netperf::loopback;
+use super::random::Random;
+use super::{CREATOR, created_task, creator};
+use crate::step::{Behaviour, Step};
+use crate::workload::{ChannelKind, Objects, Workload};
+use fairlab_sched::units::Nanos;
+
+/// What each side does for an operation.
+const PER_OPERATION: Nanos = Nanos(1_000);
+/// What each side does for a kilobyte.
+const PER_KB: Nanos = Nanos(100);
+/// The first mark of a client: an operation begins. The mark at its end has the number of the operation added to [`DONE`].
+pub const BEGIN: u32 = 0;
+/// See [`BEGIN`].
+pub const DONE: u32 = 1;
+
+/// An operation: its name, how often it comes among ten thousand, bytes of request and reply, bytes of data that count as
+/// throughput.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// The name.
+    pub name: &'static str,
+    weight: u32,
+    request: u32,
+    reply: u32,
+    /// Bytes of the file that are read or written.
+    pub data: u32,
+}
+
+const fn operation(name: &'static str, weight: u32, request: u32, reply: u32, data: u32) -> Operation {
+    Operation { name, weight, request, reply, data }
+}
+
+/// The mix. Reads and writes come in the list's usual sizes.
+pub const OPERATIONS: [Operation; 16] = [
+    operation("ReadX", 2258, 55, 4100, 4096),
+    operation("ReadX", 452, 55, 61_444, 61_440),
+    operation("NTCreateX", 1730, 111, 69, 0),
+    operation("Qpathinfo", 1570, 61, 80, 0),
+    operation("Close", 1270, 45, 39, 0),
+    operation("WriteX", 277, 65_587, 41, 65_536),
+    operation("WriteX", 216, 4_147, 41, 4_096),
+    operation("WriteX", 367, 52, 41, 1),
+    operation("Find", 610, 61, 200, 0),
+    operation("Unlink", 350, 83, 39, 0),
+    operation("Qfsinfo", 290, 41, 80, 0),
+    operation("Qfileinfo", 275, 41, 80, 0),
+    operation("Sfileinfo", 140, 41, 80, 0),
+    operation("Flush", 120, 41, 39, 0),
+    operation("Rename", 70, 81, 39, 0),
+    operation("Rmdir", 5, 83, 39, 0),
+];
+
+/// What tbench is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tbench {
+    /// Clients, each with a server.
+    pub clients: u32,
+    /// How long (`-t`).
+    pub runtime: Nanos,
+    /// Seed of the operations.
+    pub seed: u64,
+}
+
+impl Default for Tbench {
+    fn default() -> Self {
+        Self { clients: 1, runtime: Nanos::from_secs(10), seed: 0 }
+    }
+}
+
+impl Tbench {
+    /// The workload: what starts all, then for each pair the server and the client.
+    pub fn workload(self) -> Workload {
+        let nr_tasks = 2 * self.clients as usize;
+        let mut tasks = vec![creator("tbench", (CREATOR + 1..=nr_tasks).collect())];
+        for pair in 0..self.clients as usize {
+            let side = move |is_client: bool| Side {
+                is_client,
+                request: 2 * pair,
+                reply: 2 * pair + 1,
+                random: Random::new(self.seed, "tbench", pair as u64),
+                drawn: 0,
+                step: 0,
+            };
+            tasks.push(created_task(format!("tbench_srv{pair}"), "tbench_srv", move |_| side(false)));
+            tasks.push(created_task(format!("tbench{pair}"), "tbench", move |_| side(true)));
+        }
+        Workload {
+            tasks,
+            objects: Objects { channels: vec![loopback(ChannelKind::Tcp); nr_tasks], ..Objects::default() },
+            duration: Some(self.runtime),
+            ..Workload::default()
+        }
+    }
+}
+
+/// One side of a connection. Both draw the same operations.
+struct Side {
+    is_client: bool,
+    request: usize,
+    reply: usize,
+    random: Random,
+    drawn: usize,
+    /// Where it is in the operation.
+    step: usize,
+}
+
+fn work(bytes: u32) -> Nanos {
+    Nanos(PER_OPERATION.0 + u64::from(bytes) * PER_KB.0 / 1024)
+}
+
+impl Behaviour for Side {
+    fn next(&mut self) -> Step {
+        if self.step == 0 {
+            self.drawn = self.random.pick(OPERATIONS.iter().map(|operation| operation.weight));
+        }
+        let operation = &OPERATIONS[self.drawn];
+        let bytes = operation.request + operation.reply;
+        let client = [
+            Step::Mark(BEGIN),
+            Step::Run(work(bytes)),
+            Step::Send(self.request),
+            Step::Receive(self.reply),
+            Step::Mark(DONE + self.drawn as u32),
+        ];
+        let server = [Step::Receive(self.request), Step::Run(work(bytes)), Step::Send(self.reply)];
+        let steps: &[Step] = if self.is_client { &client } else { &server };
+        let step = steps[self.step];
+        self.step = (self.step + 1) % steps.len();
+        step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_draw_the_same_operations() {
+        let workload = Tbench { clients: 1, seed: 3, ..Tbench::default() }.workload();
+        let works = |task: usize| -> Vec<Step> {
+            let mut behaviour = (workload.tasks[task].behaviour)(0);
+            let steps = (0..200).map(|_| behaviour.next());
+            steps.filter(|step| matches!(step, Step::Run(_))).take(30).collect()
+        };
+        assert_eq!(works(1), works(2));
+    }
+
+    #[test]
+    fn the_mix_is_the_list_s() {
+        let weight = |name: &str| -> u32 {
+            OPERATIONS.iter().filter(|operation| operation.name == name).map(|operation| operation.weight).sum()
+        };
+        assert_eq!([weight("ReadX"), weight("WriteX"), weight("NTCreateX")], [2710, 860, 1730]);
+        let all: u32 = OPERATIONS.iter().map(|operation| operation.weight).sum();
+        assert_eq!(all, 10_000);
+        // 1.47 GB are read and 1.02 GB written in a pass of 458,344 operations.
+        let data = |name: &str| -> f64 {
+            let of_name = OPERATIONS.iter().filter(|operation| operation.name == name);
+            of_name.map(|o| f64::from(o.weight) * f64::from(o.data)).sum::<f64>() / 10_000.0 * 458_344.0 / 1e9
+        };
+        assert!((data("ReadX") - 1.47).abs() < 0.3 && (data("WriteX") - 1.02).abs() < 0.3);
+    }
+}
