@@ -70,6 +70,8 @@ pub struct Hardware {
     pub frequency_domains: Vec<FrequencyDomain>,
     /// Changes of frequency: when, which CPU, and what part of 1024 of its highest frequency.
     pub frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
+    /// Limits of frequencies: from when on, which CPUs, whether heat is the reason, and the part of 1024 that is allowed.
+    pub frequency_limits: Vec<(Nanos, Vec<u32>, bool, u32)>,
     /// Idle states of each CPU, shallowest first; may be empty.
     pub idle_states: Vec<Vec<IdleState>>,
     /// Interrupts, and time that a host takes.
@@ -110,6 +112,7 @@ impl Hardware {
             newidle_cost: machine.newidle_cost,
             frequency_domains: domains.collect(),
             frequency_steps: machine.freq_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part)).collect(),
+            frequency_limits: Vec::new(),
             idle_states: vec![Vec::new(); machine.nr_cpus as usize],
             interrupts: interrupts.collect(),
             first_clamps: ORACLE_CLAMPS,
@@ -139,6 +142,10 @@ impl Hardware {
             let (every, duration) = (load.period(), load.duration());
             load.cpus().iter().map(move |cpu| InterruptLoad { cpu, every, duration, is_stolen })
         });
+        let limits = machine.frequency_limits().iter().map(|limit| {
+            let cpus = limit.cpus().iter().map(|cpu| cpu.0).collect();
+            (limit.at(), cpus, limit.is_thermal(), limit.part())
+        });
         let idle_states = (0..machine.nr_cpus()).map(|cpu| {
             let states = machine.idle_states_of(CpuId::from_index(cpu));
             states
@@ -160,6 +167,7 @@ impl Hardware {
             newidle_cost: Nanos::ZERO,
             frequency_domains: domains.collect(),
             frequency_steps: Vec::new(),
+            frequency_limits: limits.collect(),
             idle_states: idle_states.collect(),
             interrupts: interrupts.collect(),
             first_clamps: FirstClamps::default(),

@@ -227,6 +227,7 @@ fn full(hz: u64, threads: usize, cores: usize, llcs: usize, nodes: usize, is_las
          [[idle_state]]\nname = \"C1\"\nexit_latency_ns = {price}\ntarget_residency_ns = {hz}\npower_uw = 0\n\
          [[interrupt_load]]\nname = \"eth0\"\ncpus = \"0\"\nperiod_ns = 1_000_000\nduration_ns = {hz}\n\
          [[steal]]\nname = \"host\"\nperiod_ns = 10_000_000\nduration_ns = {hz}\n\
+         [[frequency_limit]]\nat_ns = {price}\nreason = \"thermal\"\npart = 512\n\
          [prices]\n{} = {{ ps = {price}, source = \"a 'source'\" }}\n",
         cores * llcs,
         cores * llcs,

@@ -32,6 +32,7 @@ pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
         newidle_cost: Nanos::ZERO,
         frequency_domains: Vec::new(),
         frequency_steps: Vec::new(),
+        frequency_limits: Vec::new(),
         idle_states: vec![Vec::new()],
         interrupts: Vec::new(),
         first_clamps: Default::default(),

@@ -81,6 +81,8 @@ pub struct GroupSpec {
     pub quota: Option<Quota>,
     /// `cpu.idle`.
     pub idle: bool,
+    /// `cpu.uclamp.min` and `cpu.uclamp.max`, 0 to 1024, if either is set.
+    pub uclamp: Option<(u32, u32)>,
 }
 
 /// A cpuset, below the top one.
@@ -156,6 +158,38 @@ pub enum Change {
         cpus: Vec<u32>,
         /// Whether they come back.
         online: bool,
+    },
+    /// The frequency of CPUs gets another limit.
+    FrequencyLimit {
+        /// Which CPUs, in ascending order.
+        cpus: Vec<u32>,
+        /// Whether heat is the reason, so that capacity counts as lost; otherwise the user wants it.
+        is_thermal: bool,
+        /// The part of 1024 of the highest frequency that is allowed.
+        part: u32,
+    },
+    /// A feature of the scheduler is switched.
+    Feature {
+        /// Its name, which exists.
+        name: String,
+        /// Whether it is on from then on.
+        on: bool,
+    },
+    /// A tunable of the scheduler is set. Nothing is derived anew from it.
+    Tunable {
+        /// Its name, which exists.
+        name: String,
+        /// Its value.
+        value: u64,
+    },
+    /// Utilisation clamps of a group.
+    GroupClamps {
+        /// Which group.
+        group: usize,
+        /// `cpu.uclamp.min`, 0 to 1024.
+        min: u32,
+        /// `cpu.uclamp.max`, 0 to 1024.
+        max: u32,
     },
     /// A cpuset gets other CPUs.
     CpusetCpus {

@@ -32,6 +32,9 @@ pub fn describe(machine: &MachineDescription) -> String {
     if !machine.steals().is_empty() {
         section(&mut page, "Time that the host takes", interrupt_loads(machine.steals()));
     }
+    if !machine.frequency_limits().is_empty() {
+        section(&mut page, "Limits of frequencies, of 1024", frequency_limits(machine));
+    }
     section(&mut page, "Prices of kernel operations, at capacity 1024", prices(machine));
     let lines: Vec<&str> = page.iter().map(|line| line.trim_end()).collect();
     lines.join("\n") + "\n"
@@ -154,6 +157,15 @@ fn interrupt_loads(loads: &[InterruptLoad]) -> Vec<String> {
         table.push(vec![load.name().to_owned(), load.cpus().to_string(), period, duration]);
     }
     columns(table, &[false, false, true, true])
+}
+
+fn frequency_limits(machine: &MachineDescription) -> Vec<String> {
+    let mut table = vec![words(&["from", "CPUs", "reason", "up to"])];
+    for limit in machine.frequency_limits() {
+        let reason = if limit.is_thermal() { "thermal" } else { "user" };
+        table.push(vec![limit.at().to_string(), limit.cpus().to_string(), reason.to_owned(), limit.part().to_string()]);
+    }
+    columns(table, &[true, false, false, true])
 }
 
 fn prices(machine: &MachineDescription) -> Vec<String> {

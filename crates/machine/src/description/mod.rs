@@ -15,6 +15,7 @@ mod error;
 mod frequency;
 mod idle;
 mod interrupts;
+mod limits;
 mod presets;
 mod prices;
 mod raw;
@@ -30,6 +31,7 @@ pub use error::{DescriptionError, LoadError};
 pub use frequency::{FrequencyDomain, Governor};
 pub use idle::IdleState;
 pub use interrupts::InterruptLoad;
+pub use limits::FrequencyLimitAt;
 pub use presets::{load, preset, preset_text, presets};
 pub use prices::{OPERATIONS, Price, PriceList};
 
@@ -105,6 +107,7 @@ pub struct MachineDescription {
     idle_states: Vec<IdleState>,
     interrupt_loads: Vec<InterruptLoad>,
     steals: Vec<InterruptLoad>,
+    frequency_limits: Vec<FrequencyLimitAt>,
     prices: PriceList,
 }
 
@@ -210,6 +213,11 @@ impl MachineDescription {
     /// Interrupts that take time from CPUs at a steady rate.
     pub fn interrupt_loads(&self) -> &[InterruptLoad] {
         &self.interrupt_loads
+    }
+
+    /// Limits of frequencies, with their times.
+    pub fn frequency_limits(&self) -> &[FrequencyLimitAt] {
+        &self.frequency_limits
     }
 
     /// Time that a host takes from the CPUs, which are virtual then.

@@ -33,6 +33,8 @@ pub(super) struct RawMachine {
     #[serde(default)]
     pub(super) steal: Vec<Spanned<RawInterruptLoad>>,
     #[serde(default)]
+    pub(super) frequency_limit: Vec<Spanned<RawFrequencyLimit>>,
+    #[serde(default)]
     pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawPrice>>,
 }
 
@@ -120,6 +122,22 @@ pub(super) struct RawInterruptLoad {
     pub(super) cpus: Maybe<String>,
     pub(super) period_ns: Spanned<u64>,
     pub(super) duration_ns: Spanned<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFrequencyLimit {
+    pub(super) at_ns: Spanned<u64>,
+    pub(super) cpus: Maybe<String>,
+    pub(super) reason: RawLimitReason,
+    pub(super) part: Spanned<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawLimitReason {
+    User,
+    Thermal,
 }
 
 #[derive(Deserialize)]

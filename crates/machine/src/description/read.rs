@@ -5,7 +5,8 @@ use super::error::{DescriptionError, Fault, Source};
 use super::raw::{Maybe, RawMachine};
 use super::suggest;
 use super::{
-    Hz, Identity, KERNEL_PROFILES, MachineDescription, Timing, cpu_types, cpus, frequency, idle, interrupts, prices,
+    Hz, Identity, KERNEL_PROFILES, MachineDescription, Timing, cpu_types, cpus, frequency, idle, interrupts, limits,
+    prices,
 };
 use fairlab_sched::units::Nanos;
 use serde::Deserialize;
@@ -41,6 +42,7 @@ fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
         idle_states: idle::understand(&raw.idle_state, count)?,
         interrupt_loads: interrupts::understand(&raw.interrupt_load, count)?,
         steals: interrupts::understand(&raw.steal, count)?,
+        frequency_limits: limits::understand(&raw.frequency_limit, count)?,
         prices: prices::understand(&raw.prices)?,
         shape,
         cpu_types,

@@ -19,6 +19,7 @@ pub(super) fn write(machine: &MachineDescription) -> String {
     idle_states(&mut out, machine);
     interrupt_loads(&mut out, "interrupt_load", machine.interrupt_loads());
     interrupt_loads(&mut out, "steal", machine.steals());
+    frequency_limits(&mut out, machine);
     prices(&mut out, machine);
     out.0
 }
@@ -174,6 +175,16 @@ fn interrupt_loads(out: &mut Lines, key: &str, loads: &[InterruptLoad]) {
         out.text("cpus", &load.cpus().to_string());
         out.pair("period_ns", load.period().0);
         out.pair("duration_ns", load.duration().0);
+    }
+}
+
+fn frequency_limits(out: &mut Lines, machine: &MachineDescription) {
+    for limit in machine.frequency_limits() {
+        out.line("\n[[frequency_limit]]");
+        out.pair("at_ns", limit.at().0);
+        out.text("cpus", &limit.cpus().to_string());
+        out.text("reason", if limit.is_thermal() { "thermal" } else { "user" });
+        out.pair("part", limit.part());
     }
 }
 

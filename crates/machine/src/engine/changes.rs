@@ -8,9 +8,12 @@ use super::tasks::to_policy;
 use super::{Machine, RunError};
 use crate::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_sched::classes::deadline::PolicyError;
+use fairlab_sched::cpufreq::limits::FrequencyLimit;
+use fairlab_sched::features::Feature;
 use fairlab_sched::hotplug::HotplugError;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::task::Uclamp;
+use fairlab_sched::units::Capacity;
 use fairlab_workload::workload::{Affinity, Attributes, Change};
 
 /// The kernel's EINVAL.
@@ -46,6 +49,31 @@ impl Machine {
             Change::Task { task, attributes } => self.change_task(observer, task, &attributes),
             Change::Attach { task, cpuset } => self.attach(observer, task, cpuset),
             Change::Hotplug { cpus, online } => return self.plug(observer, &cpus, online),
+            Change::FrequencyLimit { cpus, is_thermal, part } => {
+                let cpu = self.first_online();
+                let limit = if is_thermal { FrequencyLimit::Thermal } else { FrequencyLimit::User };
+                self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
+                    for cpu in cpus {
+                        sched.limit_frequency(ctx, CpuId(cpu), limit, Capacity::from(part));
+                    }
+                });
+                let what = if is_thermal { "thermal" } else { "maxfreq" };
+                MachineEvent::Changed { what, task: None, group: None, result: 0 }
+            }
+            Change::Feature { name, on } => {
+                let feature = Feature::from_name(&name).expect("the reader of scenarios knows the names of features");
+                self.sched.features_mut().set(feature, on);
+                MachineEvent::Changed { what: "feature", task: None, group: None, result: 0 }
+            }
+            Change::Tunable { name, value } => {
+                let set = self.sched.tunables_mut().set(&name, value as i64);
+                let result = if set.is_ok() { 0 } else { EINVAL };
+                MachineEvent::Changed { what: "tunable", task: None, group: None, result }
+            }
+            Change::GroupClamps { group, min, max } => {
+                self.sched.set_group_uclamp(self.groups[group], Uclamp { min, max });
+                MachineEvent::Changed { what: "groupclamp", task: None, group: Some(group), result: 0 }
+            }
             Change::CpusetCpus { cpuset, cpus } => {
                 let (id, mask) = (self.cpusets[cpuset], self.to_mask(&Affinity::Cpus(cpus)));
                 let cpu = self.first_online();

@@ -17,12 +17,14 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::sched::{Sched, SchedConfig};
+use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
+use fairlab_sched::uclamp::FirstClamps;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::WorkMeter;
 use fairlab_workload::scn::Scenario;
-use fairlab_workload::workload::{Affinity, GroupSpec, Workload};
+use fairlab_workload::workload::{Affinity, Change, GroupSpec, Workload};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -55,9 +57,10 @@ impl Setup {
         let feature = |(name, on): (String, bool)| {
             (Feature::from_name(&name).expect("the reader of scenarios knows the names of features"), on)
         };
+        let hardware = hardware_of(&scenario);
         let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, value as i64));
         Self {
-            hardware: Hardware::from_scenario(&scenario.machine),
+            hardware,
             workload: scenario.workload,
             features: scenario.features.into_iter().map(feature).collect(),
             tunables: Vec::new(),
@@ -67,6 +70,17 @@ impl Setup {
             perturb: None,
         }
     }
+}
+
+/// The machine of a scenario. One with clamps of groups is one with the cgroup file system, so it begins as a booted one does.
+fn hardware_of(scenario: &Scenario) -> Hardware {
+    let hardware = Hardware::from_scenario(&scenario.machine);
+    let is_clamped = |group: &GroupSpec| group.uclamp.is_some();
+    let is_clamp = |(_, change): &(Nanos, Change)| matches!(change, Change::GroupClamps { .. });
+    if scenario.workload.groups.iter().any(is_clamped) || scenario.workload.changes.iter().any(is_clamp) {
+        return Hardware { first_clamps: FirstClamps::default(), ..hardware };
+    }
+    hardware
 }
 
 /// Why a machine cannot be made.
@@ -100,7 +114,11 @@ impl Machine {
     /// # Errors
     /// If the hardware, a tunable or a group's quota is impossible.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
-        let Setup { hardware, workload, features, tunables, named_tunables, duration, snapshot_every, perturb } = setup;
+        let Setup { hardware, mut workload, features, tunables, named_tunables, duration, snapshot_every, perturb } =
+            setup;
+        for (at, cpus, is_thermal, part) in hardware.frequency_limits.iter().cloned() {
+            workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
+        }
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
         }
@@ -209,6 +227,9 @@ impl Machine {
                 }
                 if spec.idle {
                     sched.set_group_idle(ctx, group, true).expect("it is not the root group");
+                }
+                if let Some((min, max)) = spec.uclamp {
+                    sched.set_group_uclamp(group, Uclamp { min, max });
                 }
                 group
             });

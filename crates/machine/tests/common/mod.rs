@@ -24,6 +24,8 @@ pub(crate) struct Listener {
     pub(crate) switches: Vec<Switch>,
     /// When, which CPU, whether it came back, and the result.
     pub(crate) hotplug: Vec<(f64, u32, bool, i32)>,
+    /// When, which CPU, and the part of 1024 of its highest frequency.
+    pub(crate) frequencies: Vec<(f64, CpuId, u64)>,
     /// When, what, and the result.
     pub(crate) changes: Vec<(f64, &'static str, i32)>,
     tasks: BTreeMap<TaskId, usize>,
@@ -31,8 +33,12 @@ pub(crate) struct Listener {
 
 impl Probe for Listener {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        if let Event::Switch { cpu, next, .. } = *event {
-            self.switches.push(Switch { ms: since_start(now), cpu, task: self.tasks.get(&next).copied() });
+        match *event {
+            Event::Switch { cpu, next, .. } => {
+                self.switches.push(Switch { ms: since_start(now), cpu, task: self.tasks.get(&next).copied() });
+            }
+            Event::Frequency { cpu, capacity } => self.frequencies.push((since_start(now), cpu, capacity)),
+            _ => {}
         }
     }
 }

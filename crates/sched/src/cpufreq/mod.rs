@@ -12,6 +12,7 @@ pub mod energy_model;
 #[cfg(test)]
 mod energy_tests;
 mod iowait;
+pub mod limits;
 mod schedutil;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use alloc::vec::Vec;
 use domain::{FrequencyDomain, FrequencyDomainError, Governor};
 pub(crate) use effective::UtilType;
 use energy_model::PerfDomain;
+use limits::FrequencyLimits;
 use schedutil::{SugovCpu, SugovPolicy};
 
 /// Frequency domains and their governors.
@@ -49,6 +51,8 @@ pub(crate) struct CpufreqPolicy {
     pub domain: FrequencyDomain,
     /// The present frequency, in kHz.
     pub cur_khz: u64,
+    /// Up to which frequency it may go.
+    pub(crate) limits: FrequencyLimits,
     /// The governor's state, if it is schedutil.
     sugov: Option<SugovPolicy>,
 }
@@ -69,7 +73,8 @@ impl Sched {
             }
         }
         let cur_khz = domain.highest_khz();
-        self.cpufreq.policies.push(CpufreqPolicy { domain, cur_khz, sugov: None });
+        let limits = FrequencyLimits::none(cur_khz);
+        self.cpufreq.policies.push(CpufreqPolicy { domain, cur_khz, limits, sugov: None });
         if self.cpufreq.is_started {
             self.start_governor(self.cpufreq.policies.len() - 1);
             self.build_perf_domains();
@@ -147,9 +152,9 @@ impl Sched {
 
     /// Switches a policy to the lowest of its frequencies that is not below `khz`, or to its highest, on all its CPUs at
     /// once: `cpufreq_driver_fast_switch()`.
-    fn cpufreq_driver_fast_switch(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
+    pub(super) fn cpufreq_driver_fast_switch(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
         let policy = &mut self.cpufreq.policies[policy];
-        let khz = policy.domain.resolve(khz);
+        let khz = policy.resolve(khz);
         if khz == policy.cur_khz {
             return;
         }

@@ -24,7 +24,7 @@ pub(super) struct SugovPolicy {
     /// What had been asked for then, before the domain's frequencies were looked at, in kHz.
     cached_raw_khz: u64,
     /// The next update must not wait.
-    limits_changed: bool,
+    pub(super) limits_changed: bool,
     /// The next update must not trust what was chosen before.
     need_freq_update: bool,
 }
@@ -148,7 +148,7 @@ impl Sched {
             return sugov.next_khz;
         }
         sugov.cached_raw_khz = raw;
-        self.cpufreq.policies[policy].domain.resolve(raw)
+        self.cpufreq.policies[policy].resolve(raw)
     }
 
     /// What a CPU asks for, its boost for I/O included.
@@ -171,7 +171,7 @@ impl Sched {
         core::mem::replace(&mut self.cpufreq.cpus[cpu.index()].saved_idle_calls, idle_calls) == idle_calls
     }
 
-    fn sugov_mut(&mut self, policy: usize) -> &mut SugovPolicy {
+    pub(super) fn sugov_mut(&mut self, policy: usize) -> &mut SugovPolicy {
         self.cpufreq.policies[policy].sugov.as_mut().expect("only schedutil has hooks")
     }
 }

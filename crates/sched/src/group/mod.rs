@@ -8,6 +8,7 @@ pub mod bandwidth;
 #[cfg(test)]
 mod golden_tests;
 pub mod shares;
+mod uclamp;
 
 use crate::ctx::Ctx;
 use crate::entity::{Owner, SchedEntity};
@@ -27,7 +28,9 @@ pub struct TaskGroup {
     pub shares: u64,
     /// Whether it is idle (`cpu.idle`).
     pub is_idle: bool,
-    /// What it allows the clamps of its tasks to be (`cpu.uclamp`); none: anything.
+    /// What somebody asked it to allow: `cpu.uclamp.min` and `.max`; none: anything.
+    pub uclamp_req: Option<Uclamp>,
+    /// What it allows the clamps of its tasks to be, with what the groups above allow; none: anything.
     pub uclamp: Option<Uclamp>,
     /// Sum of the load of its cfs_rqs, as of their last contributions.
     pub load_avg: i64,
@@ -45,6 +48,7 @@ impl TaskGroup {
             parent,
             shares: NICE_0_LOAD,
             is_idle: false,
+            uclamp_req: None,
             uclamp: None,
             load_avg: 0,
             first_child: None,
@@ -59,7 +63,7 @@ impl Sched {
     pub fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
         let group = GroupId::from_index(self.groups.len());
         let next_sibling = self.groups[parent.index()].first_child.replace(group);
-        let uclamp = self.first_clamps.groups;
+        let uclamp = self.first_clamps.groups.or_else(|| self.groups[parent.index()].uclamp.map(Uclamp::below));
         self.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
             let cfs_rq = CfsRqId::from_index(self.cfs_rqs.len());

@@ -109,6 +109,7 @@ fn nested_groups(levels: u32) -> Vec<GroupSpec> {
             shares: 1024,
             quota: None,
             idle: false,
+            uclamp: None,
         })
         .collect()
 }

@@ -52,7 +52,14 @@ impl Groups {
         if let Some(index) = self.specs.iter().position(|spec| spec.name == name) {
             return index;
         }
-        self.specs.push(GroupSpec { name: name.to_owned(), parent, shares: 1024, quota: None, idle: false });
+        self.specs.push(GroupSpec {
+            name: name.to_owned(),
+            parent,
+            shares: 1024,
+            quota: None,
+            idle: false,
+            uclamp: None,
+        });
         self.specs.len() - 1
     }
 }

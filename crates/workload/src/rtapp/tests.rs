@@ -277,8 +277,14 @@ fn task_groups_bring_their_parents_and_stay_until_a_phase_names_another() {
     let keys = r#""phases" : { "a" : { "run" : 1, "taskgroup" : "/tg1/tg11" }, "b" : { "run" : 1 },
         "c" : { "run" : 1, "taskgroup" : "/" } }"#;
     let workload = task(keys);
-    let group =
-        |name: &str, parent| GroupSpec { name: name.to_owned(), parent, shares: 1024, quota: None, idle: false };
+    let group = |name: &str, parent| GroupSpec {
+        name: name.to_owned(),
+        parent,
+        shares: 1024,
+        quota: None,
+        idle: false,
+        uclamp: None,
+    };
     assert_eq!(workload.groups, [group("/tg1", None), group("/tg1/tg11", Some(0))]);
     let groups: Vec<_> = workload.tasks[0].attributes.iter().map(|set| set.group).collect();
     assert_eq!(groups, [Some(Some(1)), Some(None)]);

@@ -11,8 +11,22 @@ use crate::workload::{Affinity, Attributes, Change, CpusetSpec, GroupSpec};
 use fairlab_sched::units::Nanos;
 
 /// Keywords of changes.
-pub(super) const CHANGES: &[&str] =
-    &["affinity", "nice", "policy", "clamp", "move", "shares", "quota", "offline", "online", "attach", "setcpus"];
+pub(super) const CHANGES: &[&str] = &[
+    "affinity",
+    "nice",
+    "policy",
+    "clamp",
+    "move",
+    "shares",
+    "quota",
+    "offline",
+    "online",
+    "attach",
+    "setcpus",
+    "thermal",
+    "maxfreq",
+    "groupclamp",
+];
 
 /// A change whose task is still a name.
 #[derive(Debug)]
@@ -39,10 +53,20 @@ impl Names<'_> {
                 let group = self.next_group(words)?;
                 Change::Shares { group, shares: u64::from(words.next_small("the shares", 2..=262_144)?) }
             }
+            "groupclamp" => Change::GroupClamps {
+                group: self.next_group(words)?,
+                min: words.next_small("the lowest clamp", 0..=1024)?,
+                max: words.next_small("the highest clamp", 0..=1024)?,
+            },
             "quota" => quota_change(self.next_group(words)?, words)?,
             "offline" | "online" => {
                 Change::Hotplug { cpus: words.cpus(self.nr_cpus)?.collect(), online: kind == "online" }
             }
+            "thermal" | "maxfreq" => Change::FrequencyLimit {
+                cpus: words.cpus(self.nr_cpus)?.collect(),
+                is_thermal: kind == "thermal",
+                part: words.next_small("the part of 1024 of the highest frequency", 1..=1024)?,
+            },
             "setcpus" => {
                 let name = words.word("the cpuset's name")?;
                 let cpuset = self.find_cpuset(words, name)?;

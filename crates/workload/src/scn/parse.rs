@@ -9,7 +9,7 @@ use super::tasks::TaskDrafts;
 use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
 use crate::suggest;
-use crate::workload::{CpusetSpec, GroupSpec, Quota, Workload};
+use crate::workload::{Change, CpusetSpec, GroupSpec, Quota, Workload};
 use fairlab_sched::units::Nanos;
 
 /// Limits of the grammar.
@@ -23,6 +23,9 @@ const MAX_CHANGES: usize = 1000;
 const MIN_QUOTA_US: u64 = 1_000;
 const MAX_PERIOD_US: u64 = 1_000_000;
 const DEFAULT_PERIOD_US: u64 = 100_000;
+
+/// Clamps of a group that allow anything.
+const ANY_CLAMPS: (u32, u32) = (0, 1024);
 
 /// Reads a scenario.
 ///
@@ -104,15 +107,26 @@ impl<'a> Parser<'a> {
             "tracepelt" => self.trace_pelt = words.flag("0 or 1")?,
             "stats" => self.stats = Some(words.duration("the time between two snapshots")?).filter(|t| t.0 > 0),
             "feature" => {
-                check_room(words, at, self.features.len(), MAX_FEATURES)?;
+                let when = time_of_switch(words)?;
                 let name = known_name(words, "feature", "features of 6.1", FEATURES)?;
-                self.features.push((name, words.flag("0 or 1")?));
+                let on = words.flag("0 or 1")?;
+                if let Some(at) = when {
+                    self.add_change(words, keyword, at, Change::Feature { name, on })?;
+                } else {
+                    check_room(words, at, self.features.len(), MAX_FEATURES)?;
+                    self.features.push((name, on));
+                }
             }
             "tune" => {
-                check_room(words, at, self.tunables.len(), MAX_TUNABLES)?;
+                let when = time_of_switch(words)?;
                 let name = known_name(words, "tunable", "tunables of 6.1", TUNABLES)?;
-                let value = words.next_small("a value", 0..=4_000_000_000)?;
-                self.tunables.push((name, u64::from(value)));
+                let value = u64::from(words.next_small("a value", 0..=4_000_000_000)?);
+                if let Some(at) = when {
+                    self.add_change(words, keyword, at, Change::Tunable { name, value })?;
+                } else {
+                    check_room(words, at, self.tunables.len(), MAX_TUNABLES)?;
+                    self.tunables.push((name, value));
+                }
             }
             "arm" => {
                 let name = known_name(words, "arm", "arms", ARMS)?;
@@ -139,6 +153,18 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    fn add_change(
+        &mut self,
+        words: &Words<'a>,
+        keyword: Word<'a>,
+        at: Nanos,
+        change: Change,
+    ) -> Result<(), ParseError> {
+        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        self.changes.push(ChangeDraft { at, task: None, change });
+        Ok(())
+    }
+
     fn group(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
         let name = words.name("the group's name", MAX_GROUP_NAME)?;
         check_room(words, name.offset, self.groups.len(), MAX_GROUPS)?;
@@ -148,17 +174,28 @@ impl<'a> Parser<'a> {
         if self.groups.iter().any(|group| group.name == name.text) {
             return Err(words.error(name, format!("a second group `{}`", name.text)));
         }
-        let mut group = GroupSpec { name: name.text.to_owned(), parent: None, shares: 1024, quota: None, idle: false };
+        let mut group = GroupSpec {
+            name: name.text.to_owned(),
+            parent: None,
+            shares: 1024,
+            quota: None,
+            idle: false,
+            uclamp: None,
+        };
         let mut bandwidth = Bandwidth::default();
         while let Some(word) = words.optional() {
             if let Some(value) = word.value_of("parent") {
                 group.parent = Some(find_group(&self.groups, words, value)?);
             } else if let Some(value) = word.value_of("shares") {
                 group.shares = u64::from(words.small(value, 2..=262_144)?);
+            } else if let Some(value) = word.value_of("umin") {
+                group.uclamp.get_or_insert(ANY_CLAMPS).0 = words.small(value, 0..=1024)?;
+            } else if let Some(value) = word.value_of("umax") {
+                group.uclamp.get_or_insert(ANY_CLAMPS).1 = words.small(value, 0..=1024)?;
             } else if word.text == "idle" {
                 group.idle = true;
             } else if !bandwidth.option(words, word)? {
-                let known = ["parent=", "shares=", "quota=", "period=", "burst=", "idle"];
+                let known = ["parent=", "shares=", "quota=", "period=", "burst=", "idle", "umin=", "umax="];
                 let help = suggest::help(word.text, "options of a group", &known);
                 return Err(words.error(word, format!("unknown option `{}`", word.text)).with_help(help));
             }
@@ -262,6 +299,14 @@ pub(super) fn find_group(groups: &[GroupSpec], words: &Words<'_>, name: Word<'_>
             None => error.with_help("`group NAME` makes one; it must stand above its first use"),
         }
     })
+}
+
+/// When a feature or tunable is set, if the statement says so before its name.
+fn time_of_switch(words: &mut Words<'_>) -> Result<Option<Nanos>, ParseError> {
+    if words.peek().is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
+        return words.duration("when").map(Some);
+    }
+    Ok(None)
 }
 
 fn known_name(words: &mut Words<'_>, kind: &str, what: &str, known: &[&str]) -> Result<String, ParseError> {

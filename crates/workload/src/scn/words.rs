@@ -71,6 +71,11 @@ impl<'a> Words<'a> {
         Some(word.until(end))
     }
 
+    /// The next word, which stays the next one.
+    pub(super) fn peek(&self) -> Option<Word<'a>> {
+        Self { ..*self }.optional()
+    }
+
     /// The next word; `what` says what is missing if there is none.
     pub(super) fn word(&mut self, what: &str) -> Result<Word<'a>, ParseError> {
         let end = self.rest.offset + self.rest.text.trim_end().len();

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Limits of frequencies: what the user allows, and what heat leaves.
+//!
+//! Models `policy->max` with its requests of user and cooling device, `sugov_limits()`, and
+//! `arch_update_thermal_pressure()` (6.1).
+
+use super::CpufreqPolicy;
+use super::domain::Governor;
+use crate::ctx::Ctx;
+use crate::ids::CpuId;
+use crate::pelt::other::update_thermal;
+use crate::sched::Sched;
+use crate::units::{CAPACITY_FULL, Capacity};
+
+/// Who limits a frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrequencyLimit {
+    /// The user: `scaling_max_freq`.
+    User,
+    /// A cooling device.
+    Thermal,
+}
+
+/// Highest frequencies of a domain, in kHz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrequencyLimits {
+    user_khz: u64,
+    thermal_khz: u64,
+}
+
+impl FrequencyLimits {
+    /// Anything up to the highest.
+    pub(super) const fn none(highest_khz: u64) -> Self {
+        Self { user_khz: highest_khz, thermal_khz: highest_khz }
+    }
+
+    fn max_khz(self) -> u64 {
+        self.user_khz.min(self.thermal_khz)
+    }
+}
+
+impl CpufreqPolicy {
+    /// The frequency that is switched to if one is asked for: the lowest in use that is not below it, within the limits.
+    pub(super) fn resolve(&self, khz: u64) -> u64 {
+        let max = self.limits.max_khz();
+        self.domain.resolve(khz.min(max)).min(max)
+    }
+}
+
+impl Sched {
+    /// The CPUs of a CPU's frequency domain may go up to this part of 1024 of their highest frequency: to the highest
+    /// frequency of the domain that is not above it, or to the lowest.
+    ///
+    /// Rules, in order:
+    /// 1. Heat takes capacity: the part that is above the limit becomes thermal pressure. Without a frequency domain that
+    ///    is all that happens.
+    /// 2. schedutil hears that limits have changed, and keeps them from its next look at a CPU of the domain on.
+    /// 3. A domain whose frequency is fixed goes as near to it as it may, at once.
+    pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
+        let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
+            if limit == FrequencyLimit::Thermal {
+                let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+                self.set_thermal_pressure(ctx, cpu, capacity - capacity * part / CAPACITY_FULL);
+            }
+            return;
+        };
+        let policy = &mut self.cpufreq.policies[index];
+        let highest = policy.domain.highest_khz();
+        let wanted = highest * part / CAPACITY_FULL;
+        let khz = policy.domain.khz().iter().copied().filter(|&khz| khz <= wanted).max();
+        let khz = khz.unwrap_or_else(|| policy.domain.khz()[0]);
+        match limit {
+            FrequencyLimit::User => policy.limits.user_khz = khz,
+            FrequencyLimit::Thermal => policy.limits.thermal_khz = khz,
+        }
+        let governor = policy.domain.governor();
+        if limit == FrequencyLimit::Thermal {
+            for place in 0..self.cpufreq.policies[index].domain.nr_cpus() {
+                let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
+                let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+                self.set_thermal_pressure(ctx, cpu, capacity - capacity * khz / highest);
+            }
+        }
+        match governor {
+            Governor::Schedutil(_) => self.sugov_mut(index).limits_changed = true,
+            Governor::Fixed { khz } => self.cpufreq_driver_fast_switch(ctx, index, khz),
+        }
+    }
+
+    /// The pressure changes. The average goes on from here, so that the time before does not count with it: the kernel has
+    /// updated it at each tick, here it begins with the first pressure.
+    fn set_thermal_pressure(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, pressure: Capacity) {
+        self.update_rq_clock(ctx, cpu);
+        let shift = self.tunables.thermal_decay_shift;
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.avg_thermal.last_update_time == 0 {
+            update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, 0);
+        }
+        self.handle_thermal_pressure(cpu, pressure);
+    }
+}
