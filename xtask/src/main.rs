@@ -6,6 +6,7 @@ mod codegen;
 mod licences;
 mod oracle;
 mod readme;
+mod scale;
 mod tidy;
 
 use anyhow::Result;
@@ -37,6 +38,8 @@ enum Chore {
     Oracle(oracle::Args),
     /// Compare the speed of whole runs with the reference program, in one run.
     BenchOracle(oracle::BenchArgs),
+    /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
+    BenchScale(scale::Args),
 }
 
 fn main() -> Result<()> {
@@ -47,6 +50,7 @@ fn main() -> Result<()> {
         Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
         Chore::Oracle(args) => oracle::compare(&root(), &args),
         Chore::BenchOracle(args) => oracle::bench(&root(), &args),
+        Chore::BenchScale(args) => scale::bench(&root(), &args),
     }
 }
 

@@ -186,7 +186,7 @@ fn build(oracle: &Path, version: &str, is_ci: bool) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn build_release(root: &Path) -> Result<PathBuf> {
+pub(crate) fn build_release(root: &Path) -> Result<PathBuf> {
     let status = Command::new("cargo")
         .args(["build", "--release", "--quiet", "--package", "fairlab"])
         .current_dir(root)

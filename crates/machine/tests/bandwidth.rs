@@ -155,3 +155,15 @@ fn a_period_that_the_kernel_refuses_is_refused_before_the_run() {
     let error = machine(scenario).err().expect("the period is too long");
     assert_eq!(error.to_string(), "group g: a period of 2s is too long; it may be 1s at the most");
 }
+
+/// A swarm found this: shares that change while the group is throttled do not reach its entity before it runs again.
+#[test]
+fn shares_that_change_while_a_group_is_throttled_come_later() {
+    let mut machine = machine(parse(
+        "cpus 2\nend 30ms\ngroup g shares=100000 quota=1ms period=10ms\nshares 5ms g 4949\n\
+        task a n=3 group=g run 4ms sleep 1ms\ntask b run 1s",
+    ))
+    .expect("a possible machine");
+    machine.check_every_event("this test");
+    machine.run(&mut NoObserver).expect("tasks make progress");
+}

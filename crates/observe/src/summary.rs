@@ -62,6 +62,8 @@ pub struct Speed {
     pub events_per_s: f64,
     /// Simulated seconds in a second.
     pub simulated_per_s: f64,
+    /// The most memory that the program had, in bytes, where the system tells.
+    pub peak_rss_bytes: Option<u64>,
 }
 
 /// What a run amounts to.
@@ -138,12 +140,13 @@ impl Summary {
 
     /// The same with how long it took.
     #[must_use]
-    pub fn with_speed(mut self, wall: Duration) -> Self {
+    pub fn with_speed(mut self, wall: Duration, peak_rss_bytes: Option<u64>) -> Self {
         let wall_s = wall.as_secs_f64().max(1e-9);
         self.speed = Some(Speed {
             wall_s,
             events_per_s: self.totals.events as f64 / wall_s,
             simulated_per_s: self.duration_ns as f64 / 1e9 / wall_s,
+            peak_rss_bytes,
         });
         self
     }

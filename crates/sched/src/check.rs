@@ -50,6 +50,8 @@ pub struct InvariantChecker {
     min_vruntimes: Vec<u64>,
     entities: Vec<fair::Tally>,
     tasks: Vec<cpus::Tally>,
+    /// The most shares that each group has had.
+    most_shares: Vec<u64>,
 }
 
 impl InvariantChecker {
@@ -60,7 +62,7 @@ impl InvariantChecker {
     pub fn check(&mut self, sched: &Sched) -> Result<(), BrokenInvariant> {
         fair::check(sched, &mut self.entities)?;
         cpus::check(sched, &mut self.tasks)?;
-        groups::check(sched)?;
+        groups::check(sched, &mut self.most_shares)?;
         idle::check(sched)?;
         crate::classes::rt::check(sched)?;
         crate::classes::deadline::check(sched)?;

@@ -116,7 +116,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     if !wants_report {
         return Ok(());
     }
-    let summary = summary.with_speed(wall);
+    let summary = summary.with_speed(wall, peak_rss_bytes());
     if output.is_json() && !to_stdout {
         return output.json(&summary);
     }
@@ -132,6 +132,14 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         },
     );
     if to_stdout { output.note(&report) } else { output.text(&report) }
+}
+
+/// The most memory that this program has had, as Linux tells it; `None` elsewhere.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
 }
 
 /// Simulates to the end of the run, or until the trace cannot be written any more.

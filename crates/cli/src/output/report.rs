@@ -328,8 +328,10 @@ fn reasons(summary: &Summary) -> String {
 fn foot(summary: &Summary, styles: Styles) -> String {
     let totals = &summary.totals;
     let speed = summary.speed.map_or_else(String::new, |speed| {
+        let memory =
+            speed.peak_rss_bytes.map_or_else(String::new, |bytes| format!(", {} MiB", bytes.div_ceil(1 << 20)));
         format!(
-            "{} events in {}: {}/s, {} times real time",
+            "{} events in {}: {}/s, {} times real time{memory}",
             totals.events,
             time((speed.wall_s * 1e9) as u64),
             rate(speed.events_per_s),

@@ -6,10 +6,15 @@ use crate::entity::Owner;
 use crate::ids::{CfsRqId, CpuId, GroupId};
 use crate::sched::Sched;
 use crate::weight::SHARES_RANGE;
+use alloc::vec::Vec;
 
-pub(super) fn check(sched: &Sched) -> Checked {
-    for index in 0..sched.groups.len() {
-        check_group(sched, GroupId::from_index(index))?;
+/// `most_shares` has, for each group, the most shares that it has had so far. An entity may still have the weight of a share
+/// that was taken away: the kernel leaves a hierarchy alone while it is throttled (`update_cfs_group()`).
+pub(super) fn check(sched: &Sched, most_shares: &mut Vec<u64>) -> Checked {
+    most_shares.resize(sched.groups.len(), 0);
+    for (index, most) in most_shares.iter_mut().enumerate() {
+        *most = sched.groups[index].shares.max(*most);
+        check_group(sched, GroupId::from_index(index), *most)?;
     }
     for cpu in sched.cpu_ids() {
         check_leaf_list(sched, cpu)?;
@@ -17,7 +22,7 @@ pub(super) fn check(sched: &Sched) -> Checked {
     Ok(())
 }
 
-fn check_group(sched: &Sched, id: GroupId) -> Checked {
+fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> Checked {
     let group = &sched.groups[id.index()];
     let mut load_avg = 0i64;
     for cpu in sched.cpu_ids() {
@@ -31,8 +36,8 @@ fn check_group(sched: &Sched, id: GroupId) -> Checked {
         ensure!(cfs_rq.is_idle == group.is_idle, "{below:?} is idle: {}, {id:?}: {}", cfs_rq.is_idle, group.is_idle);
         let weight = se.load.weight;
         ensure!(
-            weight >= *SHARES_RANGE.start() && weight <= group.shares.max(crate::weight::NICE_0_LOAD),
-            "{entity:?} of {id:?} with {} shares has weight {weight}",
+            weight >= *SHARES_RANGE.start() && weight <= most_shares.max(crate::weight::NICE_0_LOAD),
+            "{entity:?} of {id:?} with {} shares, at most {most_shares} so far, has weight {weight}",
             group.shares
         );
     }

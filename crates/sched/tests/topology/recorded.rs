@@ -14,7 +14,7 @@ use fairlab_sched::topology::{
 };
 use serde_json::Value;
 
-fn load(kernel: &str, name: &str) -> Value {
+pub(crate) fn load(kernel: &str, name: &str) -> Value {
     let path = data("recorded").join(kernel).join(format!("{name}.json.zst"));
     serde_json::from_str(&read_zst(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
