@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The event queue: what will happen, in a total order.
 //!
-//! Events happen in the order of time, and at one instant in the order in which they were pushed. A four-way heap: half as
-//! deep as a binary one, and the four children of a node lie side by side.
+//! Events happen in the order of time, and at one instant in the order in which they were pushed.
 
 use crate::streams::mix;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// When an event happens, relative to all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,18 +57,68 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-const ARITY: usize = 4;
+/// An event in the queue. The key is one number, so that two of them are compared at once.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: u128,
+    kind: EventKind,
+}
+
+impl Entry {
+    fn new(key: EventKey, kind: EventKind) -> Self {
+        Self { key: u128::from(key.at.0) << 64 | u128::from(key.seq), kind }
+    }
+
+    fn at(&self) -> Nanos {
+        Nanos((self.key >> 64) as u64)
+    }
+
+    fn event(self) -> Event {
+        Event { key: EventKey { at: self.at(), seq: self.key as u64 }, kind: self.kind }
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The heap has its greatest entry first, the queue the earliest event: an earlier event is the greater entry.
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key.cmp(&self.key)
+    }
+}
 
 /// Events that have not happened yet.
+///
+/// Events that come again after a fixed time, the same for all of them, are pushed in the order in which they will happen.
+/// They wait in a lane of their own: first in, first out. So the ticks of many CPUs make no other event dearer.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
-    heap: Vec<Event>,
+    heap: BinaryHeap<Entry>,
+    /// In ascending order.
+    lane: VecDeque<Entry>,
     pushed: u64,
     /// Permutes events of one instant, if set.
     perturbation: Option<u64>,
 }
 
 impl EventQueue {
+    /// An empty queue with room for so many events before it has to grow.
+    pub fn with_capacity(events: usize, periodic: usize) -> Self {
+        Self { heap: BinaryHeap::with_capacity(events), lane: VecDeque::with_capacity(periodic), ..Self::default() }
+    }
+
     /// Lets events of one instant happen in another order, a different one for each number.
     pub fn perturb(&mut self, by: u64) {
         self.perturbation = Some(by);
@@ -75,67 +126,60 @@ impl EventQueue {
 
     /// Number of events, stale ones among them.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() + self.lane.len()
     }
 
     /// Whether nothing will happen any more.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.heap.is_empty() && self.lane.is_empty()
     }
 
     /// Adds an event.
+    #[inline]
     pub fn push(&mut self, at: Nanos, kind: EventKind) {
+        let entry = self.number(at, kind);
+        self.heap.push(entry);
+    }
+
+    /// Adds an event that probably comes after all others that were added in this way: the next tick. What comes is the
+    /// same as with [`EventQueue::push`].
+    #[inline]
+    pub fn push_periodic(&mut self, at: Nanos, kind: EventKind) {
+        let entry = self.number(at, kind);
+        if self.lane.back().is_none_or(|last| last.key < entry.key) {
+            self.lane.push_back(entry);
+        } else {
+            self.heap.push(entry);
+        }
+    }
+
+    /// The first event, unless it lies after `end`.
+    #[inline]
+    pub fn pop_until(&mut self, end: Nanos) -> Option<Event> {
+        let in_lane = self.lane.front().map_or(u128::MAX, |entry| entry.key);
+        let entry = match self.heap.peek() {
+            Some(first) if first.key < in_lane => {
+                if first.at() > end {
+                    return None;
+                }
+                self.heap.pop()
+            }
+            _ => {
+                self.lane.front().filter(|entry| entry.at() <= end)?;
+                self.lane.pop_front()
+            }
+        };
+        entry.map(Entry::event)
+    }
+
+    #[inline]
+    fn number(&mut self, at: Nanos, kind: EventKind) -> Entry {
         let mut seq = self.pushed;
         self.pushed += 1;
         if let Some(by) = self.perturbation {
             seq = mix(seq ^ by);
         }
-        let event = Event { key: EventKey { at, seq }, kind };
-        let mut place = self.heap.len();
-        self.heap.push(event);
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if self.heap[parent].key <= event.key {
-                break;
-            }
-            self.heap[place] = self.heap[parent];
-            place = parent;
-        }
-        self.heap[place] = event;
-    }
-
-    /// The first event, unless it lies after `end`.
-    pub fn pop_until(&mut self, end: Nanos) -> Option<Event> {
-        let first = *self.heap.first().filter(|event| event.key.at <= end)?;
-        let last = self.heap.pop().expect("the heap has a first event");
-        if !self.heap.is_empty() {
-            self.sift_down(last);
-        }
-        Some(first)
-    }
-
-    fn sift_down(&mut self, event: Event) {
-        let len = self.heap.len();
-        let mut place = 0;
-        loop {
-            let first_child = place * ARITY + 1;
-            if first_child >= len {
-                break;
-            }
-            let children = &self.heap[first_child..len.min(first_child + ARITY)];
-            let mut least = 0;
-            for (index, child) in children.iter().enumerate().skip(1) {
-                if child.key < children[least].key {
-                    least = index;
-                }
-            }
-            if event.key <= children[least].key {
-                break;
-            }
-            self.heap[place] = children[least];
-            place = first_child + least;
-        }
-        self.heap[place] = event;
+        Entry::new(EventKey { at, seq }, kind)
     }
 }
 
@@ -158,6 +202,34 @@ mod tests {
             came.push((event.key.at.0, index));
         }
         assert_eq!(came, expected);
+    }
+
+    #[test]
+    fn periodic_events_keep_their_place_among_the_others() {
+        for perturbation in [None, Some(1), Some(2)] {
+            let (mut plain, mut with_lane) = (EventQueue::default(), EventQueue::default());
+            if let Some(by) = perturbation {
+                plain.perturb(by);
+                with_lane.perturb(by);
+            }
+            // Periodic ones at 4, 8, 12, ... and, out of their order, at 3; others before, at and after the same times.
+            for step in 0..200 {
+                let (at, kind) = (Nanos(mix(step) % 64), EventKind::Jiffy(step));
+                plain.push(at, kind);
+                with_lane.push(at, kind);
+                let (at, kind) = (Nanos(if step % 7 == 0 { 3 } else { 4 * (step / 5) }), EventKind::Jiffy(1000 + step));
+                plain.push(at, kind);
+                with_lane.push_periodic(at, kind);
+            }
+            assert!(with_lane.lane.len() > 20, "{} in the lane", with_lane.lane.len());
+            for end in [0, 3, 4, 30, 100, u64::MAX] {
+                while let Some(event) = plain.pop_until(Nanos(end)) {
+                    assert_eq!(with_lane.pop_until(Nanos(end)), Some(event));
+                }
+                assert_eq!(with_lane.pop_until(Nanos(end)), None);
+            }
+            assert!(plain.is_empty() && with_lane.is_empty());
+        }
     }
 
     #[test]

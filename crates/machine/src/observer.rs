@@ -167,8 +167,40 @@ pub enum MachineEvent {
     },
 }
 
+/// Which of the scheduler's events an observer wants to be told of. What nobody wants takes no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// Wake-ups, switches, migrations, frequencies and decisions.
+    pub events: bool,
+    /// Interrupts and counters of domains; on machines of many CPUs there are more of them than of all others.
+    pub details: bool,
+    /// Refreshed averages.
+    pub pelt: bool,
+}
+
+impl Wants {
+    /// Nothing.
+    pub const NOTHING: Self = Self { events: false, details: false, pelt: false };
+
+    /// What either of two observers wants.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            events: self.events || other.events,
+            details: self.details || other.details,
+            pelt: self.pelt || other.pelt,
+        }
+    }
+}
+
 /// Listens to a run.
 pub trait Observer: Probe {
+    /// Which of the scheduler's events it wants. The answer must not change during a run; events that it does not want may
+    /// come nevertheless.
+    fn wants(&self) -> Wants {
+        Wants { events: true, details: true, pelt: self.wants_pelt() }
+    }
+
     /// Something has happened in the machine.
     fn machine_event(&mut self, _now: Nanos, _event: &MachineEvent) {}
 
@@ -189,7 +221,11 @@ impl Probe for NoObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for NoObserver {}
+impl Observer for NoObserver {
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
+    }
+}
 
 /// Several observers, each of which hears everything.
 #[derive(Default)]
@@ -208,6 +244,10 @@ impl Probe for Observers<'_> {
 }
 
 impl Observer for Observers<'_> {
+    fn wants(&self) -> Wants {
+        self.0.iter().fold(Wants::NOTHING, |wants, observer| wants.or(observer.wants()))
+    }
+
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         for observer in &mut self.0 {
             observer.machine_event(now, event);

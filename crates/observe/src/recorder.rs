@@ -6,7 +6,7 @@ use crate::decisions::Decisions;
 use crate::families::Families;
 use crate::measure::Measures;
 use fairlab_machine::engine::Machine;
-use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 
@@ -57,6 +57,10 @@ impl Probe for Recorder {
 impl Observer for Recorder {
     fn wants_kernel_paths(&self) -> bool {
         true
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { events: true, ..Wants::NOTHING }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -2,7 +2,7 @@
 //! The trace of a run as lines of JSON, in the oracle's form: one object per event, and snapshots of the whole state.
 
 use fairlab_machine::engine::Machine;
-use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -312,6 +312,10 @@ impl<W: Write> Probe for TraceJsonl<W> {
 }
 
 impl<W: Write> Observer for TraceJsonl<W> {
+    fn wants(&self) -> Wants {
+        Wants { events: self.level > 0, details: self.level > 1, pelt: self.pelt }
+    }
+
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let MachineEvent::Forked { id, pid, .. } = *event {
             self.pids.resize(id.index() + 1, 0);

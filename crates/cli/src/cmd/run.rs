@@ -7,7 +7,7 @@ use crate::output::progress::Progress;
 use crate::output::{Output, report};
 use crate::plan::{Choices, Plan};
 use fairlab_machine::engine::{Machine, RunError, START};
-use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_observe::manifest::{self, Manifest, RunDirectory};
 use fairlab_observe::recorder::Recorder;
 use fairlab_observe::summary::Summary;
@@ -61,6 +61,11 @@ impl Probe for Listeners {
 }
 
 impl Observer for Listeners {
+    fn wants(&self) -> Wants {
+        let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, Observer::wants);
+        recorder.or(self.trace.as_ref().map_or(Wants::NOTHING, Observer::wants))
+    }
+
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let Some(recorder) = &mut self.recorder {
             recorder.machine_event(now, event);

@@ -4,7 +4,7 @@
 use super::Machine;
 use crate::digest::Digest;
 use crate::event::EventKind;
-use crate::observer::Observer;
+use crate::observer::{Observer, Wants};
 use fairlab_sched::ctx::{Effect, IpiKind};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
@@ -67,32 +67,49 @@ pub(super) struct Tap<'a> {
     pub(super) digest: &'a mut Digest,
     pub(super) counters: &'a mut MachineCounters,
     pub(super) observer: &'a mut dyn Observer,
+    pub(super) wants: Wants,
 }
 
 impl Probe for Tap<'_> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.digest.mix_event(now, event);
-        match event {
+        let wanted = match event {
             Event::Switch { cpu, .. } => {
                 self.counters.switches += 1;
                 self.counters.per_cpu[cpu.index()].switches += 1;
+                self.wants.events
             }
-            Event::Wakeup { .. } => self.counters.wakeups += 1,
-            Event::Migrate { .. } => self.counters.migrations += 1,
+            Event::Wakeup { .. } => {
+                self.counters.wakeups += 1;
+                self.wants.events
+            }
+            Event::Migrate { .. } => {
+                self.counters.migrations += 1;
+                self.wants.events
+            }
             Event::Ipi { cpu, kind, .. } => {
                 let counters = &mut self.counters.per_cpu[cpu.index()];
                 match kind {
                     IpiKind::Reschedule => counters.resched_ipis += 1,
                     IpiKind::CallFunction => counters.call_ipis += 1,
                 }
+                self.wants.details
             }
-            _ => {}
+            Event::DomainStat { .. } => self.wants.details,
+            Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.wants.pelt,
+            Event::Frequency { .. }
+            | Event::WakeupDecision(_)
+            | Event::BalanceDecision(_)
+            | Event::KickDecision(_)
+            | Event::BlockedUpdate(_) => self.wants.events,
+        };
+        if wanted {
+            self.observer.event(now, event);
         }
-        self.observer.event(now, event);
     }
 
     fn wants_pelt(&self) -> bool {
-        self.observer.wants_pelt()
+        self.wants.pelt
     }
 }
 

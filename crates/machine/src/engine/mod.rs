@@ -30,7 +30,7 @@ pub use tasks::HostTask;
 use crate::digest::Digest;
 use crate::event::{Event, EventKind, EventQueue};
 use crate::hardware::Hardware;
-use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::observer::{KernelPath, MachineEvent, Observer, Wants};
 use effects::Tap;
 use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
@@ -151,6 +151,8 @@ pub struct Machine {
     lines: lines::RqLines,
     /// CPUs to which a lock has come during this event.
     granted: VecDeque<CpuId>,
+    /// What the observer wants.
+    wants: Wants,
     checks: Option<checks::Checks>,
 }
 
@@ -172,6 +174,7 @@ impl Machine {
     /// As for [`Machine::run`].
     pub fn start(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.wants_kernel_paths = observer.wants_kernel_paths();
+        self.wants = observer.wants();
         self.create_groups(observer);
         self.push_first_events();
         for cpu in self.sched.cpu_ids() {
@@ -187,6 +190,7 @@ impl Machine {
     /// # Errors
     /// As for [`Machine::run`].
     pub fn advance(&mut self, observer: &mut dyn Observer, until: Nanos) -> Result<bool, RunError> {
+        self.wants = observer.wants();
         let mut nr_at_once = 0;
         while let Some(event) = self.events.pop_until(until.min(self.end)) {
             nr_at_once = if event.key.at == self.now { nr_at_once + 1 } else { 0 };
@@ -293,7 +297,7 @@ impl Machine {
         act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R,
     ) -> R {
         let mut effects = core::mem::take(&mut self.effects);
-        let mut tap = Tap { digest: &mut self.digest, counters: &mut self.counters, observer };
+        let mut tap = Tap { digest: &mut self.digest, counters: &mut self.counters, observer, wants: self.wants };
         let mut ctx = Ctx {
             cpu,
             now: self.now,
@@ -316,7 +320,7 @@ impl Machine {
         let cpu = match event.kind {
             EventKind::Jiffy(number) => {
                 self.sched.handle_jiffy(number);
-                self.events.push(event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
+                self.events.push_periodic(event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
                 return Ok(());
             }
             EventKind::Frequency(cpu, step) => {
@@ -349,7 +353,7 @@ impl Machine {
                 return Ok(());
             }
             EventKind::Tick(cpu) => {
-                self.events.push(event.key.at + self.hardware.tick, event.kind);
+                self.events.push_periodic(event.key.at + self.hardware.tick, event.kind);
                 cpu
             }
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) => cpu,

@@ -10,7 +10,7 @@ use super::{HostCpu, Machine, START, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue};
 use crate::hardware::Hardware;
-use crate::observer::{KernelPath, Observer};
+use crate::observer::{KernelPath, Observer, Wants};
 use crate::streams::Stream;
 use fairlab_sched::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::features::Feature;
@@ -157,7 +157,8 @@ impl Machine {
         });
         let per_cpu =
             vec![CpuCounters { idle_since: Some(START), frequency_since: START, ..CpuCounters::default() }; nr_cpus];
-        let mut events = EventQueue::default();
+        // Ends of work and of sleep, some of them out of date; interrupts, timers. And ticks.
+        let mut events = EventQueue::with_capacity(4 * (nr_cpus + workload.tasks.len()), nr_cpus + 1);
         if let Some(by) = perturb {
             events.perturb(by);
         }
@@ -184,6 +185,7 @@ impl Machine {
             locks: vec![RqLock::default(); nr_cpus],
             granted: VecDeque::new(),
             lines: RqLines::new(&hardware),
+            wants: Wants::NOTHING,
             checks: None,
             hardware,
             workload,
@@ -243,10 +245,10 @@ impl Machine {
     /// Pushes what is known from the start. The order decides what comes first at one instant.
     pub(super) fn push_first_events(&mut self) {
         let tick = self.hardware.tick;
-        self.events.push(START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
+        self.events.push_periodic(START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
         for cpu in self.sched.cpu_ids() {
             let skew = Nanos(self.hardware.tick_skew.0 * u64::from(cpu.0));
-            self.events.push(START + tick + skew, EventKind::Tick(cpu));
+            self.events.push_periodic(START + tick + skew, EventKind::Tick(cpu));
         }
         for task in 0..self.tasks.len() {
             let spec = &self.workload.tasks[self.tasks[task].spec];

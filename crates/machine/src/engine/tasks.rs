@@ -225,11 +225,17 @@ impl Machine {
     }
 
     /// Charges a running task for the time since the last call.
+    #[inline]
     pub(super) fn account(&mut self, task: usize) {
-        let cpu = self.tasks[task].cpu;
+        let host = &self.tasks[task];
+        let time = self.now.0 - host.accounted_until.0;
+        // Most tasks do several things at one instant.
+        if time == 0 {
+            return;
+        }
+        let cpu = host.cpu;
         let speed = self.speed_of(cpu);
         let host = &mut self.tasks[task];
-        let time = self.now.0 - host.accounted_until.0;
         host.runtime_ns += time as i64;
         if !self.prices_are_free {
             if self.cpus[cpu.index()].kernel.is_busy() {
