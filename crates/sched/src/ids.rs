@@ -9,6 +9,7 @@ macro_rules! id {
 
         impl $name {
             /// The place in its arena.
+            #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -17,6 +18,7 @@ macro_rules! id {
             ///
             /// # Panics
             /// If the index does not fit into 32 bits.
+            #[inline]
             pub const fn from_index(index: usize) -> Self {
                 assert!(index <= u32::MAX as usize);
                 Self(index as u32)

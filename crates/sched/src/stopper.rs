@@ -39,6 +39,7 @@ impl Sched {
     }
 
     /// Whether the stopper runs on a CPU.
+    #[inline]
     pub fn is_stopper_running(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].curr == self.rqs[cpu.index()].stop
     }

@@ -15,21 +15,25 @@ impl Nanos {
     pub const NEVER: Self = Self(i64::MAX as u64);
 
     /// A span of whole microseconds.
+    #[inline]
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
     /// A span of whole milliseconds.
+    #[inline]
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
     /// A span of whole seconds.
+    #[inline]
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
     /// The span from `earlier` to this point, or nothing if `earlier` is the later one.
+    #[inline]
     pub const fn saturating_since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
@@ -37,12 +41,14 @@ impl Nanos {
 
 impl Add for Nanos {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 }
 
 impl AddAssign for Nanos {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
     }
@@ -50,6 +56,7 @@ impl AddAssign for Nanos {
 
 impl Sub for Nanos {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
@@ -89,6 +96,7 @@ pub const CAPACITY_FULL: Capacity = 1024;
 pub const CAPACITY_SHIFT: u32 = 10;
 
 /// `value` scaled by a capacity, rounded down: the kernel's `cap_scale()`.
+#[inline]
 pub const fn cap_scale(value: u64, capacity: Capacity) -> u64 {
     (value * capacity) >> CAPACITY_SHIFT
 }

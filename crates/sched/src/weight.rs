@@ -33,11 +33,13 @@ const NICE_TO_INVERSE: [u32; 40] = [
 const INVERSE_IDLEPRIO: u32 = 1_431_655_765;
 
 /// A weight at full resolution.
+#[inline]
 pub const fn scale_load(weight: u64) -> u64 {
     weight << CAPACITY_SHIFT
 }
 
 /// A weight without the extra bits; a weight that is not 0 never becomes less than 2.
+#[inline]
 pub const fn scale_load_down(weight: u64) -> u64 {
     if weight == 0 {
         return 0;

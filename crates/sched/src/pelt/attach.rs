@@ -6,13 +6,18 @@
 //! over its entities, runnable or blocked; rounding keeps them from being exactly that, so sums are held above what the
 //! averages demand.
 
+use super::clock::cfs_rq_clock_pelt;
+use super::util_est::UTIL_AVG_UNCHANGED;
 use super::{Contribution, ContributionScale, SchedAvg};
 use crate::ctx::Ctx;
+use crate::entity::SchedEntity;
 use crate::features::Feature;
 use crate::ids::{CfsRqId, CpuId, EntityId};
 use crate::probe::Event;
+use crate::rq::Rq;
+use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
-use crate::tunables::PeltScaling;
+use crate::tunables::{PeltScaling, Tunables};
 use crate::units::CAPACITY_SHIFT;
 use crate::weight::scale_load_down;
 use crate::work::Op;
@@ -38,13 +43,32 @@ impl UpdateLoad {
 impl Sched {
     /// Brings an entity and its cfs_rq up to date, and carries on what has changed below it.
     pub(crate) fn update_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
-        let now = self.cfs_rq_clock_pelt(cfs_rq);
-        let is_attached = self.entities[se.index()].avg.last_update_time != 0;
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        let rq = &self.rqs[queue.cpu.index()];
+        let entity = &mut self.entities[se.index()];
+        let now = cfs_rq_clock_pelt(queue, rq);
+        let scale = scale_of(rq, &self.tunables);
+        let is_attached = entity.avg.last_update_time != 0;
+        let mut refreshed = false;
         if is_attached && !how.skip_age {
-            self.update_load_avg_se(ctx, now, cfs_rq, se);
+            refreshed = advance_entity(ctx, entity, queue.curr == Some(se), now, scale);
+            if refreshed && self.features.has(Feature::UtilEst) {
+                entity.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
+            }
         }
-        let mut decayed = self.update_cfs_rq_load_avg(ctx, now, cfs_rq);
-        decayed |= self.propagate_entity_load_avg(ctx, se);
+        let below = entity.my_q();
+        let advanced = advance_cfs_rq(ctx, queue, now, scale);
+        if refreshed {
+            self.report_entity(ctx, se);
+        }
+        if advanced.refreshed {
+            self.report_cfs_rq(ctx, cfs_rq);
+        }
+        let mut decayed = advanced.changed();
+        if let Some(below) = below.filter(|below| self.cfs_rqs[below.index()].propagate) {
+            self.propagate_entity_load_avg(ctx, se, below);
+            decayed = true;
+        }
 
         if !is_attached && how.attach {
             self.attach_entity_load_avg(ctx, cfs_rq, se);
@@ -63,29 +87,20 @@ impl Sched {
     /// How contributions on a CPU are scaled, in the state before 5.1.
     #[inline]
     pub(crate) fn contribution_scale(&self, cpu: CpuId) -> Option<ContributionScale> {
-        if self.tunables.pelt_scaling == PeltScaling::Time {
-            return None;
-        }
-        let rq = &self.rqs[cpu.index()];
-        Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig })
+        scale_of(&self.rqs[cpu.index()], &self.tunables)
     }
 
     /// Advances an entity that may be runnable. Returns whether its averages were refreshed.
     ///
     /// Models `__update_load_avg_se()`.
+    #[cfg(test)]
     pub(crate) fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) -> bool {
         let queue = &self.cfs_rqs[cfs_rq.index()];
-        let (cpu, running) = (queue.cpu, queue.curr == Some(id));
-        let scale = self.contribution_scale(cpu);
+        let scale = self.contribution_scale(queue.cpu);
         let se = &mut self.entities[id.index()];
-        let what = Contribution { load: u64::from(se.on_rq), runnable: se.runnable(), running };
-        let weight = se.weight();
-        let refreshed = advance(ctx, &mut se.avg, now, what, weight, scale);
-        if refreshed {
-            if self.features.has(Feature::UtilEst) {
-                se.avg.util_est.enqueued &= !super::util_est::UTIL_AVG_UNCHANGED;
-            }
-            self.report_entity(ctx, id);
+        let refreshed = advance_entity(ctx, se, queue.curr == Some(id), now, scale);
+        if refreshed && self.features.has(Feature::UtilEst) {
+            se.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
         }
         refreshed
     }
@@ -105,35 +120,13 @@ impl Sched {
 
     /// Brings a cfs_rq up to date, and takes out what has left it. Returns whether anything changed.
     pub(crate) fn update_cfs_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, id: CfsRqId) -> bool {
-        let subtracted = self.subtract_removed(id);
-        let scale = self.contribution_scale(self.cfs_rqs[id.index()].cpu);
         let cfs_rq = &mut self.cfs_rqs[id.index()];
-        let what = Contribution {
-            load: scale_load_down(cfs_rq.load.weight),
-            runnable: u64::from(cfs_rq.h_nr_running),
-            running: cfs_rq.curr.is_some(),
-        };
-        let refreshed = advance(ctx, &mut cfs_rq.avg, now, what, 1, scale);
-        if refreshed {
+        let scale = scale_of(&self.rqs[cfs_rq.cpu.index()], &self.tunables);
+        let advanced = advance_cfs_rq(ctx, cfs_rq, now, scale);
+        if advanced.refreshed {
             self.report_cfs_rq(ctx, id);
         }
-        subtracted || refreshed
-    }
-
-    fn subtract_removed(&mut self, id: CfsRqId) -> bool {
-        let cfs_rq = &mut self.cfs_rqs[id.index()];
-        if cfs_rq.removed.nr == 0 {
-            return false;
-        }
-        let removed = core::mem::take(&mut cfs_rq.removed);
-        let avg = &mut cfs_rq.avg;
-        let divider = u64::from(avg.divider());
-        avg.sub_load(removed.load_avg, removed.load_avg * divider);
-        avg.sub_util(removed.util_avg, removed.util_avg * divider);
-        avg.sub_runnable(removed.runnable_avg, removed.runnable_avg * divider);
-        // An arithmetic shift of the negated product, so it is rounded away from zero.
-        self.add_tg_cfs_propagate(id, -((removed.runnable_avg * divider) as i64) >> CAPACITY_SHIFT);
-        true
+        advanced.changed()
     }
 
     /// Adds the averages of an entity that comes to a cfs_rq.
@@ -159,7 +152,7 @@ impl Sched {
         sums.runnable_avg += avg.runnable_avg;
         sums.runnable_sum += avg.runnable_sum;
         let load_sum = avg.load_sum as i64;
-        self.add_tg_cfs_propagate(cfs_rq, load_sum);
+        self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(load_sum);
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
     }
@@ -172,7 +165,7 @@ impl Sched {
         sums.sub_load(avg.load_avg, weight * avg.load_sum);
         sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
         sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
-        self.add_tg_cfs_propagate(cfs_rq, (avg.load_sum as i64).wrapping_neg());
+        self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
     }
@@ -258,13 +251,97 @@ pub(crate) fn advance(
     weight: u64,
     scale: Option<ContributionScale>,
 ) -> bool {
+    let refreshed = advance_sum(ctx, avg, now, what, scale);
+    if refreshed {
+        avg.refresh(weight);
+    }
+    refreshed
+}
+
+/// Advances the sums of an average, and counts the work. Returns whether the averages should be refreshed.
+#[inline(always)]
+fn advance_sum(
+    ctx: &mut Ctx<'_>,
+    avg: &mut SchedAvg,
+    now: u64,
+    what: Contribution,
+    scale: Option<ContributionScale>,
+) -> bool {
     ctx.charge(Op::PeltUpdate);
+    let Some(scale) = scale else { return avg.update_sum(now, what, None) };
     let before = avg.last_update_time;
-    let refreshed = avg.update(now, what, weight, scale);
-    if scale.is_some() && avg.last_update_time != before {
+    let refreshed = avg.update_sum(now, what, Some(scale));
+    if avg.last_update_time != before {
         ctx.charge(Op::PeltScale);
     }
     refreshed
+}
+
+/// Advances an entity that may be runnable. Returns whether its averages were refreshed.
+#[inline]
+fn advance_entity(
+    ctx: &mut Ctx<'_>,
+    se: &mut SchedEntity,
+    running: bool,
+    now: u64,
+    scale: Option<ContributionScale>,
+) -> bool {
+    let what = Contribution { load: u64::from(se.on_rq), runnable: se.runnable(), running };
+    let refreshed = advance_sum(ctx, &mut se.avg, now, what, scale);
+    if refreshed {
+        se.avg.refresh(se.weight());
+    }
+    refreshed
+}
+
+/// What has happened to the averages of a cfs_rq.
+#[derive(Clone, Copy)]
+struct Advanced {
+    /// Something that had left was taken out.
+    subtracted: bool,
+    refreshed: bool,
+}
+
+impl Advanced {
+    fn changed(self) -> bool {
+        self.subtracted || self.refreshed
+    }
+}
+
+/// Advances a cfs_rq, and takes out what has left it.
+#[inline]
+fn advance_cfs_rq(ctx: &mut Ctx<'_>, cfs_rq: &mut CfsRq, now: u64, scale: Option<ContributionScale>) -> Advanced {
+    let subtracted = cfs_rq.removed.nr != 0;
+    if subtracted {
+        subtract_removed(cfs_rq);
+    }
+    let what = Contribution {
+        load: scale_load_down(cfs_rq.load.weight),
+        runnable: u64::from(cfs_rq.h_nr_running),
+        running: cfs_rq.curr.is_some(),
+    };
+    Advanced { subtracted, refreshed: advance(ctx, &mut cfs_rq.avg, now, what, 1, scale) }
+}
+
+fn subtract_removed(cfs_rq: &mut CfsRq) {
+    let removed = core::mem::take(&mut cfs_rq.removed);
+    let avg = &mut cfs_rq.avg;
+    let divider = u64::from(avg.divider());
+    avg.sub_load(removed.load_avg, removed.load_avg * divider);
+    avg.sub_util(removed.util_avg, removed.util_avg * divider);
+    avg.sub_runnable(removed.runnable_avg, removed.runnable_avg * divider);
+    // An arithmetic shift of the negated product, so it is rounded away from zero.
+    cfs_rq.add_tg_cfs_propagate(-((removed.runnable_avg * divider) as i64) >> CAPACITY_SHIFT);
+}
+
+#[inline]
+fn scale_of(rq: &Rq, tunables: &Tunables) -> Option<ContributionScale> {
+    match tunables.pelt_scaling {
+        PeltScaling::Time => None,
+        PeltScaling::Contribution => {
+            Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig })
+        }
+    }
 }
 
 impl SchedAvg {

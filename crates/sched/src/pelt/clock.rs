@@ -13,6 +13,7 @@ use super::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
 use crate::ctx::Ctx;
 use crate::ids::{CfsRqId, CpuId};
 use crate::rq::Rq;
+use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
 use crate::tunables::PeltScaling;
 use crate::units::{CAPACITY_SHIFT, cap_scale};
@@ -23,15 +24,15 @@ const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
 
 impl Sched {
     /// Lets the clock follow `delta_ns` of the task clock.
+    #[inline]
     pub(crate) fn update_rq_clock_pelt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
-        let scales_time = self.tunables.pelt_scaling == PeltScaling::Time;
         let rq = &mut self.rqs[cpu.index()];
         if rq.is_idle_task_running() {
             sync_idle_clock(rq);
-        } else if scales_time {
-            if delta_ns > 0 {
-                ctx.charge(Op::PeltScale);
-            }
+        } else if delta_ns == 0 {
+            // Nothing has passed.
+        } else if self.tunables.pelt_scaling == PeltScaling::Time {
+            ctx.charge(Op::PeltScale);
             rq.clock_pelt += cap_scale(cap_scale(delta_ns, rq.cpu_capacity_orig), rq.freq_capacity);
         } else {
             rq.clock_pelt += delta_ns;
@@ -52,16 +53,14 @@ impl Sched {
     /// The time that averages of this CPU are advanced to.
     #[inline]
     pub(crate) fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu.index()];
-        rq.clock_pelt.wrapping_sub(rq.lost_idle_time)
+        rq_clock_pelt(&self.rqs[cpu.index()])
     }
 
     /// The same for a cfs_rq, whose clock stands still while it is throttled.
     #[inline]
     pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
         let cfs_rq = &self.cfs_rqs[id.index()];
-        let now = if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { self.rq_clock_pelt(cfs_rq.cpu) };
-        now.wrapping_sub(cfs_rq.throttled_clock_pelt_time)
+        cfs_rq_clock_pelt(cfs_rq, &self.rqs[cfs_rq.cpu.index()])
     }
 
     /// Notes how long the clock of a cfs_rq that becomes empty has stood still: `update_idle_cfs_rq_clock_pelt()`.
@@ -72,6 +71,19 @@ impl Sched {
     }
 }
 
+#[inline]
+fn rq_clock_pelt(rq: &Rq) -> u64 {
+    rq.clock_pelt.wrapping_sub(rq.lost_idle_time)
+}
+
+/// The clock of a cfs_rq on a runqueue: [`Sched::cfs_rq_clock_pelt`].
+#[inline]
+pub(crate) fn cfs_rq_clock_pelt(cfs_rq: &CfsRq, rq: &Rq) -> u64 {
+    let now = if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { rq_clock_pelt(rq) };
+    now.wrapping_sub(cfs_rq.throttled_clock_pelt_time)
+}
+
+#[inline]
 fn sync_idle_clock(rq: &mut Rq) {
     rq.clock_pelt = rq.clock_task;
     rq.clock_idle = rq.clock;

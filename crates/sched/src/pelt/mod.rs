@@ -86,7 +86,7 @@ impl SchedAvg {
     /// 1. Time that goes backwards only sets the time of the last update.
     /// 2. Less than 1024 ns is left for later.
     /// 3. Without load there is neither runnable nor running time.
-    #[inline]
+    #[inline(always)]
     pub fn update_sum(&mut self, now: u64, mut what: Contribution, scale: Option<ContributionScale>) -> bool {
         let delta = now.wrapping_sub(self.last_update_time);
         if (delta as i64) < 0 {
@@ -101,15 +101,34 @@ impl SchedAvg {
         if what.load == 0 {
             what = Contribution::NONE;
         }
-        self.accumulate(units, what, scale)
+        let Contribution { load, runnable, running } = what;
+        match scale {
+            None => self.accumulate(units, load, runnable, running),
+            Some(scale) => self.accumulate_scaled(units, what, scale),
+        }
     }
 
     /// Decays the sums by the periods that end within the next `units` of 1024 ns, and adds what they contribute.
     ///
     /// Models `accumulate_sum()`, which returns the number of periods cut to 32 bits: a jump of a multiple of 2^32
     /// periods decays everything but counts as none.
-    #[inline]
-    fn accumulate(&mut self, units: u64, what: Contribution, scale: Option<ContributionScale>) -> bool {
+    fn accumulate(&mut self, units: u64, load: u64, runnable: u64, running: bool) -> bool {
+        let (periods, contrib) = self.decay(units, load != 0);
+        self.contribute(Contribution { load, runnable, running }, contrib, CAPACITY_FULL as u32);
+        periods as u32 != 0
+    }
+
+    /// The same with contributions that are scaled.
+    #[cold]
+    fn accumulate_scaled(&mut self, units: u64, what: Contribution, scale: ContributionScale) -> bool {
+        let (periods, contrib) = self.decay(units, what.load != 0);
+        self.contribute(what, cap_scale(u64::from(contrib), scale.frequency) as u32, scale.capacity as u32);
+        periods as u32 != 0
+    }
+
+    /// Decays the sums. Returns the number of periods that end, and what something contributes that is always there.
+    #[inline(always)]
+    fn decay(&mut self, units: u64, contributes: bool) -> (u64, u32) {
         let filled = units + u64::from(self.period_contrib);
         let periods = filled / 1024;
         let mut contrib = units as u32;
@@ -117,16 +136,16 @@ impl SchedAvg {
             self.load_sum = decay_load(self.load_sum, periods);
             self.runnable_sum = decay_load(self.runnable_sum, periods);
             self.util_sum = decay_load(u64::from(self.util_sum), periods) as u32;
-            if what.load != 0 {
+            if contributes {
                 contrib = accumulate_segments(periods, 1024 - self.period_contrib, (filled % 1024) as u32);
             }
         }
         self.period_contrib = (filled % 1024) as u32;
-        let mut running_units = CAPACITY_FULL as u32;
-        if let Some(scale) = scale {
-            contrib = cap_scale(u64::from(contrib), scale.frequency) as u32;
-            running_units = scale.capacity as u32;
-        }
+        (periods, contrib)
+    }
+
+    #[inline(always)]
+    fn contribute(&mut self, what: Contribution, contrib: u32, running_units: u32) {
         if what.load != 0 {
             self.load_sum = self.load_sum.wrapping_add(what.load.wrapping_mul(u64::from(contrib)));
         }
@@ -137,7 +156,6 @@ impl SchedAvg {
         if what.running {
             self.util_sum = self.util_sum.wrapping_add(contrib.wrapping_mul(running_units));
         }
-        periods as u32 != 0
     }
 
     /// Computes the averages from the sums; `weight` is that of an entity, without extra bits, or 1.

@@ -8,6 +8,7 @@
 use super::SchedAvg;
 use crate::ctx::Ctx;
 use crate::ids::{CfsRqId, EntityId, GroupId};
+use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
 use crate::units::CAPACITY_SHIFT;
 use crate::weight::scale_load_down;
@@ -19,31 +20,28 @@ struct Change {
     sum: i64,
 }
 
-impl Sched {
-    /// Notes that the parent of a cfs_rq has to hear of a change: `add_tg_cfs_propagate()`.
-    pub(crate) fn add_tg_cfs_propagate(&mut self, id: CfsRqId, runnable_sum: i64) {
-        let cfs_rq = &mut self.cfs_rqs[id.index()];
-        cfs_rq.propagate = true;
-        cfs_rq.prop_runnable_sum = cfs_rq.prop_runnable_sum.wrapping_add(runnable_sum);
+impl CfsRq {
+    /// Notes that the parent has to hear of a change: `add_tg_cfs_propagate()`.
+    #[inline]
+    pub(crate) fn add_tg_cfs_propagate(&mut self, runnable_sum: i64) {
+        self.propagate = true;
+        self.prop_runnable_sum = self.prop_runnable_sum.wrapping_add(runnable_sum);
     }
+}
 
-    /// Lets a group's entity take over what has changed in its cfs_rq. Returns whether there was anything.
-    pub(crate) fn propagate_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, id: EntityId) -> bool {
-        let se = &self.entities[id.index()];
-        let Some(group_cfs_rq) = se.my_q() else { return false };
-        let cfs_rq = se.cfs_rq;
-        let below = &mut self.cfs_rqs[group_cfs_rq.index()];
-        if !core::mem::take(&mut below.propagate) {
-            return false;
-        }
-        let runnable_sum = below.prop_runnable_sum;
-        self.add_tg_cfs_propagate(cfs_rq, runnable_sum);
-        self.take_over_util(id, cfs_rq, group_cfs_rq);
-        self.take_over_runnable(id, cfs_rq, group_cfs_rq);
-        self.take_over_load(id, cfs_rq, group_cfs_rq);
+impl Sched {
+    /// Lets a group's entity take over what has changed in its cfs_rq, `below`.
+    pub(crate) fn propagate_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, id: EntityId, below: CfsRqId) {
+        let cfs_rq = self.entities[id.index()].cfs_rq;
+        let group_cfs_rq = &mut self.cfs_rqs[below.index()];
+        group_cfs_rq.propagate = false;
+        let runnable_sum = group_cfs_rq.prop_runnable_sum;
+        self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(runnable_sum);
+        self.take_over_util(id, cfs_rq, below);
+        self.take_over_runnable(id, cfs_rq, below);
+        self.take_over_load(id, cfs_rq, below);
         self.report_cfs_rq(ctx, cfs_rq);
         self.report_entity(ctx, id);
-        true
     }
 
     fn take_over_util(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
@@ -127,6 +125,7 @@ impl Sched {
     }
 
     /// Adds the load of a cfs_rq to its group's sum, unless the change is less than 1/64: `update_tg_load_avg()`.
+    #[inline]
     pub(crate) fn update_tg_load_avg(&mut self, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         if cfs_rq.group == GroupId::ROOT {

@@ -19,6 +19,9 @@ impl Sched {
             return;
         }
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
+        if delta == 0 && !rq.is_idle_task_running() {
+            return;
+        }
         rq.clock += delta;
         let irq_delta = (rq.irq_time - rq.prev_irq_time).min(delta);
         rq.prev_irq_time += irq_delta;

@@ -7,8 +7,25 @@ use crate::ctx::Ctx;
 use crate::entity::vruntime_before;
 use crate::ids::{CfsRqId, EntityId, TaskId};
 use crate::pelt::attach::UpdateLoad;
+use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
 use crate::weight::calc_delta_fair;
+
+impl CfsRq {
+    /// Moves `min_vruntime` on, given the virtual runtime of the running entity, if it is on the runqueue.
+    #[inline]
+    fn advance_min_vruntime(&mut self, running: Option<u64>) {
+        let least = match (running, self.timeline.first_vruntime()) {
+            (Some(running), Some(waiting)) if vruntime_before(waiting, running) => waiting,
+            (Some(running), _) => running,
+            (None, Some(waiting)) => waiting,
+            (None, None) => return,
+        };
+        if vruntime_before(self.min_vruntime, least) {
+            self.min_vruntime = least;
+        }
+    }
+}
 
 impl Sched {
     /// Charges the running entity for the time since it was charged last.
@@ -24,7 +41,9 @@ impl Sched {
         se.exec_start = now;
         se.sum_exec_runtime += delta;
         se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &mut se.load));
-        self.update_min_vruntime(id);
+        let running = se.on_rq.then_some(se.vruntime);
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.advance_min_vruntime(running);
         self.account_cfs_rq_runtime(ctx, id, delta);
     }
 
@@ -33,15 +52,7 @@ impl Sched {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         let running =
             cfs_rq.curr.map(|curr| &self.entities[curr.index()]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
-        let least = match (running, cfs_rq.timeline.first_vruntime()) {
-            (Some(running), Some(waiting)) if vruntime_before(waiting, running) => waiting,
-            (Some(running), _) => running,
-            (None, Some(waiting)) => waiting,
-            (None, None) => return,
-        };
-        if vruntime_before(cfs_rq.min_vruntime, least) {
-            cfs_rq.min_vruntime = least;
-        }
+        cfs_rq.advance_min_vruntime(running);
     }
 
     /// Makes an entity the running one of its cfs_rq.
