@@ -5,6 +5,8 @@
 
 use crate::features::Feature;
 use crate::ids::{CpuId, TaskId};
+use crate::rq::Rq;
+use crate::rq::cfs_rq::CfsRq;
 use crate::sched::Sched;
 use crate::task::Uclamp;
 use crate::units::{CAPACITY_FULL, Capacity};
@@ -98,8 +100,13 @@ impl Sched {
     /// `cpu_util_cfs()`.
     #[inline]
     pub(crate) fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
-        let avg = &self.cfs_rqs[cpu.index()].avg;
-        let remembered = if self.features.has(Feature::UtilEst) { u64::from(avg.util_est.enqueued) } else { 0 };
-        avg.util_avg.max(remembered).min(self.rqs[cpu.index()].cpu_capacity_orig)
+        util_cfs(&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()], self.features.has(Feature::UtilEst))
     }
+}
+
+/// The same, given the runqueue and its root cfs_rq.
+#[inline]
+pub(crate) fn util_cfs(rq: &Rq, root: &CfsRq, with_util_est: bool) -> u64 {
+    let remembered = if with_util_est { u64::from(root.avg.util_est.enqueued) } else { 0 };
+    root.avg.util_avg.max(remembered).min(rq.cpu_capacity_orig)
 }

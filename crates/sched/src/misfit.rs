@@ -42,8 +42,11 @@ impl Sched {
     /// Whether the fair tasks of a CPU do not fit it. Only energy-aware placement wants to know.
     #[inline]
     pub(crate) fn cpu_overutilized(&self, cpu: CpuId) -> bool {
+        if !self.sched_energy_enabled() {
+            return false;
+        }
         let used = ClampedUtil { util: self.cpu_util_cfs(cpu), clamps: self.rqs[cpu.index()].uclamp.clamps() };
-        self.sched_energy_enabled() && self.util_fits_cpu(used, cpu) == Fit::No
+        self.util_fits_cpu(used, cpu) == Fit::No
     }
 
     /// Sets whether any CPU is over-utilised: `set_rd_overutilized_status()`.

@@ -133,6 +133,14 @@ impl WorkMeter {
         }
     }
 
+    /// The runqueues of several CPUs are read, one after the other.
+    #[inline]
+    pub fn touch_read_all(&mut self, cpus: impl Iterator<Item = CpuId>) {
+        if self.records_touches {
+            cpus.for_each(|cpu| self.touch(Touch { cpu, write: false }));
+        }
+    }
+
     /// A runqueue is changed.
     #[inline]
     pub fn touch_write(&mut self, cpu: CpuId) {

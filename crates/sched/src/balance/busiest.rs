@@ -55,9 +55,11 @@ impl Sched {
         let dst_capacity = self.capacity_of(env.dst_cpu);
         let mut busiest = None;
         let (mut most, mut most_capacity) = (0, 1);
-        for cpu in self.domains.groups[group].span.iter_and(&env.cpus) {
-            ctx.charge(Op::QueueStatCpu);
-            ctx.work.touch_read(cpu);
+        let cpus = self.domains.groups[group].span.iter_and(&env.cpus);
+        ctx.work.touch_read_all(cpus.clone());
+        let mut nr_cpus = 0;
+        for cpu in cpus {
+            nr_cpus += 1;
             let rq = &self.rqs[cpu.index()];
             let cfs_rq = &self.cfs_rqs[cpu.index()];
             let nr_running = cfs_rq.h_nr_running;
@@ -89,6 +91,7 @@ impl Sched {
                 busiest = Some(cpu);
             }
         }
+        ctx.work.count(Op::QueueStatCpu, nr_cpus);
         busiest
     }
 }

@@ -11,6 +11,7 @@ use super::decision::GroupType;
 use super::env::LbEnv;
 use crate::ctx::Ctx;
 use crate::features::Feature;
+use crate::fits::util_cfs;
 use crate::ids::CpuId;
 use crate::misfit::capacity_greater;
 use crate::sched::Sched;
@@ -162,24 +163,29 @@ impl Sched {
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
         let mut sgs = SgLbStats::default();
         let mut nr_cpus = 0;
-        for cpu in group.span.iter_and(&env.cpus) {
+        let energy_enabled = self.sched_energy_enabled();
+        let with_util_est = self.features.has(Feature::UtilEst);
+        // The root cfs_rqs come first.
+        let rqs = self.rqs.as_slice();
+        let cfs_rqs = &self.cfs_rqs[..rqs.len()];
+        ctx.work.touch_read_all(group.span.iter_and(&env.cpus));
+        group.span.iter_and(&env.cpus).for_each(|cpu| {
             nr_cpus += 1;
-            ctx.work.touch_read(cpu);
-            let (rq, cfs_rq) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
+            let (rq, cfs_rq) = (&rqs[cpu.index()], &cfs_rqs[cpu.index()]);
             let load = cfs_rq.avg.load_avg;
             sgs.group_load += load;
-            sgs.group_util += self.cpu_util_cfs(cpu);
+            sgs.group_util += util_cfs(rq, cfs_rq, with_util_est);
             sgs.group_runnable += cfs_rq.avg.runnable_avg;
             sgs.sum_h_nr_running += cfs_rq.h_nr_running;
             sgs.sum_nr_running += rq.nr_running;
             status.overload |= rq.nr_running > 1;
-            status.overutilized |= self.cpu_overutilized(cpu);
+            status.overutilized |= energy_enabled && self.cpu_overutilized(cpu);
             if rq.is_idle() {
                 sgs.idle_cpus += 1;
-                continue;
+                return;
             }
             if is_local {
-                continue;
+                return;
             }
             if is_asym_capacity {
                 if sgs.group_misfit_task_load < rq.misfit_task_load {
@@ -189,7 +195,7 @@ impl Sched {
             } else if has_time && cfs_rq.h_nr_running == 1 && check_cpu_capacity(rq, sd) {
                 sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
             }
-        }
+        });
         ctx.work.count(Op::GroupStatCpu, nr_cpus);
         let capacity = &self.domains.capacities[group.capacity];
         sgs.group_capacity = capacity.capacity;

@@ -14,9 +14,11 @@ pub(super) trait WordSource: Clone {
 pub(super) struct One<'a>(pub(super) &'a [u64]);
 
 impl WordSource for One<'_> {
+    #[inline]
     fn nr_words(&self) -> usize {
         self.0.len()
     }
+    #[inline]
     fn word(&self, index: usize) -> u64 {
         self.0[index]
     }
@@ -26,9 +28,11 @@ impl WordSource for One<'_> {
 pub(super) struct Both<'a>(pub(super) &'a [u64], pub(super) &'a [u64]);
 
 impl WordSource for Both<'_> {
+    #[inline]
     fn nr_words(&self) -> usize {
         self.0.len()
     }
+    #[inline]
     fn word(&self, index: usize) -> u64 {
         self.0[index] & self.1[index]
     }
@@ -48,6 +52,7 @@ pub(super) struct Cpus<S> {
 }
 
 impl<S: WordSource> Cpus<S> {
+    #[inline]
     pub(super) fn new(source: S, start: CpuId) -> Self {
         let index = start.index() / BITS;
         Self {
@@ -58,6 +63,24 @@ impl<S: WordSource> Cpus<S> {
             source,
         }
     }
+
+    /// Goes on to the next word, which may have no CPUs. Returns whether there is one.
+    #[inline]
+    fn load_next_word(&mut self) -> bool {
+        if self.words_left == 0 {
+            return false;
+        }
+        self.words_left -= 1;
+        self.index += 1;
+        if self.index == self.source.nr_words() {
+            self.index = 0;
+        }
+        self.current = self.source.word(self.index);
+        if self.words_left == 0 && self.last_bits != 0 {
+            self.current &= self.last_bits;
+        }
+        true
+    }
 }
 
 impl<S: WordSource> Iterator for Cpus<S> {
@@ -66,21 +89,28 @@ impl<S: WordSource> Iterator for Cpus<S> {
     #[inline]
     fn next(&mut self) -> Option<CpuId> {
         while self.current == 0 {
-            if self.words_left == 0 {
+            if !self.load_next_word() {
                 return None;
-            }
-            self.words_left -= 1;
-            self.index += 1;
-            if self.index == self.source.nr_words() {
-                self.index = 0;
-            }
-            self.current = self.source.word(self.index);
-            if self.words_left == 0 && self.last_bits != 0 {
-                self.current &= self.last_bits;
             }
         }
         let cpu = cpu_at(self.index, self.current);
         self.current &= self.current - 1;
         Some(cpu)
+    }
+
+    /// Whole words at a time: what `for_each` and sums use.
+    #[inline]
+    fn fold<B, F: FnMut(B, CpuId) -> B>(mut self, init: B, mut f: F) -> B {
+        let mut result = init;
+        loop {
+            let mut word = self.current;
+            while word != 0 {
+                result = f(result, cpu_at(self.index, word));
+                word &= word - 1;
+            }
+            if !self.load_next_word() {
+                return result;
+            }
+        }
     }
 }
