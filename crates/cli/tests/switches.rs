@@ -27,7 +27,7 @@ fn only_these_switches_show_in_no_run() {
     let all = switches::all(8);
     let hidden: Vec<_> = all.iter().filter(|switch| !matches!(switch.shown, Shown::Digest(_))).collect();
     let names: Vec<&str> = hidden.iter().map(|switch| switch.name).collect();
-    assert_eq!(names, ["WARN_DOUBLE_CLOCK", "LATENCY_WARN", "thermal_decay_shift"]);
+    assert_eq!(names, ["WARN_DOUBLE_CLOCK", "LATENCY_WARN", "thermal_decay_shift", "redo_emptied"]);
 }
 
 #[test]

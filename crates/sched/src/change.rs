@@ -38,6 +38,7 @@ struct TakenOff {
 impl Sched {
     /// Sets the nice value of a task, -20 to 19.
     pub fn set_nice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, nice: i8) {
+        self.let_task_arrive(ctx, task);
         let p = &self.tasks[task.index()];
         if p.nice == nice {
             return;
@@ -68,6 +69,7 @@ impl Sched {
     /// # Errors
     /// If deadline parameters are refused. Then nothing has changed.
     pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        self.let_task_arrive(ctx, task);
         let policy = Self::check_policy(policy)?;
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
@@ -100,6 +102,7 @@ impl Sched {
 
     /// Sets the utilisation clamps of a task, which is taken off for that.
     pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
+        self.let_task_arrive(ctx, task);
         self.uclamp_used = true;
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(ctx, cpu);
@@ -114,6 +117,7 @@ impl Sched {
 
     /// Moves a task to another group; one that is there already leaves it and comes back. Models `sched_move_task()`.
     pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
+        self.let_task_arrive(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(ctx, cpu);
         let taken = self.take_off(ctx, task, true);
@@ -153,6 +157,7 @@ impl Sched {
         mask: &CpuMask,
         waiter: Option<TaskId>,
     ) -> bool {
+        self.let_task_arrive(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].cpus_allowed == *mask {
@@ -189,6 +194,7 @@ impl Sched {
     /// The stopper of a task's CPU moves it: `migration_cpu_stop()`.
     pub(crate) fn migration_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
+        self.let_task_arrive(ctx, task);
         let p = &self.tasks[task.index()];
         if p.cpu != ctx.cpu || p.cpus_allowed.contains(p.cpu) {
             return;

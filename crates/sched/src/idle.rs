@@ -17,14 +17,18 @@ impl Sched {
     }
 
     /// The idle task of the CPU that executes this enters its loop: left-over idle balancing is done, and if that
-    /// brought no work the tick stops. Returns whether the CPU idles now.
+    /// brought no work the tick stops. Returns whether the CPU idles now; if it pauses instead, the loop has to be entered
+    /// again afterwards.
     pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        ctx.charge(Op::IdleEnter);
         let cpu = ctx.cpu;
         if self.is_dying(cpu) {
+            ctx.charge(Op::IdleEnter);
             return self.die(ctx);
         }
-        self.nohz_run_idle_balance(ctx, cpu);
+        if !self.nohz_run_idle_balance(ctx, cpu) {
+            return false;
+        }
+        ctx.charge(Op::IdleEnter);
         if self.rqs[cpu.index()].need_resched {
             return false;
         }

@@ -44,6 +44,7 @@ pub(crate) mod recorded_states;
 pub mod rq;
 pub mod sched;
 pub mod schedule;
+pub(crate) mod softirq;
 pub mod stopper;
 pub mod task;
 pub mod timer;

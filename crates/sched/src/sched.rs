@@ -17,6 +17,7 @@ use crate::group::TaskGroup;
 use crate::hotplug::Hotplug;
 use crate::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::nohz::Nohz;
+use crate::pause::PausedPaths;
 use crate::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::rq::cfs_rq::CfsRq;
 use crate::rq::timeline::Timeline;
@@ -63,6 +64,10 @@ pub struct Sched {
     pub(crate) uclamp_used: bool,
     pub(crate) first_clamps: FirstClamps,
     pub(crate) scratch: Scratch,
+    /// What CPUs are in the middle of.
+    pub(crate) paths: PausedPaths,
+    /// Some CPU balances a domain between NUMA nodes: the kernel's lock `balancing`.
+    pub(crate) balancing: bool,
 }
 
 /// So many tasks can wait on a CPU before its queue has to grow. It never shrinks.
@@ -73,7 +78,7 @@ const ROOM_OF_ROOT: usize = 32;
 pub(crate) struct Scratch {
     /// The kernel's `select_rq_mask`.
     pub select: CpuMask,
-    /// The kernel's `load_balance_mask`.
+    /// The kernel's `load_balance_mask`. One is enough while no pass pauses; see [`crate::pause`].
     pub balance: CpuMask,
 }
 
@@ -111,6 +116,8 @@ impl Sched {
             uclamp_used: false,
             first_clamps: FirstClamps::default(),
             scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
+            paths: PausedPaths::default(),
+            balancing: false,
         };
         sched.groups.push(TaskGroup::new(None));
         for (index, &capacity) in topology.capacity.iter().enumerate() {

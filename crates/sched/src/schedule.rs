@@ -3,8 +3,11 @@
 //!
 //! Models `__schedule()`, `pick_next_task()`, `context_switch()`, `scheduler_tick()` and the handlers around them (6.1).
 
+use crate::balance::newidle::NewIdleWalk;
+use crate::balance::pass::Pass;
 use crate::ctx::{Ctx, Effect, PrevState};
 use crate::ids::{CpuId, TaskId};
+use crate::pause::{Paused, Step};
 use crate::probe::Event;
 use crate::rq::enqueue::DequeueFlags;
 use crate::sched::Sched;
@@ -22,13 +25,40 @@ pub(crate) enum NewIdle {
     Retry,
 }
 
+/// From where newly-idle balancing was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewIdleSite {
+    /// The fair class picks and has nothing: `pick_next_task_fair()`.
+    Fair,
+    /// Each class looks for work: `balance_fair()`.
+    Classes,
+}
+
+/// A `schedule()` that pauses in newly-idle balancing.
+#[derive(Clone, Debug)]
+pub(crate) struct PausedSchedule {
+    /// The task that the CPU switches away from, perhaps.
+    prev: TaskId,
+    site: NewIdleSite,
+    walk: NewIdleWalk,
+}
+
+impl PausedSchedule {
+    /// The pass that is under way.
+    pub(crate) fn pass(&self) -> Option<&Pass> {
+        self.walk.pass()
+    }
+}
+
 impl Sched {
     /// The CPU that executes this has been told to reschedule. The idle task first serves what other CPUs have queued, and
     /// stays if that brings no work.
     pub fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
         if self.is_idle_task_running(ctx.cpu) {
             self.flush_call_queue(ctx);
-            self.run_softirqs(ctx);
+            if !self.run_softirqs_before_schedule(ctx) {
+                return;
+            }
             if !self.rqs[ctx.cpu.index()].need_resched {
                 return;
             }
@@ -100,8 +130,9 @@ impl Sched {
             SchedClass::Stop | SchedClass::Idle => {}
         }
         self.rqs[cpu.index()].idle_balance = self.rqs[cpu.index()].is_idle();
-        self.trigger_load_balance(ctx, cpu);
-        self.run_softirqs(ctx);
+        if !self.trigger_load_balance(ctx, cpu) {
+            self.run_softirqs(ctx);
+        }
     }
 
     /// Whether the balancing softirq is pending on a CPU.
@@ -109,30 +140,17 @@ impl Sched {
         self.rqs[cpu.index()].sched_softirq
     }
 
-    /// The balancing softirq, if it is pending on the CPU that executes this; again while it is raised anew, ten times at
-    /// the most.
-    pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {
-        const MAX_ROUNDS: u32 = 10;
-        for _ in 0..MAX_ROUNDS {
-            if !core::mem::take(&mut self.rqs[ctx.cpu.index()].sched_softirq) {
-                return;
-            }
-            ctx.charge(Op::SoftirqRaise);
-            self.run_rebalance_domains(ctx, ctx.cpu);
-        }
-    }
-
     /// Picks the next task on the CPU that executes this, and switches to it; again while rescheduling is due.
     pub(crate) fn schedule(&mut self, ctx: &mut Ctx<'_>) {
         loop {
-            self.schedule_once(ctx);
-            if !self.rqs[ctx.cpu.index()].need_resched {
+            if !self.schedule_once(ctx) || !self.rqs[ctx.cpu.index()].need_resched {
                 return;
             }
         }
     }
 
-    fn schedule_once(&mut self, ctx: &mut Ctx<'_>) {
+    /// Returns whether it is over.
+    fn schedule_once(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
         let prev = self.rqs[cpu.index()].curr;
         self.rqs[cpu.index()].stats.sched_count += 1;
@@ -146,7 +164,31 @@ impl Sched {
             self.deactivate_task(ctx, cpu, prev, flags);
         }
         ctx.charge(Op::PickNext);
-        let next = self.pick_next_task(ctx, cpu, prev);
+        let Some(next) = self.pick_next_task(ctx, cpu, prev) else { return false };
+        self.switch_to(ctx, cpu, prev, next);
+        true
+    }
+
+    /// Goes on after a pause of newly-idle balancing.
+    pub(crate) fn carry_on_schedule(&mut self, ctx: &mut Ctx<'_>, paused: PausedSchedule) {
+        let cpu = ctx.cpu;
+        let PausedSchedule { prev, site, walk } = paused;
+        let Some(result) = self.run_newidle(ctx, prev, site, walk) else { return };
+        let next = match site {
+            NewIdleSite::Fair => self.pick_fair_or_balance(ctx, cpu, prev, Some(result)),
+            NewIdleSite::Classes => {
+                self.put_prev_task(ctx, cpu, prev);
+                Some(self.pick_by_class(ctx, cpu))
+            }
+        };
+        let Some(next) = next else { return };
+        self.switch_to(ctx, cpu, prev, next);
+        if self.rqs[cpu.index()].need_resched {
+            self.schedule(ctx);
+        }
+    }
+
+    fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.rqs[cpu.index()].need_resched = false;
         if next == prev {
             self.end_clock_skip(cpu);
@@ -179,56 +221,119 @@ impl Sched {
         }
     }
 
-    /// Picks the next task. Models `__pick_next_task()`.
+    /// Picks the next task, or pauses on the way. Models `__pick_next_task()`.
     ///
     /// Rules, in order:
     /// 1. If no class above the fair one has work, the fair class picks; with nothing to pick it balances first, and
     ///    if that brings nothing either the CPU goes idle.
     /// 2. Otherwise the classes from the running task's downwards may pull work, until one has some; then the highest
     ///    class with work picks.
-    fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> TaskId {
+    fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
         let prev_class = self.tasks[prev.index()].class;
         let only_fair = self.rqs[cpu.index()].nr_running == self.cfs_rqs[cpu.index()].h_nr_running;
         if prev_class <= SchedClass::Fair && only_fair {
-            loop {
-                if self.cfs_rqs[cpu.index()].nr_running > 0 {
-                    if prev_class != SchedClass::Fair {
-                        self.put_prev_task(ctx, cpu, prev);
-                        return self.pick_next_task_fair_fresh(ctx, cpu);
-                    }
-                    if let Some(next) = self.pick_next_task_fair_from(ctx, cpu, prev) {
-                        return next;
-                    }
+            return self.pick_fair_or_balance(ctx, cpu, prev, None);
+        }
+        self.pick_among_classes(ctx, cpu, prev)
+    }
+
+    /// Rule 1 of [`Sched::pick_next_task`], perhaps with what newly-idle balancing has brought.
+    fn pick_fair_or_balance(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        prev: TaskId,
+        mut brought: Option<NewIdle>,
+    ) -> Option<TaskId> {
+        loop {
+            match brought {
+                Some(NewIdle::Retry) => return self.pick_among_classes(ctx, cpu, prev),
+                Some(NewIdle::Nothing) => {
+                    self.put_prev_task(ctx, cpu, prev);
+                    return Some(self.pick_idle(cpu));
                 }
-                match self.sched_balance_newidle(ctx, cpu) {
-                    NewIdle::Pulled => {}
-                    NewIdle::Retry => break,
-                    NewIdle::Nothing => {
-                        self.put_prev_task(ctx, cpu, prev);
-                        return self.pick_idle(cpu);
+                Some(NewIdle::Pulled) | None => {}
+            }
+            if self.cfs_rqs[cpu.index()].nr_running > 0 {
+                if self.tasks[prev.index()].class != SchedClass::Fair {
+                    self.put_prev_task(ctx, cpu, prev);
+                    return Some(self.pick_next_task_fair_fresh(ctx, cpu));
+                }
+                if let Some(next) = self.pick_next_task_fair_from(ctx, cpu, prev) {
+                    return Some(next);
+                }
+            }
+            brought = Some(self.sched_balance_newidle(ctx, cpu, prev, NewIdleSite::Fair)?);
+        }
+    }
+
+    /// Rule 2 of [`Sched::pick_next_task`].
+    fn pick_among_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        if !self.balance_classes(ctx, cpu, prev) {
+            return None;
+        }
+        self.put_prev_task(ctx, cpu, prev);
+        Some(self.pick_by_class(ctx, cpu))
+    }
+
+    /// Lets the classes look for work, from the running task's class downwards, until one has some. Returns whether that is
+    /// over.
+    fn balance_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
+        let prev_class = self.tasks[prev.index()].class;
+        let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu.index()].stop.index()].is_queued();
+        if prev_class == SchedClass::Stop && has_stop(self) {
+            return true;
+        }
+        if prev_class >= SchedClass::Deadline && self.balance_dl(ctx, cpu, prev) {
+            return true;
+        }
+        if prev_class >= SchedClass::RealTime && (self.balance_rt(ctx, cpu, prev) || has_stop(self)) {
+            return true;
+        }
+        prev_class < SchedClass::Fair
+            || self.rqs[cpu.index()].nr_running > 0
+            || self.sched_balance_newidle(ctx, cpu, prev, NewIdleSite::Classes).is_some()
+    }
+
+    /// Newly-idle balancing. None if it pauses: then `schedule()` goes on from that site later.
+    pub(crate) fn sched_balance_newidle(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        prev: TaskId,
+        site: NewIdleSite,
+    ) -> Option<NewIdle> {
+        let walk = match self.begin_newidle(ctx, cpu) {
+            Err(result) => return Some(result),
+            Ok(walk) => walk,
+        };
+        if self.paths.on {
+            let before = walk.begins_with();
+            let path = PausedSchedule { prev, site, walk };
+            self.paths.cpus[cpu.index()].schedule = Some(Paused { path, before });
+            return None;
+        }
+        self.run_newidle(ctx, prev, site, walk)
+    }
+
+    fn run_newidle(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        prev: TaskId,
+        site: NewIdleSite,
+        mut walk: NewIdleWalk,
+    ) -> Option<NewIdle> {
+        loop {
+            match self.step_newidle(ctx, &mut walk) {
+                Step::Done(result) => return Some(result),
+                Step::Pause(before) => {
+                    if self.paths.on {
+                        let path = PausedSchedule { prev, site, walk };
+                        self.paths.cpus[ctx.cpu.index()].schedule = Some(Paused { path, before });
+                        return None;
                     }
                 }
             }
-        }
-        self.balance_classes(ctx, cpu, prev, prev_class);
-        self.put_prev_task(ctx, cpu, prev);
-        self.pick_by_class(ctx, cpu)
-    }
-
-    /// Lets the classes look for work, from the running task's class downwards, until one has some.
-    fn balance_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, prev_class: SchedClass) {
-        let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu.index()].stop.index()].is_queued();
-        if prev_class == SchedClass::Stop && has_stop(self) {
-            return;
-        }
-        if prev_class >= SchedClass::Deadline && self.balance_dl(ctx, cpu, prev) {
-            return;
-        }
-        if prev_class >= SchedClass::RealTime && (self.balance_rt(ctx, cpu, prev) || has_stop(self)) {
-            return;
-        }
-        if prev_class >= SchedClass::Fair && self.rqs[cpu.index()].nr_running == 0 {
-            self.sched_balance_newidle(ctx, cpu);
         }
     }
 

@@ -46,8 +46,13 @@ impl Sched {
 
     /// If the stopper of the CPU that executes this has work, somebody waits for that: the CPU reschedules to it, and it
     /// does its work, without waiting for the interrupt. One that was woken from another cache waits in the
-    /// call-function queue, which is served first.
+    /// call-function queue, which is served first. What the CPU is in the middle of is ended first, and nothing pauses.
     pub fn handle_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        self.finish_paths(ctx, ctx.cpu);
+        self.without_pauses(|sched| sched.run_awaited_stopper(ctx));
+    }
+
+    fn run_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
         let rq = &self.rqs[ctx.cpu.index()];
         if rq.stop_works.is_empty() {
             return;

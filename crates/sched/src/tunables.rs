@@ -63,6 +63,9 @@ pub struct PublishedChanges {
     pub kick_next: bool,
     /// How often a balancing pass may start over after it found all tasks of the busiest CPU pinned; `None`: no limit.
     pub redo_max: Option<u32>,
+    /// A runqueue that lost its tasks before its lock was taken counts as one with pinned tasks: the balancing pass starts
+    /// over without it (before 5.13).
+    pub redo_emptied: bool,
     /// Ticks beyond one that must pass before the blocked load of a tickless CPU is updated again.
     pub blocked_limit: u64,
     /// A CPU that runs out of work brings the blocked load of the tickless CPUs up to date itself (before 5.12).
@@ -314,6 +317,14 @@ pub const TUNABLES: &[TunableInfo] = &[
         range: -1..=1_000_000,
         get: |t| t.changes.redo_max.map_or(-1, i64::from),
         set: |t, v| t.changes.redo_max = u32::try_from(v).ok(),
+    },
+    TunableInfo {
+        name: "redo_emptied",
+        unit: "0 or 1",
+        meaning: "As before 5.13: a balancing pass also starts over when the busiest CPU has lost its tasks meanwhile.",
+        range: SWITCH,
+        get: |t| t.changes.redo_emptied as i64,
+        set: |t, v| t.changes.redo_emptied = v != 0,
     },
     TunableInfo {
         name: "blocked_limit",

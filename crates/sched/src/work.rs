@@ -56,6 +56,7 @@ ops! {
     AttachTask "Put one moved task into a runqueue."
     NewidlePass "One pass of load_balance() of a CPU that runs out of work, as it measures itself."
     NohzKick "Look, at a busy CPU's tick, whether tickless CPUs should be balanced for."
+    TicklessCpu "Look at one tickless CPU on the walk that balances for all of them."
     SoftirqRaise "Raise and enter the balancing softirq."
     IpiSend "Send an inter-processor interrupt."
     IpiReceive "Enter and leave an interrupt."

@@ -59,6 +59,12 @@ const CHANGES: &[Change] = &[
     },
     Change {
         since: (5, 13),
+        before: "a balancing pass starts over also when the busiest runqueue has lost its tasks meanwhile",
+        features: &[],
+        tunables: &[("redo_emptied", 1)],
+    },
+    Change {
+        since: (5, 13),
         before: "the scheduling period counts a queue's own entities only, and slices have no lower bound",
         features: &[(Feature::AltPeriod, false), (Feature::BaseSlice, false)],
         tunables: &[],
@@ -165,7 +171,7 @@ mod tests {
         let features = |name| Kernel::named(name).expect("it is one of them").features().len();
         let tunables = |name| Kernel::named(name).expect("it is one of them").tunables().len();
         assert_eq!(KERNELS.map(|kernel| features(kernel.name)), [6, 6, 6, 5, 3, 3, 0]);
-        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [5, 5, 2, 2, 0, 0, 0]);
+        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [6, 6, 3, 3, 0, 0, 0]);
     }
 
     #[test]

@@ -90,6 +90,7 @@ const TUNABLE_ROWS: &[TunableRow] = &[
     ("llc_kick", [0, 1], Digest("misfit.scn"), "calls of `kick_ilb()` with reason `LlcBusy`"),
     ("kick_next", [0, 1], Digest("nohz-kick.scn"), "calls of `kick_ilb()`"),
     ("redo_max", [-1, 0], Digest("periodic-balance.scn"), "passes that start over"),
+    ("redo_emptied", [0, 1], NoRun(NO_EMPTIED), ""),
     ("blocked_limit", [0, 12], Digest("scan-limit.scn"), "calls of `update_blocked_averages()`"),
     ("newidle_blocked", [0, 1], Digest("energy.scn"), "who calls `update_blocked_averages()`"),
     ("scan_cost", [1_000, 0], Digest("scan-before-6.0.scn"), "how many CPUs a search looks at"),
@@ -97,6 +98,7 @@ const TUNABLE_ROWS: &[TunableRow] = &[
 
 const NO_DOUBLE_CLOCK: &str = "Nothing warns: no runqueue's clock is updated twice under one lock.";
 const NO_LATENCY_WARN: &str = "Nothing warns: a CPU that has to reschedule does so at the end of the event.";
+const NO_EMPTIED: &str = "Only where kernel code takes time can a runqueue lose its tasks before its lock is taken; scenarios are free of prices.";
 const NO_THERMAL: &str = "No workload can bring thermal pressure about yet.";
 
 /// Sysctls and debugfs files of 6.1's scheduler that are no switches here, and why.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 38] = [
+pub const OPERATIONS: [&str; 39] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -34,6 +34,7 @@ pub const OPERATIONS: [&str; 38] = [
     "AttachTask",
     "BalancePass",
     "NohzKick",
+    "TicklessCpu",
     "SoftirqRaise",
     "IpiSend",
     "IpiReceive",

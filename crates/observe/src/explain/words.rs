@@ -118,7 +118,14 @@ pub(super) fn pass(machine: &Machine, pass: &Pass) -> String {
     }
     if d.redos > 0 {
         let again = count(d.redos, "time");
-        figures.push(format!("started over {again}, as all tasks of the chosen runqueue were pinned; a runqueue named here may be from before"));
+        let why = match d.raced {
+            0 => "all tasks of the chosen runqueue were pinned",
+            raced if raced == d.redos => "the chosen runqueue had lost its tasks before its lock was taken",
+            _ => "tasks of the chosen runqueues were pinned or gone",
+        };
+        figures.push(format!("started over {again}, as {why}; a runqueue named here may be from before"));
+    } else if d.emptied > 0 {
+        figures.push("the chosen runqueue had lost its tasks before its lock was taken".to_owned());
     }
     if !figures.is_empty() {
         text.push_str(&format!(" [{}]", figures.join("; ")));
@@ -146,6 +153,8 @@ pub(super) fn pass_facts(pass: &Pass) -> Value {
         "scanned": d.nr_scanned,
         "moved": d.nr_moved,
         "redos": d.redos,
+        "raced": d.raced,
+        "emptied": d.emptied,
     })
 }
 

@@ -94,6 +94,11 @@ pub struct BalanceDecision {
     pub nr_moved: u32,
     /// How often the pass started over because all tasks of the busiest runqueue were pinned.
     pub redos: u32,
+    /// How many of these were because the runqueue had lost its tasks between the look at it and its lock, and counted as
+    /// one with pinned tasks (only with the tunable `redo_emptied`).
+    pub raced: u32,
+    /// How often a runqueue had lost its tasks when its lock was taken.
+    pub emptied: u32,
 }
 
 rules! {

@@ -110,7 +110,9 @@ impl Sched {
     /// Takes tasks from the source until the imbalance is made up. Returns how many.
     ///
     /// Rules, in order:
-    /// 1. A runqueue with one task or less is left alone, and so is one without imbalance.
+    /// 1. A runqueue with one task or less is left alone: others were faster. With the tunable `redo_emptied` it is looked
+    ///    at like any other, and if no task that could be moved is met there, all count as pinned. One without imbalance
+    ///    is left alone too.
     /// 2. A CPU without work leaves the source its last task.
     /// 3. No more tasks are looked at than allowed, and after some the lock is dropped for a moment.
     /// 4. A task that may not be moved, or is too big for what is left of the imbalance, goes to the end of the line; after
@@ -118,8 +120,14 @@ impl Sched {
     pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> u32 {
         let src = env.src_cpu.index();
         if self.rqs[src].nr_running <= 1 {
-            env.flags.all_pinned = false;
-            return 0;
+            if env.decision.nr_moved == 0 {
+                env.flags.emptied = true;
+                env.decision.emptied += 1;
+            }
+            if !self.tunables.changes.redo_emptied {
+                env.flags.all_pinned = false;
+                return 0;
+            }
         }
         if env.imbalance <= 0 {
             return 0;

@@ -21,6 +21,8 @@ pub(crate) struct LbFlags {
     pub dst_pinned: bool,
     /// Some task may not run on the destination: LBF_SOME_PINNED.
     pub some_pinned: bool,
+    /// The busiest runqueue had lost its tasks when its lock was taken.
+    pub emptied: bool,
     /// A stopper pushes the running task: LBF_ACTIVE_LB.
     pub active: bool,
     /// Blocked load of tickless CPUs is updated on the way: LBF_NOHZ_STATS, gone in 5.12.
@@ -100,6 +102,8 @@ impl LbEnv {
                 nr_scanned: 0,
                 nr_moved: 0,
                 redos: 0,
+                raced: 0,
+                emptied: 0,
             },
         }
     }

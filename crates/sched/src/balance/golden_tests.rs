@@ -136,7 +136,9 @@ impl Fixture {
             rq.nohz_tick_stopped = sched.nohz.idle_cpus_mask.contains(rq.cpu);
         }
         sched.rqs[cpu.index()].idle_balance = sched.rqs[cpu.index()].is_idle_task_running();
-        self.ctx(cpu, |sched, ctx, _| sched.nohz_balancer_kick(ctx, cpu));
+        self.ctx(cpu, |sched, ctx, _| {
+            sched.nohz_balancer_kick(ctx, cpu);
+        });
         let sched = &mut self.sched;
         let kicked = sched.rqs.iter().find(|rq| rq.nohz_flags & NOHZ_KICK_MASK != 0);
         let (ilb, flags) = kicked.map_or((-1, 0), |rq| (i64::from(rq.cpu.0), rq.nohz_flags));

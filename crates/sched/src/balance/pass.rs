@@ -3,7 +3,8 @@
 //!
 //! Models `load_balance()` (6.1; since 6.10 `sched_balance_rq()`) and `should_we_balance()`. The steps: is it this CPU's
 //! turn; which group is the busiest, and which of its runqueues; move tasks; if all tasks there are pinned start over
-//! without that runqueue; if nothing could be moved, perhaps have the running task pushed.
+//! without that runqueue; if nothing could be moved, perhaps have the running task pushed. Between the steps locks change
+//! hands, so a pass can pause there ([`crate::pause`]): what it has seen may not hold any more when it goes on.
 
 use super::active::PushRequest;
 use super::counters::{DomainCounter, LbCounter};
@@ -12,9 +13,10 @@ use super::env::LbEnv;
 use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
 use crate::ids::CpuId;
+use crate::pause::{Boundary, Step};
 use crate::probe::Event;
 use crate::sched::Sched;
-use crate::topology::{CpuIdleType, DomainId, SchedGroupCapacity};
+use crate::topology::{CpuIdleType, DomainId, SchedGroupCapacity, SchedGroupId};
 use crate::work::Op;
 
 /// An interval is doubled up to this while all tasks are pinned, in ms.
@@ -29,8 +31,34 @@ pub(crate) struct PassResult {
     pub continue_balancing: bool,
 }
 
+/// A pass of balancing on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Pass {
+    pub env: LbEnv,
+    /// For which CPU it was begun.
+    this_cpu: CpuId,
+    /// What comes next.
+    phase: Phase,
+}
+
+/// The phases of a pass. Those that take a lock are named after what they do under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Gather statistics and find the busiest group. No lock.
+    Look,
+    /// Find the group's busiest runqueue. No lock.
+    Choose(SchedGroupId),
+    /// Take tasks from it.
+    Detach,
+    /// Put so many into the destination's runqueue.
+    Attach(u32),
+    /// Have the running task of the busiest runqueue pushed.
+    Push,
+}
+
 impl Sched {
-    /// Balances a domain for a CPU.
+    /// Balances a domain for a CPU, without pauses.
+    #[cfg(test)]
     pub(crate) fn load_balance(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -38,71 +66,143 @@ impl Sched {
         sd: DomainId,
         idle: CpuIdleType,
     ) -> PassResult {
-        // The mask is lent from the scratch space; what stands in for it meanwhile does not allocate.
-        let mut cpus = core::mem::replace(&mut self.scratch.balance, CpuMask::new(1));
-        debug_assert!(cpus.nr_cpus() == self.rqs.len(), "balancing passes do not nest");
-        let domain = &self.domains.domains[sd];
-        cpus.assign_and(&domain.span, &self.domains.root.online);
-        let mut env = LbEnv::new(ctx.cpu, sd, domain.level, this_cpu, idle, cpus);
-        self.begin_pass(ctx, &env);
-        let verdict = self.run_pass(ctx, &mut env, this_cpu);
-        self.end_pass(ctx, &mut env, verdict);
-        let result = PassResult {
-            nr_moved: if verdict == BalanceVerdict::Moved { env.decision.nr_moved } else { 0 },
-            continue_balancing: verdict != BalanceVerdict::NotOurs,
-        };
-        self.scratch.balance = env.cpus;
-        result
+        let mut pass = self.begin_pass(ctx, this_cpu, sd, idle);
+        loop {
+            if let Step::Done(result) = self.step_pass(ctx, &mut pass) {
+                return result;
+            }
+        }
     }
 
-    /// A CPU that runs out of work pays for the pass from here on, as it measures itself.
-    fn begin_pass(&mut self, ctx: &mut Ctx<'_>, env: &LbEnv) {
+    /// Begins a pass over a domain for a CPU. A CPU that runs out of work pays for it from here on, as it measures itself.
+    pub(crate) fn begin_pass(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId, sd: DomainId, idle: CpuIdleType) -> Pass {
+        let mut cpus = self.lend_balance_mask(ctx.cpu);
+        let domain = &self.domains.domains[sd];
+        cpus.assign_and(&domain.span, &self.domains.root.online);
+        let env = LbEnv::new(ctx.cpu, sd, domain.level, this_cpu, idle, cpus);
         ctx.charge(Op::BalancePass);
-        if env.idle == CpuIdleType::NewlyIdle {
+        if idle == CpuIdleType::NewlyIdle {
             ctx.charge(Op::NewidlePass);
             ctx.ahead += ctx.newidle_pass_cost;
         }
-        self.count_lb(ctx, env, LbCounter::Count, 1);
+        self.count_lb(ctx, &env, LbCounter::Count, 1);
+        Pass { env, this_cpu, phase: Phase::Look }
     }
 
-    /// The pass proper. What it decides about the domain's state is left to [`Sched::end_pass`].
-    fn run_pass(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, this_cpu: CpuId) -> BalanceVerdict {
-        loop {
-            if !self.should_we_balance(env) {
-                return BalanceVerdict::NotOurs;
+    /// Does the next phase of a pass.
+    pub(crate) fn step_pass(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> Step<PassResult> {
+        let step = match pass.phase {
+            Phase::Look => self.look(ctx, pass),
+            Phase::Choose(group) => self.choose(ctx, pass, group),
+            Phase::Detach => self.detach(ctx, pass),
+            Phase::Attach(nr) => {
+                self.attach_tasks(ctx, &mut pass.env);
+                pass.env.decision.nr_moved += nr;
+                self.after_detach(ctx, pass)
             }
-            let group = match self.find_busiest_group(ctx, env) {
-                Ok(group) => group,
-                Err(why) => {
-                    self.count_lb(ctx, env, LbCounter::NobusyG, 1);
-                    env.decision.balanced = Some(why);
-                    return BalanceVerdict::NoBusiestGroup;
-                }
-            };
-            env.decision.busiest_group = self.domains.groups[group].span.first();
-            (env.decision.migration, env.decision.imbalance) = (Some(env.migration), env.imbalance);
-            let Some(busiest) = self.find_busiest_queue(ctx, env, group) else {
-                self.count_lb(ctx, env, LbCounter::NobusyQ, 1);
-                return BalanceVerdict::NoBusiestQueue;
-            };
-            self.count_lb(ctx, env, LbCounter::Imbalance, env.imbalance);
-            env.decision.busiest_queue = Some(busiest);
-            env.src_cpu = busiest;
-            env.flags.all_pinned = true;
-            env.decision.nr_moved = 0;
-            if self.rqs[busiest.index()].nr_running > 1 {
-                self.pull_tasks(ctx, env);
-                if env.flags.all_pinned {
-                    if self.may_start_over(env) {
-                        env.decision.redos += 1;
-                        env.restart_looking();
-                        continue;
-                    }
-                    return BalanceVerdict::AllPinned;
-                }
-            }
-            return self.finish_pulling(ctx, env, this_cpu);
+            Phase::Push => Step::Done(self.push(ctx, pass)),
+        };
+        match step {
+            Step::Pause(before) => Step::Pause(before),
+            Step::Done(verdict) => Step::Done(self.end_pass(ctx, &mut pass.env, verdict)),
         }
+    }
+
+    /// Is it this CPU's turn, and which group is the busiest?
+    fn look(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
+        if !self.should_we_balance(env) {
+            return Step::Done(BalanceVerdict::NotOurs);
+        }
+        match self.find_busiest_group(ctx, env) {
+            Ok(group) => {
+                env.decision.busiest_group = self.domains.groups[group].span.first();
+                (env.decision.migration, env.decision.imbalance) = (Some(env.migration), env.imbalance);
+                pass.phase = Phase::Choose(group);
+                Step::Pause(Boundary::FREE)
+            }
+            Err(why) => {
+                self.count_lb(ctx, env, LbCounter::NobusyG, 1);
+                env.decision.balanced = Some(why);
+                Step::Done(BalanceVerdict::NoBusiestGroup)
+            }
+        }
+    }
+
+    /// Which runqueue of the group is the busiest? Until its lock is held, others can take its tasks.
+    fn choose(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass, group: SchedGroupId) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
+        let Some(busiest) = self.find_busiest_queue(ctx, env, group) else {
+            self.count_lb(ctx, env, LbCounter::NobusyQ, 1);
+            return Step::Done(BalanceVerdict::NoBusiestQueue);
+        };
+        self.count_lb(ctx, env, LbCounter::Imbalance, env.imbalance);
+        env.decision.busiest_queue = Some(busiest);
+        env.src_cpu = busiest;
+        env.flags.all_pinned = true;
+        env.flags.emptied = false;
+        env.decision.nr_moved = 0;
+        let nr_running = self.rqs[busiest.index()].nr_running;
+        if nr_running <= 1 {
+            return self.finish_pulling(ctx, pass);
+        }
+        env.max_looked = self.tunables.nr_migrate.min(nr_running);
+        pass.phase = Phase::Detach;
+        Step::Pause(Boundary::lock(busiest))
+    }
+
+    /// Takes tasks from the busiest runqueue, under its lock.
+    fn detach(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
+        ctx.charge(Op::RqLock);
+        env.decision.nr_locks += 1;
+        self.update_rq_clock(ctx, env.src_cpu);
+        match self.detach_tasks(ctx, env) {
+            0 => self.after_detach(ctx, pass),
+            detached => {
+                pass.phase = Phase::Attach(detached);
+                Step::Pause(Boundary::lock_next(env.dst_cpu))
+            }
+        }
+    }
+
+    /// What follows when tasks have been moved, or none could be.
+    ///
+    /// Rules, in order:
+    /// 1. If the lock was dropped only for a moment, go on.
+    /// 2. If there are tasks that may run only on another CPU of the group, go on for that one.
+    /// 3. If pinned tasks are the reason why an imbalance remains, the domain above hears of it.
+    /// 4. If all tasks are pinned, start over without that runqueue, or give up.
+    fn after_detach(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
+        pass.phase = Phase::Detach;
+        if core::mem::take(&mut env.flags.need_break) {
+            return Step::Pause(Boundary::lock(env.src_cpu));
+        }
+        if env.flags.dst_pinned && env.imbalance > 0 {
+            env.cpus.clear(env.dst_cpu);
+            env.dst_cpu = env.new_dst_cpu;
+            env.flags.dst_pinned = false;
+            env.restart_looking();
+            return Step::Pause(Boundary::lock(env.src_cpu));
+        }
+        if env.flags.some_pinned
+            && env.imbalance > 0
+            && let Some(above) = self.own_group_above(env)
+        {
+            above.imbalance = true;
+        }
+        if !env.flags.all_pinned {
+            return self.finish_pulling(ctx, pass);
+        }
+        if !self.may_start_over(env) {
+            return Step::Done(BalanceVerdict::AllPinned);
+        }
+        env.decision.redos += 1;
+        env.decision.raced += u32::from(env.flags.emptied);
+        env.restart_looking();
+        pass.phase = Phase::Look;
+        Step::Pause(Boundary::FREE)
     }
 
     /// Whether it is this CPU's turn to balance a domain.
@@ -125,41 +225,6 @@ impl Sched {
         idle.unwrap_or(group.balance_cpu) == env.dst_cpu
     }
 
-    /// Moves tasks from the busiest runqueue.
-    ///
-    /// Again after the lock was dropped, and again for another CPU of the group if there are tasks that may run only there.
-    /// If pinned tasks are the reason why an imbalance remains, the domain above hears of it.
-    fn pull_tasks(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) {
-        env.max_looked = self.tunables.nr_migrate.min(self.rqs[env.src_cpu.index()].nr_running);
-        loop {
-            ctx.charge(Op::RqLock);
-            env.decision.nr_locks += 1;
-            self.update_rq_clock(ctx, env.src_cpu);
-            let detached = self.detach_tasks(ctx, env);
-            if detached > 0 {
-                self.attach_tasks(ctx, env);
-                env.decision.nr_moved += detached;
-            }
-            if core::mem::take(&mut env.flags.need_break) {
-                continue;
-            }
-            if env.flags.dst_pinned && env.imbalance > 0 {
-                env.cpus.clear(env.dst_cpu);
-                env.dst_cpu = env.new_dst_cpu;
-                env.flags.dst_pinned = false;
-                env.restart_looking();
-                continue;
-            }
-            break;
-        }
-        if env.flags.some_pinned
-            && env.imbalance > 0
-            && let Some(above) = self.own_group_above(env)
-        {
-            above.imbalance = true;
-        }
-    }
-
     /// Whether the pass starts over without the runqueue whose tasks are all pinned: CPUs of other groups must be left.
     fn may_start_over(&self, env: &mut LbEnv) -> bool {
         env.cpus.clear(env.src_cpu);
@@ -169,7 +234,8 @@ impl Sched {
     }
 
     /// After tasks were looked at: if none was moved, perhaps have the running one pushed.
-    fn finish_pulling(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, this_cpu: CpuId) -> BalanceVerdict {
+    fn finish_pulling(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
         let verdict = if env.decision.nr_moved > 0 {
             self.domains.domains[env.sd].nr_balance_failed = 0;
             BalanceVerdict::Moved
@@ -179,20 +245,33 @@ impl Sched {
                 self.domains.domains[env.sd].nr_balance_failed += 1;
             }
             if self.need_active_balance(env) {
-                match self.request_push(ctx, env, this_cpu) {
-                    PushRequest::Pinned => return BalanceVerdict::RunningTaskPinned,
-                    PushRequest::Pending => BalanceVerdict::ActiveBalancePending,
-                    PushRequest::Sent => BalanceVerdict::ActiveBalance,
-                }
-            } else {
-                BalanceVerdict::Failed
+                pass.phase = Phase::Push;
+                return Step::Pause(Boundary::lock(env.src_cpu));
             }
+            BalanceVerdict::Failed
+        };
+        self.reset_interval(env.sd);
+        Step::Done(verdict)
+    }
+
+    /// Asks for the running task of the busiest runqueue, under its lock.
+    fn push(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> BalanceVerdict {
+        let env = &mut pass.env;
+        let verdict = match self.request_push(ctx, env, pass.this_cpu) {
+            PushRequest::Pinned => return BalanceVerdict::RunningTaskPinned,
+            PushRequest::Pending => BalanceVerdict::ActiveBalancePending,
+            PushRequest::Sent => BalanceVerdict::ActiveBalance,
         };
         if verdict != BalanceVerdict::ActiveBalance || self.need_active_balance(env) {
-            let sd = &mut self.domains.domains[env.sd];
-            sd.balance_interval = sd.min_interval_ms;
+            self.reset_interval(env.sd);
         }
         verdict
+    }
+
+    /// There was an imbalance: the next pass is soon.
+    fn reset_interval(&mut self, sd: DomainId) {
+        let sd = &mut self.domains.domains[sd];
+        sd.balance_interval = sd.min_interval_ms;
     }
 
     /// What the pass means for the domain. An imbalance that was found has been dealt with.
@@ -201,7 +280,7 @@ impl Sched {
     /// 1. Balanced, and not because of pinned tasks: the domain above need not bother any more.
     /// 2. Balanced or all pinned: failures are forgotten.
     /// 3. Nothing to do here for a CPU that has time to wait: the next pass is later, twice as much each time.
-    fn end_pass(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, verdict: BalanceVerdict) {
+    fn end_pass(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, verdict: BalanceVerdict) -> PassResult {
         let (is_balanced, is_pinned) = match verdict {
             BalanceVerdict::NotOurs | BalanceVerdict::NoBusiestGroup | BalanceVerdict::NoBusiestQueue => (true, false),
             BalanceVerdict::AllPinned => (true, true),
@@ -230,6 +309,12 @@ impl Sched {
         }
         env.decision.verdict = verdict;
         ctx.report(Event::BalanceDecision(&env.decision));
+        let cpus = core::mem::replace(&mut env.cpus, CpuMask::new(1));
+        self.return_balance_mask(ctx.cpu, cpus);
+        PassResult {
+            nr_moved: if verdict == BalanceVerdict::Moved { env.decision.nr_moved } else { 0 },
+            continue_balancing: verdict != BalanceVerdict::NotOurs,
+        }
     }
 
     /// In the domain above, the group of the CPU to whose chain the domain belongs.

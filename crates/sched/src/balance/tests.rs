@@ -11,7 +11,7 @@ use super::newidle::prandom_u32_state;
 use super::stats::{SdLbStats, SgLbStats};
 use crate::features::Feature;
 use crate::ids::CpuId;
-use crate::schedule::NewIdle;
+use crate::schedule::{NewIdle, NewIdleSite};
 use crate::topology::{ArenaId, CpuIdleType, SchedGroupId, SdFlags};
 use crate::units::Nanos;
 use crate::work::Op;
@@ -481,7 +481,10 @@ fn newidle() -> Lab {
 
 fn go_idle(lab: &mut Lab) -> NewIdle {
     lab.heard = Default::default();
-    lab.on(1, |sched, ctx| sched.sched_balance_newidle(ctx, CpuId(1)))
+    lab.on(1, |sched, ctx| {
+        let prev = sched.curr(CpuId(1));
+        sched.sched_balance_newidle(ctx, CpuId(1), prev, NewIdleSite::Fair).expect("nothing pauses")
+    })
 }
 
 #[test]

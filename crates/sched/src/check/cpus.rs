@@ -64,7 +64,8 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
         cfs_rq.cpu,
         cfs_rq.group
     );
-    ensure!(task.on_rq != OnRq::Migrating, "{id:?} was left between two runqueues: {task:?}");
+    let is_on_its_way = task.on_rq == OnRq::Migrating && sched.is_between_runqueues(id);
+    ensure!(task.on_rq != OnRq::Migrating || is_on_its_way, "{id:?} was left between two runqueues: {task:?}");
     let rq = &sched.rqs[task.cpu.index()];
     ensure!(!task.on_cpu || rq.curr == id, "{id:?} is on_cpu, but {:?} runs on {:?}", rq.curr, task.cpu);
     if task.class == SchedClass::Idle {
@@ -78,9 +79,10 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
         !task.dl.is_queued || (task.is_queued() && task.class == SchedClass::Deadline),
         "{id:?} is among the deadline tasks, but is {task:?}"
     );
-    ensure!(!task.on_cpu || task.is_queued(), "{id:?} runs without being queued: {task:?}");
+    let is_left = sched.is_in_newidle(task.cpu);
+    ensure!(!task.on_cpu || task.is_queued() || is_left, "{id:?} runs without being queued: {task:?}");
     ensure!(
-        task.is_queued() == (task.state == TaskState::Running && !task.in_wakeup),
+        task.is_queued() == (task.state == TaskState::Running && !task.in_wakeup && !is_on_its_way),
         "{id:?} is {:?} and {:?} between two handlers",
         task.state,
         task.on_rq
@@ -121,7 +123,7 @@ fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
         ensure!(kept == tally.util_est, "{cpu:?} has estimated utilisation {kept}, its tasks {}", tally.util_est);
     }
     ensure!(
-        rq.clock_task <= rq.clock && !rq.clock_skip_active,
+        rq.clock_task <= rq.clock && (!rq.clock_skip_active || sched.is_in_newidle(cpu)),
         "{cpu:?} has clock {}, clock_task {} and skips updates: {}",
         rq.clock,
         rq.clock_task,

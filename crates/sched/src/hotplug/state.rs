@@ -51,8 +51,11 @@ impl Sched {
     ///
     /// All runqueues leave the old root domain and join the new one, so that it goes for them as for one that goes offline
     /// and comes back: groups are not throttled, and real-time tasks have used no runtime yet. Counters and intervals of
-    /// domains begin anew.
+    /// domains begin anew. What CPUs are in the middle of ends at once, in the old domains.
     pub(crate) fn rebuild_sched_domains(&mut self, ctx: &mut Ctx<'_>) {
+        for cpu in self.cpu_ids() {
+            self.finish_paths(ctx, cpu);
+        }
         for cpu in self.cpu_ids() {
             self.set_rq_offline(ctx, cpu);
         }

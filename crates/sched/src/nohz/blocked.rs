@@ -87,6 +87,14 @@ impl Sched {
         cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id)
     }
 
+    /// Whether the blocked load of a tickless CPU would be updated now.
+    pub(crate) fn nohz_stats_are_due(&self, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.has_blocked_load
+            && self.nohz.idle_cpus_mask.contains(cpu)
+            && self.jiffies > rq.last_blocked_load_update_tick + self.tunables.changes.blocked_limit
+    }
+
     /// Brings a tickless CPU up to date, once in a tick. Returns whether it has blocked load.
     ///
     /// The tunable `blocked_limit` makes that less often.

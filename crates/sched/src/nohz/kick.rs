@@ -22,7 +22,9 @@ impl Sched {
     /// 2. Blocked load is to be updated if some CPU has it, and it is time.
     /// 3. Balancing is asked for if it is due and there is a reason, see [`Sched::kick_reason`]. It comes with 2.
     /// 4. If CPUs have become tickless, `next_balance` is to be brought up to date.
-    pub(crate) fn nohz_balancer_kick(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+    ///
+    /// Returns whether the tick pauses before it asks: until then others can decide the same, and do not see that it will.
+    pub(crate) fn nohz_balancer_kick(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let now = self.jiffies;
         let mut decision = KickDecision { cpu, reason: KickReason::CpuIsIdle, flags: 0, target: None, kicked: false };
         if !self.rqs[cpu.index()].idle_balance {
@@ -40,10 +42,20 @@ impl Sched {
                 if self.nohz.needs_update && !self.tunables.changes.kick_next {
                     decision.flags |= NOHZ_NEXT_KICK;
                 }
-                if decision.flags != 0 {
-                    self.kick_ilb(ctx, &mut decision);
+                if decision.flags != 0 && self.paths.on {
+                    self.paths.cpus[cpu.index()].kick = Some(decision);
+                    return true;
                 }
             }
+        }
+        self.finish_nohz_kick(ctx, decision);
+        false
+    }
+
+    /// Asks a tickless CPU for what was decided, if anything was.
+    pub(crate) fn finish_nohz_kick(&mut self, ctx: &mut Ctx<'_>, mut decision: KickDecision) {
+        if decision.flags != 0 {
+            self.kick_ilb(ctx, &mut decision);
         }
         ctx.report(Event::KickDecision(&decision));
     }

@@ -7,6 +7,7 @@ use crate::balance::decision::{BalanceVerdict, KickDecision, KickReason};
 use crate::balance::lab::{Lab, big_little, flat};
 use crate::ctx::{Effect, IpiKind};
 use crate::ids::{CpuId, GroupId};
+use crate::pause::Step;
 use crate::topology::{CpuIdleType, SdFlags};
 use std::vec;
 
@@ -152,6 +153,15 @@ fn a_cpu_that_was_asked_is_not_interrupted_again() {
     assert_eq!(lab.sched.rqs[3].call_queue.len(), 1);
 }
 
+/// CPU 1 has found no work.
+fn newidle(lab: &mut Lab) {
+    lab.on(1, |sched, ctx| {
+        if let Some(mut walk) = sched.nohz_newidle_balance(CpuId(1)) {
+            while sched.step_tickless(ctx, &mut walk) != Step::Done(()) {}
+        }
+    });
+}
+
 #[test]
 fn who_was_asked_balances_for_all_tickless_cpus_itself_last() {
     let mut lab = flat(4);
@@ -188,7 +198,7 @@ fn a_cpu_that_found_no_work_updates_blocked_load_in_its_idle_loop() {
     let mut lab = flat(4);
     lab.tickless(&[2]);
     lab.sched.nohz.next_blocked = lab.sched.jiffies;
-    lab.on(1, |sched, ctx| sched.nohz_newidle_balance(ctx, CpuId(1)));
+    newidle(&mut lab);
     assert_eq!(lab.sched.rqs[1].nohz_flags, NOHZ_NEWILB_KICK);
     lab.wait_ms(4);
     lab.on(1, |sched, ctx| sched.nohz_run_idle_balance(ctx, CpuId(1)));
@@ -203,7 +213,7 @@ fn newidle_blocked_updates_blocked_load_before_the_cpu_is_idle() {
     lab.sched.nohz.next_blocked = lab.sched.jiffies;
     lab.wait_ms(4);
     lab.sched.tunables.changes.newidle_blocked = true;
-    lab.on(1, |sched, ctx| sched.nohz_newidle_balance(ctx, CpuId(1)));
+    newidle(&mut lab);
     assert_eq!(lab.sched.rqs[1].nohz_flags, 0);
     assert!(!lab.sched.nohz.has_blocked);
 }
@@ -214,7 +224,7 @@ fn a_short_idle_time_is_not_spent_on_blocked_load() {
     lab.tickless(&[2]);
     lab.sched.nohz.next_blocked = lab.sched.jiffies;
     lab.sched.rqs[1].avg_idle = 499_999;
-    lab.on(1, |sched, ctx| sched.nohz_newidle_balance(ctx, CpuId(1)));
+    newidle(&mut lab);
     assert_eq!(lab.sched.rqs[1].nohz_flags, 0);
 }
 

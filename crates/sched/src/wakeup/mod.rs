@@ -57,13 +57,11 @@ pub struct PendingWakeup {
     migrated: bool,
     /// It is a new task: it was forked, not woken.
     is_new: bool,
-    /// Its CPU has not switched away from it yet: only that one can enqueue it.
-    is_on_cpu: bool,
 }
 
 impl PendingWakeup {
     pub(crate) const fn of_new_task(task: TaskId, cpu: CpuId) -> Self {
-        Self { task, cpu, migrated: false, is_new: true, is_on_cpu: false }
+        Self { task, cpu, migrated: false, is_new: true }
     }
 
     /// The task.
@@ -128,15 +126,20 @@ impl Sched {
             return None;
         }
         debug_assert!(p.on_rq == OnRq::No, "a sleeping task is on no runqueue: {p:?}");
-        let prev_cpu = p.wake_cpu;
+        let (prev_cpu, own_cpu, is_on_cpu) = (p.wake_cpu, p.cpu, p.on_cpu);
         self.tasks[task.index()].state = TaskState::Waking;
+        if is_on_cpu {
+            // Its CPU has not switched away from it yet: nothing is selected, that CPU enqueues it when it has.
+            self.tasks[task.index()].in_wakeup = true;
+            return Some(PendingWakeup { task, cpu: own_cpu, migrated: false, is_new: false });
+        }
         let cpu = self.select_task_rq(ctx, task, prev_cpu, flags);
         let migrated = self.tasks[task.index()].cpu != cpu;
         if migrated {
             self.set_task_cpu(ctx, task, cpu);
         }
         self.tasks[task.index()].in_wakeup = true;
-        Some(PendingWakeup { task, cpu, migrated, is_new: false, is_on_cpu: false })
+        Some(PendingWakeup { task, cpu, migrated, is_new: false })
     }
 
     /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
@@ -173,7 +176,7 @@ impl Sched {
     // meanwhile or TTWU_QUEUE is off.
     fn is_wakeup_queued(&self, this_cpu: CpuId, pending: &PendingWakeup) -> bool {
         let &PendingWakeup { task, cpu, .. } = pending;
-        if pending.is_on_cpu {
+        if self.tasks[task.index()].on_cpu {
             return true;
         }
         let may_wait = self.features.has(Feature::TtwuQueue) && self.hotplug.active.contains(cpu);
