@@ -599,3 +599,20 @@ fn the_lock_is_dropped_after_thirty_two_tasks() {
     assert_eq!(lab.sched.rqs[1].nr_running, result.nr_moved);
     assert_eq!(lab.sched.rqs[0].nr_running, 80 - result.nr_moved);
 }
+
+#[test]
+fn on_request_the_meter_lists_which_runqueues_a_pass_has_read_and_written() {
+    let mut lab = flat(2);
+    for _ in 0..3 {
+        lab.task(0, &[0, 1]);
+    }
+    lab.wait_ms(10);
+    lab.work.record_touches(true, 64);
+    let (_, decision) = lab.pass(1, 0, CpuIdleType::Idle);
+    assert_eq!(decision.verdict, BalanceVerdict::Moved);
+    let touches: Vec<_> = lab.work.touches().iter().map(|touch| (touch.cpu.0, touch.write)).collect();
+    // Statistics of the local group, of the other one, the choice; then the locks of both, and a look at who runs.
+    assert_eq!(touches[..2], [(1, false), (0, false)]);
+    let first_write = touches.iter().position(|&(_, write)| write).expect("a task was moved");
+    assert_eq!(touches[first_write..], [(0, true), (1, true)]);
+}

@@ -553,3 +553,19 @@ fn a_task_that_is_too_big_for_the_small_cpus_is_kept_off_them() {
 fn forks_do_not_ask_for_energy() {
     assert_eq!(energy_aware(2, 0).util(50).busy(&[0]).select_from(0, 0, FORK).rule, WakeRule::SlowPathIdlest);
 }
+
+#[test]
+fn on_request_the_meter_lists_which_runqueues_a_search_has_looked_at() {
+    // The target, and the CPUs behind it until one idles.
+    let mut lab = Lab::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
+    lab.select(WAKE);
+    assert!(lab.work.touches().is_empty());
+    let mut lab = Lab::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
+    lab.work.record_touches(true, 16);
+    let decision = lab.select(WAKE);
+    assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(2), 2));
+    let reads: Vec<_> = lab.work.touches().iter().filter(|touch| !touch.write).map(|touch| touch.cpu.0).collect();
+    assert_eq!(reads, [0, 1, 2]);
+    lab.work.clear_touches();
+    assert!(lab.work.touches().is_empty());
+}
