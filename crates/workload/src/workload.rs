@@ -45,6 +45,8 @@ pub enum Affinity {
 pub struct Attributes {
     /// Policy.
     pub policy: Option<Policy>,
+    /// Whether a deadline task reclaims bandwidth that others do not use (SCHED_FLAG_RECLAIM). Only at the start.
+    pub reclaims: bool,
     /// Nice value, -20 to 19.
     pub nice: Option<i8>,
     /// Allowed CPUs.

@@ -178,11 +178,14 @@ impl Machine {
         pending: PendingWakeup,
     ) -> Result<(), RunError> {
         let spec = &self.workload.tasks[self.tasks[task].spec];
-        let policy = spec.start.policy.unwrap_or_default();
+        let (policy, reclaims) = (spec.start.policy.unwrap_or_default(), spec.start.reclaims);
         let made = self.enter(observer, cpu, KernelPath::Wake, |sched, ctx| {
             sched.finish_wakeup(ctx, pending);
             match policy {
-                Policy::Deadline { .. } => sched.set_policy(ctx, pending.task(), to_policy(policy)),
+                Policy::Deadline { .. } => {
+                    sched.set_reclaims(pending.task(), reclaims);
+                    sched.set_policy(ctx, pending.task(), to_policy(policy))
+                }
                 _ => Ok(()),
             }
         });

@@ -69,6 +69,7 @@ impl Sched {
             .expect("a machine that had domains has them with other CPUs too");
         self.rt_root.forget_cpus();
         self.dl_root.forget_cpus();
+        self.spread_admitted();
         for cpu in self.cpu_ids() {
             if self.hotplug.active.contains(cpu) {
                 self.set_rq_online(cpu);

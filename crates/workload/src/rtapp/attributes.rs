@@ -213,6 +213,7 @@ impl InForce {
     /// What must be set to come here from there.
     fn difference(&self, from: &Self) -> Attributes {
         Attributes {
+            reclaims: false,
             policy: (self.policy != from.policy).then_some(self.policy),
             nice: (self.nice != from.nice).then_some(self.nice),
             affinity: (self.affinity != from.affinity).then(|| self.affinity.clone()),

@@ -176,6 +176,9 @@ impl<'a> TaskLine<'a> {
         } else if let Some(value) = word.value_of("cpuset") {
             self.cpuset = Some(names.find_cpuset(words, value)?);
             "cpuset"
+        } else if word.text == "reclaim" {
+            self.start.reclaims = true;
+            "reclaim"
         } else if let Some(policy) = policy_of(words, word)? {
             self.start.policy = Some(policy);
             "policy"

@@ -79,6 +79,7 @@ fn options_of_a_task_stand_before_between_and_behind_operations() {
     let scenario = scenario(text);
     let task = &scenario.workload.tasks[0];
     let expected = Attributes {
+        reclaims: false,
         policy: Some(Policy::RoundRobin(7)),
         nice: Some(-5),
         affinity: Some(Affinity::Cpus(vec![1, 2])),

@@ -102,7 +102,8 @@ impl Sched {
         }
         let is_still_admitted = is_deadline || self.is_inactive_timer_active(task);
         let released = if is_still_admitted { old_bw } else { 0 };
-        self.dl_root.total_bw = self.dl_root.total_bw.wrapping_sub(released).wrapping_add(new_bw);
+        self.sub_admitted(released);
+        self.add_admitted(new_bw);
         if is_deadline {
             self.change_utilization(ctx, task, new_bw);
         }

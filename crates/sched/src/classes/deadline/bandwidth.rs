@@ -128,8 +128,7 @@ impl Sched {
 
     /// What was admitted for a task is free for others, and it has no parameters any more.
     fn release_admitted(&mut self, task: TaskId) {
-        let dl = &mut self.tasks[task.index()].dl;
-        self.dl_root.total_bw = self.dl_root.total_bw.wrapping_sub(dl.dl_bw);
-        dl.clear_parameters();
+        self.sub_admitted(self.tasks[task.index()].dl.dl_bw);
+        self.tasks[task.index()].dl.clear_parameters();
     }
 }

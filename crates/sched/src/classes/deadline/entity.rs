@@ -45,6 +45,8 @@ pub struct DlEntity {
     pub deadline: u64,
     /// The budget is used up: the task waits for its next period.
     pub is_throttled: bool,
+    /// It reclaims bandwidth that others do not use (SCHED_FLAG_RECLAIM).
+    pub reclaims: bool,
     /// It has given the rest of its budget away.
     pub has_yielded: bool,
     /// It sleeps, but its bandwidth counts as in use until its inactive timer expires.
@@ -71,6 +73,7 @@ impl DlEntity {
             runtime: 0,
             deadline: 0,
             is_throttled: false,
+            reclaims: false,
             has_yielded: false,
             is_non_contending: false,
             is_queued: false,

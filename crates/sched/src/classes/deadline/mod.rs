@@ -9,6 +9,7 @@
 //! - [`run`]: enqueueing, running, the budget, yielding
 //! - [`replenish`]: when a budget and a deadline are renewed, and the timer for that
 //! - [`bandwidth`]: how much of a CPU is in use, and the timer that tells when a sleeping task's part is free again
+//! - [`reclaim`]: tasks that use what others leave
 //! - [`admission`]: whether a task may have what it asks for, and its change to and from the class
 //! - [`push_pull`]: where a task wakes up, and moving tasks to CPUs with later deadlines
 //!
@@ -20,6 +21,7 @@ mod check;
 pub mod entity;
 pub(crate) mod push_pull;
 pub mod queue;
+pub(crate) mod reclaim;
 pub(crate) mod replenish;
 pub(crate) mod run;
 #[cfg(test)]

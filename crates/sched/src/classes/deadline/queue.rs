@@ -96,6 +96,8 @@ impl DlRq {
 pub struct DlRoot {
     /// Admitted bandwidth (`dl_bw.total_bw`).
     pub total_bw: u64,
+    /// Each CPU's part of that.
+    pub admitted_per_cpu: u64,
     /// CPUs with tasks that could be pulled (`dlo_mask`).
     pub overloaded_cpus: CpuMask,
     /// The latest deadline among the CPUs.
@@ -118,6 +120,7 @@ impl DlRoot {
     pub(crate) fn new(nr_cpus: usize) -> Self {
         Self {
             total_bw: 0,
+            admitted_per_cpu: 0,
             overloaded_cpus: CpuMask::new(nr_cpus),
             cpudl: CpuDl::new(nr_cpus),
             later_mask: CpuMask::new(nr_cpus),

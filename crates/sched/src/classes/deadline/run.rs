@@ -143,7 +143,8 @@ impl Sched {
     /// Charges the running task for the time since it was charged last.
     ///
     /// The budget is one of work at full speed: on a slower CPU, or at a lower frequency, it lasts longer. Who has used it
-    /// up or has yielded is throttled until the next period, or replenished at once if that has begun.
+    /// up or has yielded is throttled until the next period, or replenished at once if that has begun. The time of a task
+    /// that reclaims counts by [`super::reclaim`] instead.
     pub(crate) fn update_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let (curr, now) = (rq.curr, rq.clock_task);
@@ -156,14 +157,18 @@ impl Sched {
         if delta as i64 > 0 {
             se.sum_exec_runtime += delta;
             se.exec_start = now;
-            // DIFFERS: there is no SCHED_FLAG_RECLAIM (GRUB), with which a task uses up its budget more slowly while others
-            // leave bandwidth unused.
-            let work = cap_scale(cap_scale(delta, rq.freq_capacity), rq.cpu_capacity_orig);
+            let work = if p.dl.reclaims {
+                self.grub_reclaim(cpu, curr, delta)
+            } else {
+                cap_scale(cap_scale(delta, rq.freq_capacity), rq.cpu_capacity_orig)
+            };
+            let p = &mut self.tasks[curr.index()];
             p.dl.runtime = p.dl.runtime.wrapping_sub(work as i64);
         } else if !p.dl.has_yielded {
             return;
         }
-        if p.dl.is_exhausted() || p.dl.has_yielded {
+        let dl = &self.tasks[curr.index()].dl;
+        if dl.is_exhausted() || dl.has_yielded {
             self.throttle_curr_dl(ctx, cpu, curr);
         }
         self.charge_rt_bandwidth_dl(cpu, delta);

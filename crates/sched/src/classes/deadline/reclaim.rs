@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Greedy reclamation of unused bandwidth (GRUB): tasks with SCHED_FLAG_RECLAIM use up their budgets more slowly while
+//! others leave bandwidth unused.
+//!
+//! Models `grub_reclaim()`, `init_dl_rq_bw_ratio()`, `__dl_add()` and `__dl_sub()` (6.1). The rule is that of Abeni, Lipari,
+//! Parri and Sun, "Multicore CPU Reclaiming: Parallel or Sequential?" (2016), in the form of the kernel's
+//! Documentation/scheduler/sched-deadline.rst, 2.2.
+
+use super::entity::{BW_SHIFT, to_ratio};
+use crate::ids::{CpuId, TaskId};
+use crate::sched::Sched;
+
+/// The whole of a CPU.
+const BW_UNIT: u64 = 1 << BW_SHIFT;
+/// The reciprocal of the share that may be reclaimed has so many bits behind the point.
+const RATIO_SHIFT: u32 = 8;
+
+impl Sched {
+    /// Whether a task, once it is a deadline task, reclaims what others do not use.
+    pub fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
+        self.tasks[task.index()].dl.reclaims = reclaims;
+    }
+
+    /// Bandwidth is admitted, in equal parts on all active CPUs.
+    pub(super) fn add_admitted(&mut self, bw: u64) {
+        let nr_cpus = self.hotplug.active.weight() as u64;
+        let root = &mut self.dl_root;
+        root.total_bw = root.total_bw.wrapping_add(bw);
+        root.admitted_per_cpu = root.admitted_per_cpu.wrapping_add(bw / nr_cpus);
+    }
+
+    /// Bandwidth that was admitted is free again.
+    pub(super) fn sub_admitted(&mut self, bw: u64) {
+        let nr_cpus = self.hotplug.active.weight() as u64;
+        let root = &mut self.dl_root;
+        root.total_bw = root.total_bw.wrapping_sub(bw);
+        root.admitted_per_cpu = root.admitted_per_cpu.wrapping_sub(bw / nr_cpus);
+    }
+
+    /// The number of active CPUs has changed.
+    //
+    // DIFFERS: 6.1 takes what was admitted away a second time when domains are built anew, so that less and less can be
+    // reclaimed.
+    pub(crate) fn spread_admitted(&mut self) {
+        let nr_cpus = self.hotplug.active.weight() as u64;
+        self.dl_root.admitted_per_cpu = self.tasks.iter().map(|p| p.dl.dl_bw / nr_cpus).sum();
+    }
+
+    /// How much budget a reclaiming task uses up in a time that it runs.
+    ///
+    /// The time counts with `max(u / u_max, 1 - u_inactive - u_extra)`: `u` is the task's bandwidth, `u_max` what deadline
+    /// tasks may have of a CPU, `u_inactive` the bandwidth of the CPU's tasks that are inactive, and `u_extra` the CPU's part
+    /// of what nobody was admitted for.
+    pub(super) fn grub_reclaim(&self, cpu: CpuId, task: TaskId, delta_ns: u64) -> u64 {
+        let dl = &self.rqs[cpu.index()].dl;
+        let (ratio, most) = self.reclaimable();
+        let u_inactive = dl.this_bw.wrapping_sub(dl.running_bw);
+        let u_extra = most.wrapping_sub(self.dl_root.admitted_per_cpu);
+        let least = (self.tasks[task.index()].dl.dl_bw * ratio) >> RATIO_SHIFT;
+        let unused = u_inactive.wrapping_add(u_extra);
+        let counts = if unused > BW_UNIT.wrapping_sub(least) { least } else { BW_UNIT - unused };
+        delta_ns.wrapping_mul(counts) >> BW_SHIFT
+    }
+
+    /// What deadline tasks may have of a CPU: its reciprocal, and itself.
+    fn reclaimable(&self) -> (u64, u64) {
+        let Ok(runtime_us) = u64::try_from(self.tunables.rt_runtime_us) else { return (1 << RATIO_SHIFT, BW_UNIT) };
+        let (runtime, period) = (runtime_us * 1000, self.tunables.rt_period_us * 1000);
+        (to_ratio(runtime, period) >> (BW_SHIFT - RATIO_SHIFT), to_ratio(period, runtime))
+    }
+}
