@@ -6,7 +6,7 @@
 //! goes on.
 
 use crate::classes::deadline::PolicyError;
-use crate::classes::prio::{Prio, normal_prio};
+use crate::classes::prio::{Prio, class_of, normal_prio};
 use crate::cpumask::CpuMask;
 use crate::ctx::Ctx;
 use crate::fork::weight_of;
@@ -20,16 +20,18 @@ use crate::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
 
 /// How a task comes back after a change.
 #[derive(Clone, Copy, Default)]
-struct PutBack {
+pub(crate) struct PutBack {
     /// At another place; it was taken off like that.
-    moved: bool,
+    pub(crate) moved: bool,
     /// Before the others of its real-time priority.
-    head: bool,
+    pub(crate) head: bool,
+    /// With a new budget.
+    pub(crate) replenish: bool,
 }
 
 /// Where a task was when it was taken off for a change.
 #[derive(Clone, Copy)]
-struct TakenOff {
+pub(crate) struct TakenOff {
     cpu: CpuId,
     queued: bool,
     running: bool,
@@ -46,7 +48,13 @@ impl Sched {
         let old = p.nice;
         self.update_rq_clock(ctx, p.cpu);
         if self.tasks[task.index()].class != SchedClass::Fair {
-            self.tasks[task.index()].nice = nice;
+            let p = &mut self.tasks[task.index()];
+            p.nice = nice;
+            if p.policy.class() == SchedClass::Fair {
+                // It is fair again when it does not inherit any more.
+                let (se, load) = (p.se, weight_of(p.policy, nice));
+                self.entities[se.index()].load = load;
+            }
             return;
         }
         let taken = self.take_off(ctx, task, false);
@@ -73,13 +81,14 @@ impl Sched {
         let policy = Self::check_policy(policy)?;
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
-        let (old_class, old_prio, new_prio) = (p.class, p.prio(), normal_prio(policy, p.nice));
+        let (old_class, old_prio) = (p.class, p.prio());
+        let new_prio = normal_prio(policy, p.nice).min(p.pi_prio);
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].policy == policy {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
-        let how = PutBack { moved: new_prio != old_prio, head: old_prio < new_prio };
+        let how = PutBack { moved: new_prio != old_prio, head: old_prio < new_prio, replenish: false };
         let taken = self.take_off(ctx, task, how.moved);
         let p = &mut self.tasks[task.index()];
         p.policy = policy;
@@ -92,7 +101,7 @@ impl Sched {
         } else {
             self.entities[se.index()].load = load;
         }
-        self.tasks[task.index()].class = policy.class();
+        self.tasks[task.index()].class = class_of(new_prio);
         self.reset_uclamp(task);
         self.put_back(ctx, task, taken, how);
         self.check_class_changed(ctx, task, old_class, old_prio);
@@ -132,7 +141,7 @@ impl Sched {
             self.tasks[task.index()].group = group;
             self.enter_group(ctx, task, cpu);
         }
-        self.put_back(ctx, task, taken, PutBack { moved: true, head: false });
+        self.put_back(ctx, task, taken, PutBack { moved: true, ..PutBack::default() });
         if taken.running {
             // After changing group the running task might not be the one that should run.
             self.resched_curr(ctx, cpu);
@@ -226,7 +235,7 @@ impl Sched {
         cpu
     }
 
-    fn take_off(&mut self, ctx: &mut Ctx<'_>, task: TaskId, moved: bool) -> TakenOff {
+    pub(crate) fn take_off(&mut self, ctx: &mut Ctx<'_>, task: TaskId, moved: bool) -> TakenOff {
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
         let taken = TakenOff { cpu, queued: p.on_rq == OnRq::Queued, running: self.rqs[cpu.index()].curr == task };
@@ -240,10 +249,10 @@ impl Sched {
         taken
     }
 
-    fn put_back(&mut self, ctx: &mut Ctx<'_>, task: TaskId, taken: TakenOff, how: PutBack) {
+    pub(crate) fn put_back(&mut self, ctx: &mut Ctx<'_>, task: TaskId, taken: TakenOff, how: PutBack) {
         if taken.queued {
-            let PutBack { moved, head } = how;
-            let flags = EnqueueFlags { restore: true, moved, head, ..EnqueueFlags::default() };
+            let PutBack { moved, head, replenish } = how;
+            let flags = EnqueueFlags { restore: true, moved, head, replenish, ..EnqueueFlags::default() };
             self.enqueue_task(ctx, taken.cpu, task, flags);
         }
         if taken.running {
@@ -266,7 +275,13 @@ impl Sched {
     }
 
     /// Tells the classes of a change of class or priority: `check_class_changed()`.
-    fn check_class_changed(&mut self, ctx: &mut Ctx<'_>, task: TaskId, old_class: SchedClass, old_prio: Prio) {
+    pub(crate) fn check_class_changed(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        task: TaskId,
+        old_class: SchedClass,
+        old_prio: Prio,
+    ) {
         let p = &self.tasks[task.index()];
         let (class, prio) = (p.class, p.prio());
         if class != old_class {

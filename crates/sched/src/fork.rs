@@ -92,6 +92,7 @@ impl Sched {
             state: TaskState::New,
             class: new.policy.class(),
             policy: new.policy,
+            pi_prio: crate::classes::prio::NOT_INHERITED,
             nice: new.nice,
             cpus_allowed: new.cpus_allowed,
             nr_cpus_allowed,

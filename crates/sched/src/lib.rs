@@ -33,6 +33,7 @@ pub(crate) mod h_load;
 pub mod hotplug;
 pub mod idle;
 pub mod ids;
+pub mod inherit;
 pub mod ipi;
 pub(crate) mod misfit;
 pub mod nohz;

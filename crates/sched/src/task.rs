@@ -133,6 +133,8 @@ pub struct Task {
     pub class: SchedClass,
     /// Policy.
     pub policy: Policy,
+    /// The priority that it inherits from its most important waiter; the lowest if it inherits none.
+    pub(crate) pi_prio: crate::classes::prio::Prio,
     /// Nice value, also while another class serves it.
     pub nice: i8,
     /// Allowed CPUs.

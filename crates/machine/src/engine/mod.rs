@@ -13,6 +13,7 @@ mod checks;
 mod effects;
 mod futex;
 mod idle;
+mod inherit;
 mod kernel;
 mod lines;
 mod locks;

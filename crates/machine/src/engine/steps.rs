@@ -97,7 +97,7 @@ impl Machine {
         let step = self.tasks[task].step;
         self.next_step(task);
         let outcome = match step {
-            Step::Lock(mutex) => self.lock(task, mutex),
+            Step::Lock(mutex) => self.lock(observer, cpu, task, mutex),
             Step::Unlock(mutex) => {
                 self.unlock(observer, cpu, task, mutex);
                 Outcome::GoesOn

@@ -34,9 +34,9 @@ pub(crate) enum Resume {
 }
 
 #[derive(Debug, Default)]
-struct Mutex {
-    owner: Option<usize>,
-    waiters: VecDeque<usize>,
+pub(super) struct Mutex {
+    pub(super) owner: Option<usize>,
+    pub(super) waiters: VecDeque<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ struct ChannelState {
 /// Objects of a workload.
 #[derive(Debug, Default)]
 pub(crate) struct SyncObjects {
-    mutexes: Vec<Mutex>,
+    pub(super) mutexes: Vec<Mutex>,
     conds: Vec<VecDeque<usize>>,
     barriers: Vec<(u32, Vec<usize>)>,
     semaphores: Vec<Semaphore>,
@@ -110,11 +110,15 @@ pub(super) enum Outcome {
 impl Machine {
     /// Takes a mutex for the running task, or queues the task for it. Taking one that it holds already waits for ever, as
     /// with a plain pthread mutex.
-    pub(super) fn lock(&mut self, task: usize, mutex: ObjectId) -> Outcome {
+    pub(super) fn lock(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, mutex: ObjectId) -> Outcome {
         let object = &mut self.sync.mutexes[mutex];
         if object.owner.is_none() {
             object.owner = Some(task);
             return Outcome::GoesOn;
+        }
+        if self.workload.objects.priority_inheritance {
+            self.wait_for_owner(observer, cpu, task, mutex);
+            return Outcome::Waits;
         }
         object.waiters.push_back(task);
         self.tasks[task].resume = Resume::Lock(mutex);
@@ -128,6 +132,9 @@ impl Machine {
             return;
         }
         object.owner = None;
+        if self.workload.objects.priority_inheritance {
+            return self.hand_over(observer, cpu, task, mutex);
+        }
         if let Some(waiter) = object.waiters.pop_front() {
             self.wake(observer, cpu, waiter, false);
         }
@@ -274,7 +281,7 @@ impl Machine {
     pub(super) fn carry_on(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Outcome {
         match core::mem::replace(&mut self.tasks[task].resume, Resume::Nothing) {
             Resume::Nothing => Outcome::GoesOn,
-            Resume::Lock(mutex) => self.lock(task, mutex),
+            Resume::Lock(mutex) => self.lock(observer, cpu, task, mutex),
             Resume::SemWait(semaphore) => self.take_semaphore(task, semaphore),
             Resume::Send(channel) => self.send(observer, cpu, task, channel),
             Resume::Receive(channel) => self.receive(observer, cpu, task, channel),

@@ -49,6 +49,8 @@ pub struct HostTask {
     pub(super) sleep: u32,
     pub(super) running: bool,
     pub(super) cpu: CpuId,
+    /// The mutex for which it waits, if that lets its owner inherit.
+    pub(super) blocked_on: Option<ObjectId>,
     /// Where its sleep ends.
     pub(super) sleep_cpu: CpuId,
     pub(super) accounted_until: Nanos,
@@ -107,6 +109,7 @@ impl Machine {
             sleep: 0,
             running: false,
             cpu: CpuId(task.start_cpu),
+            blocked_on: None,
             sleep_cpu: CpuId(task.start_cpu),
             accounted_until: START,
             completion: 0,

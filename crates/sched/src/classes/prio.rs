@@ -13,6 +13,18 @@ const DEFAULT_PRIO: Prio = 120;
 /// The priority of deadline tasks.
 const DL_PRIO: Prio = -1;
 
+/// What a task inherits that nobody waits for.
+pub(crate) const NOT_INHERITED: Prio = Prio::MAX;
+
+/// The class that serves a priority.
+pub(crate) const fn class_of(prio: Prio) -> SchedClass {
+    match prio {
+        ..0 => SchedClass::Deadline,
+        0..MAX_RT_PRIO => SchedClass::RealTime,
+        _ => SchedClass::Fair,
+    }
+}
+
 /// The priority that a policy and a nice value give: `__normal_prio()`.
 pub(crate) const fn normal_prio(policy: Policy, nice: i8) -> Prio {
     match policy {
@@ -23,13 +35,19 @@ pub(crate) const fn normal_prio(policy: Policy, nice: i8) -> Prio {
 }
 
 impl Task {
-    /// Its priority. A stopper has the highest real-time one, because it was made a real-time task first.
+    /// Its priority, inherited or its own. A stopper has the highest real-time one, because it was made a real-time task first.
     #[inline]
     pub(crate) fn prio(&self) -> Prio {
         match self.class {
             SchedClass::Stop => 0,
-            _ => normal_prio(self.policy, self.nice),
+            _ => self.normal_prio().min(self.pi_prio),
         }
+    }
+
+    /// Its own priority, whatever it inherits.
+    #[inline]
+    pub(crate) fn normal_prio(&self) -> Prio {
+        normal_prio(self.policy, self.nice)
     }
 
     /// Whether its priority is above all fair ones: `rt_task()`. True of deadline tasks and stoppers too.

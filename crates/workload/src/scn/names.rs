@@ -104,6 +104,6 @@ pub(crate) const OPERATIONS: &[&str] =
 
 /// Options of a task.
 pub(crate) const TASK_OPTIONS: &[&str] = &[
-    "n=", "nice=", "cpu=", "start=", "mask=", "group=", "cpuset=", "reclaim", "fifo=", "rr=", "dl=", "batch", "idlepol", "fair",
-    "umin=", "umax=",
+    "n=", "nice=", "cpu=", "start=", "mask=", "group=", "cpuset=", "reclaim", "fifo=", "rr=", "dl=", "batch",
+    "idlepol", "fair", "umin=", "umax=",
 ];

@@ -26,6 +26,14 @@ pub const fn to_ratio(period_ns: u64, runtime_ns: u64) -> u64 {
     }
 }
 
+/// Runtime, relative deadline and period, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DlParameters {
+    pub runtime: u64,
+    pub deadline: u64,
+    pub period: u64,
+}
+
 /// State of a task in the deadline class. The parameters stay for a while after it has left the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DlEntity {
@@ -45,6 +53,8 @@ pub struct DlEntity {
     pub deadline: u64,
     /// The budget is used up: the task waits for its next period.
     pub is_throttled: bool,
+    /// Parameters of the task that waits for it, if it inherits them.
+    pub(crate) inherited: Option<DlParameters>,
     /// It reclaims bandwidth that others do not use (SCHED_FLAG_RECLAIM).
     pub reclaims: bool,
     /// It has given the rest of its budget away.
@@ -73,6 +83,7 @@ impl DlEntity {
             runtime: 0,
             deadline: 0,
             is_throttled: false,
+            inherited: None,
             reclaims: false,
             has_yielded: false,
             is_non_contending: false,
@@ -95,9 +106,16 @@ impl DlEntity {
     /// Forgets the parameters; budget and deadline stay.
     pub(crate) fn clear_parameters(&mut self) {
         self.set_parameters(0, 0, 0);
+        self.inherited = None;
         self.is_throttled = false;
         self.has_yielded = false;
         self.is_non_contending = false;
+    }
+
+    /// The parameters that count: inherited ones, or its own (`pi_of()`).
+    pub(crate) fn effective(&self) -> DlParameters {
+        let own = DlParameters { runtime: self.dl_runtime, deadline: self.dl_deadline, period: self.dl_period };
+        self.inherited.unwrap_or(own)
     }
 
     /// Whether the deadline is the end of the period.
@@ -122,15 +140,17 @@ impl DlEntity {
 
     /// A whole budget, until the relative deadline from now on: `replenish_dl_new_period()`.
     pub(crate) fn start_new_period(&mut self, now: u64) {
-        self.deadline = now.wrapping_add(self.dl_deadline);
-        self.runtime = self.dl_runtime as i64;
+        let own = self.effective();
+        self.deadline = now.wrapping_add(own.deadline);
+        self.runtime = own.runtime as i64;
     }
 
     /// Whether what is left of the budget is more, for the time that is left until the deadline, than the density allows.
     pub(crate) fn overflows(&self, now: u64) -> bool {
+        let own = self.effective();
         let scaled = |value: u64| value >> DL_SCALE;
-        let left = scaled(self.dl_deadline).wrapping_mul((self.runtime >> DL_SCALE) as u64);
-        let right = scaled(self.deadline.wrapping_sub(now)).wrapping_mul(scaled(self.dl_runtime));
+        let left = scaled(own.deadline).wrapping_mul((self.runtime >> DL_SCALE) as u64);
+        let right = scaled(self.deadline.wrapping_sub(now)).wrapping_mul(scaled(own.runtime));
         time_before(right, left)
     }
 

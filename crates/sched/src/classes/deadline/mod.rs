@@ -13,7 +13,7 @@
 //! - [`admission`]: whether a task may have what it asks for, and its change to and from the class
 //! - [`push_pull`]: where a task wakes up, and moving tasks to CPUs with later deadlines
 //!
-//! Left out: the signal for overruns, priority inheritance, and the check of `sched_setaffinity()`.
+//! Left out: the signal for overruns, and the check of `sched_setaffinity()`.
 
 pub mod admission;
 pub(crate) mod bandwidth;

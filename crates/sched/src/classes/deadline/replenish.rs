@@ -38,10 +38,11 @@ impl Sched {
         if dl.has_yielded && dl.runtime > 0 {
             dl.runtime = 0;
         }
-        assert!(dl.dl_runtime > 0 || dl.runtime > 0, "{task:?} is replenished but has no parameters");
+        let own = dl.effective();
+        assert!(own.runtime > 0 || dl.runtime > 0, "{task:?} is replenished but has no parameters");
         while dl.runtime <= 0 {
-            dl.deadline = dl.deadline.wrapping_add(dl.dl_period);
-            dl.runtime += dl.dl_runtime as i64;
+            dl.deadline = dl.deadline.wrapping_add(own.period);
+            dl.runtime += own.runtime as i64;
         }
         if time_before(dl.deadline, now) {
             dl.start_new_period(now);
@@ -62,7 +63,7 @@ impl Sched {
         if time_before(dl.deadline, now) {
             dl.start_new_period(now);
         } else if dl.overflows(now) {
-            if dl.is_implicit() {
+            if dl.is_implicit() || dl.inherited.is_some() {
                 dl.start_new_period(now);
             } else {
                 dl.cut_to_laxity(now);
@@ -74,7 +75,8 @@ impl Sched {
     pub(super) fn check_constrained_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &self.tasks[task.index()].dl;
-        if !time_before(dl.deadline, now) || !time_before(now, dl.next_period()) || !self.start_dl_timer(ctx, task) {
+        let is_between = time_before(dl.deadline, now) && time_before(now, dl.next_period());
+        if !is_between || dl.inherited.is_some() || !self.start_dl_timer(ctx, task) {
             return;
         }
         let dl = &mut self.tasks[task.index()].dl;
@@ -126,7 +128,7 @@ impl Sched {
     pub(crate) fn dl_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
-        if p.class != SchedClass::Deadline || !p.dl.is_throttled {
+        if p.class != SchedClass::Deadline || p.dl.inherited.is_some() || !p.dl.is_throttled {
             return;
         }
         self.update_rq_clock(ctx, cpu);

@@ -12,6 +12,7 @@ use crate::ids::{CpuId, TaskId};
 use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::sched::Sched;
 use crate::task::SchedClass;
+use crate::timer::Timer;
 use crate::units::cap_scale;
 use crate::work::Op;
 
@@ -23,6 +24,9 @@ impl Sched {
     /// 4. Budget and deadline are checked or renewed, and it is queued; it may be moved while it does not run.
     pub(crate) fn enqueue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         ctx.charge(Op::Enqueue);
+        if !self.enters_deadline_queue(ctx, task) {
+            return;
+        }
         let p = &self.tasks[task.index()];
         let is_migrating = p.is_migrating();
         if !p.dl.is_throttled && !p.dl.is_implicit() {
@@ -42,13 +46,34 @@ impl Sched {
             self.update_dl_entity(cpu, task);
         } else if flags.replenish {
             self.replenish_dl_entity(cpu, task);
-        } else if flags.restore && time_before(self.tasks[task.index()].dl.deadline, self.rqs[cpu.index()].clock) {
+        } else if flags.restore
+            && self.tasks[task.index()].dl.inherited.is_none()
+            && time_before(self.tasks[task.index()].dl.deadline, self.rqs[cpu.index()].clock)
+        {
             self.setup_new_dl_entity(cpu, task);
         }
         self.queue_dl(cpu, task);
         if self.rqs[cpu.index()].curr != task {
             self.add_pushable_dl(cpu, task);
         }
+    }
+
+    /// Who inherits is not throttled. A task of another class, which just ceases to inherit, does not come back here.
+    fn enters_deadline_queue(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+        let dl = &mut self.tasks[task.index()].dl;
+        let inherits = dl.inherited.is_some();
+        if inherits {
+            if core::mem::take(&mut dl.is_throttled) {
+                let cpu = dl.dl_timer_cpu;
+                self.cancel_timer(ctx, cpu, Timer::DlTask(task));
+            }
+            return true;
+        }
+        if self.tasks[task.index()].policy.class() == SchedClass::Deadline {
+            return true;
+        }
+        self.tasks[task.index()].dl.is_throttled = false;
+        false
     }
 
     pub(crate) fn dequeue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
@@ -177,7 +202,7 @@ impl Sched {
     fn throttle_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, curr: TaskId) {
         self.tasks[curr.index()].dl.is_throttled = true;
         self.unqueue_dl(cpu, curr);
-        if !self.start_dl_timer(ctx, curr) {
+        if self.tasks[curr.index()].dl.inherited.is_some() || !self.start_dl_timer(ctx, curr) {
             self.enqueue_task_dl(ctx, cpu, curr, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         }
         if !self.rqs[cpu.index()].dl.is_leftmost(curr) {

@@ -4,7 +4,7 @@
 //! Models `rt.c` (6.1) without groups of real-time tasks (RT_GROUP_SCHED): queues by priority ([`queue`], [`enqueue`]),
 //! who runs and for how long ([`run`]), where a task goes when it wakes ([`select`]), tasks that are pushed and pulled
 //! between CPUs ([`push`], [`rto`]), the limit of runtime ([`bandwidth`]) and changes of policy ([`change`]). Left out are
-//! tasks that must not migrate for a while (`migrate_disable()`, and with it `push_cpu_stop()`), priority inheritance and
+//! tasks that must not migrate for a while (`migrate_disable()`, and with it `push_cpu_stop()`) and
 //! RLIMIT_RTTIME.
 
 mod bandwidth;
