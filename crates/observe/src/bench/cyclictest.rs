@@ -91,13 +91,7 @@ impl Observer for CyclictestMeter {
 }
 
 impl Meter for CyclictestMeter {
-    fn reset(&mut self) -> bool {
-        self.latencies.clear();
-        self.last_ns.clear();
-        true
-    }
-
-    fn outcome(&self, _machine: &Machine, _measured: Nanos) -> Outcome {
+    fn outcome(&self, _machine: &Machine) -> Outcome {
         let result = self.result();
         Outcome::of(result.iter().map(line).collect(), &result)
     }

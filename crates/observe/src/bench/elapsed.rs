@@ -29,39 +29,11 @@ pub enum Words {
     Build(KernelBuild),
 }
 
-/// Notes when the last task ended that has ended.
-#[derive(Clone, Copy, Debug)]
-pub struct LastExit(Nanos);
-
-impl Default for LastExit {
-    fn default() -> Self {
-        Self(START)
-    }
-}
-
-impl LastExit {
-    /// When that was, from the start of the run.
-    pub fn elapsed(&self) -> Nanos {
-        self.0 - START
-    }
-}
-
-impl Probe for LastExit {
-    #[inline]
-    fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
-            self.0 = now;
-        }
-    }
-}
-
-impl Observer for LastExit {}
-
 /// Waits for the last task's end.
 #[derive(Clone, Debug)]
 pub struct ElapsedMeter {
     words: Words,
-    last_exit: LastExit,
+    last_exit: Nanos,
 }
 
 /// What is told.
@@ -81,13 +53,13 @@ pub struct ElapsedResult {
 
 impl ElapsedMeter {
     /// For a benchmark.
-    pub fn new(words: Words) -> Self {
-        Self { words, last_exit: LastExit::default() }
+    pub const fn new(words: Words) -> Self {
+        Self { words, last_exit: START }
     }
 
     /// When the last task ended, from the start of the run.
     pub fn elapsed(&self) -> Nanos {
-        self.last_exit.elapsed()
+        self.last_exit - START
     }
 
     /// What is told.
@@ -150,18 +122,16 @@ impl ElapsedMeter {
 impl Probe for ElapsedMeter {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        self.last_exit.event(now, event);
+        if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
+            self.last_exit = now;
+        }
     }
 }
 
 impl Observer for ElapsedMeter {}
 
 impl Meter for ElapsedMeter {
-    fn reset(&mut self) -> bool {
-        false
-    }
-
-    fn outcome(&self, machine: &Machine, _measured: Nanos) -> Outcome {
+    fn outcome(&self, machine: &Machine) -> Outcome {
         let result = self.result(machine);
         let cpu_ns: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
         Outcome::of(self.page(&result, cpu_ns as f64 / 1e9), &result)

@@ -98,13 +98,8 @@ impl Observer for NetperfMeter {
 }
 
 impl Meter for NetperfMeter {
-    fn reset(&mut self) -> bool {
-        self.rounds.reset();
-        true
-    }
-
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
-        let result = self.result(measured);
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
         Outcome::of(self.page(&result), &result)
     }
 }

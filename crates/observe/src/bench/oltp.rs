@@ -82,13 +82,8 @@ impl Observer for OltpMeter {
 }
 
 impl Meter for OltpMeter {
-    fn reset(&mut self) -> bool {
-        self.rounds.reset();
-        true
-    }
-
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
-        let result = self.result(measured);
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
         Outcome::of(result.page(), &result)
     }
 }

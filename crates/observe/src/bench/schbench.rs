@@ -99,13 +99,8 @@ impl Observer for SchbenchMeter {
 }
 
 impl Meter for SchbenchMeter {
-    fn reset(&mut self) -> bool {
-        self.latencies = Plat::default();
-        true
-    }
-
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
-        let result = self.result(measured);
+    fn outcome(&self, machine: &Machine) -> Outcome {
+        let result = self.result(machine.duration());
         Outcome::of(self.page(&result), &result)
     }
 }

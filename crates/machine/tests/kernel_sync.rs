@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! No wake-up gets lost while blocking and waking take time: programs that can only end if each waiter is woken do end,
+//! whatever kernel code costs, with all invariants checked after every event.
+
+use fairlab_machine::description::preset;
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::NoObserver;
+use fairlab_machine::prices::Prices;
+use fairlab_sched::units::Nanos;
+use fairlab_sched::work::Op;
+use fairlab_workload::bench::hackbench::Hackbench;
+use fairlab_workload::step::{Behaviour, Step};
+use fairlab_workload::workload::{Affinity, Attributes, Channel, ChannelKind, Objects, TaskSpec, Workload};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// A loop of steps, so many times.
+struct Loop {
+    steps: Vec<Step>,
+    next: usize,
+    rounds_left: u32,
+}
+
+impl Behaviour for Loop {
+    fn next(&mut self) -> Step {
+        if self.rounds_left == 0 {
+            return Step::Exit;
+        }
+        let step = self.steps[self.next];
+        self.next = (self.next + 1) % self.steps.len();
+        self.rounds_left -= u32::from(self.next == 0);
+        step
+    }
+}
+
+fn task(name: &str, rounds: u32, steps: Vec<Step>) -> TaskSpec {
+    TaskSpec {
+        name: name.to_owned(),
+        family: name.to_owned(),
+        start: Attributes { affinity: Some(Affinity::All), ..Attributes::default() },
+        attributes: Vec::new(),
+        cpuset: None,
+        start_cpu: 0,
+        start_at: Some(Nanos::ZERO),
+        own_timers: Vec::new(),
+        timer_origin: Nanos::ZERO,
+        behaviour: Box::new(move |_| Box::new(Loop { steps: steps.clone(), next: 0, rounds_left: rounds })),
+    }
+}
+
+/// Whether the machine is ended by its tasks, all of them, before its time is over.
+fn ends(machine: &str, prices: &Prices, workload: Workload) -> bool {
+    let machine = preset(machine).expect("it comes with the program");
+    let mut hardware = Hardware::from_description(&machine);
+    hardware.prices = prices.clone();
+    let mut machine = Machine::new(Setup {
+        hardware,
+        workload,
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration: Nanos::from_millis(2_000),
+        snapshot_every: None,
+        perturb: None,
+    })
+    .expect("a possible machine");
+    machine.check_every_event(format!("kernel_sync with {prices:?}"));
+    machine.run(&mut NoObserver).expect("tasks make progress");
+    machine.tasks().iter().all(|task| task.dead)
+}
+
+/// Two to three microseconds for some operations, less for others.
+fn prices() -> impl Strategy<Value = Prices> {
+    (prop::collection::vec(0u64..3_000_000, Op::ALL.len()), 0u64..500_000).prop_map(|(ps, line_ps)| {
+        let mut prices = Prices::free();
+        for (&op, ps) in Op::ALL.iter().zip(ps) {
+            prices.set(op, ps);
+        }
+        prices.set_line_transfer(line_ps, 2 * line_ps);
+        prices
+    })
+}
+
+const MACHINES: [&str; 3] = ["hikey", "laptop-8", "uniprocessor"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_barrier_opens_in_each_round(prices in prices(), machine in 0..3usize, run_us in 0u64..40) {
+        let steps = |nr: u64| vec![Step::Run(Nanos::from_micros(1 + run_us * nr)), Step::Barrier(0)];
+        let tasks = (0..4).map(|nr| task(&format!("t{nr}"), 20, steps(nr))).collect();
+        let objects = Objects { barriers: vec![("b".to_owned(), 4)], ..Objects::default() };
+        let workload = Workload { tasks, objects, ..Workload::default() };
+        prop_assert!(ends(MACHINES[machine], &prices, workload));
+    }
+
+    #[test]
+    fn mutexes_semaphores_and_channels_let_all_pass(prices in prices(), machine in 0..3usize, run_us in 1u64..40) {
+        let run = Step::Run(Nanos::from_micros(run_us));
+        let locked = vec![Step::Lock(0), run, Step::Unlock(0), Step::SemPost(0), Step::Send(0), Step::Yield];
+        let taker = vec![Step::SemWait(0), Step::Receive(0), run];
+        let mut tasks: Vec<_> = (0..4).map(|nr| task(&format!("a{nr}"), 15, locked.clone())).collect();
+        tasks.extend((0..3).map(|nr| task(&format!("b{nr}"), 20, taker.clone())));
+        let channel = Channel { kind: ChannelKind::Pipe, capacity: 2, wake_senders_at: 1 };
+        let objects = Objects {
+            mutexes: vec!["m".to_owned()],
+            semaphores: vec!["s".to_owned()],
+            channels: vec![channel],
+            ..Objects::default()
+        };
+        let workload = Workload { tasks, objects, ..Workload::default() };
+        prop_assert!(ends(MACHINES[machine], &prices, workload));
+    }
+
+    #[test]
+    fn two_tasks_wake_each_other_in_turn(prices in prices(), machine in 0..3usize) {
+        let ping = |target| vec![Step::Wake { target, sync: false }, Step::WaitWake, Step::Run(Nanos::from_micros(3))];
+        let pong = |target| vec![Step::WaitWake, Step::Wake { target, sync: true }];
+        let tasks = vec![task("pong", 40, pong(1)), task("ping", 40, ping(0))];
+        let workload = Workload { tasks, ..Workload::default() };
+        prop_assert!(ends(MACHINES[machine], &prices, workload));
+    }
+
+    #[test]
+    fn all_messages_of_hackbench_arrive(prices in prices(), machine in 0..3usize, pipe in any::<bool>()) {
+        let bench = Hackbench { groups: 2, fds: 3, loops: 4, pipe, group_levels: 1, ..Hackbench::default() };
+        prop_assert!(ends(MACHINES[machine], &prices, bench.workload()));
+    }
+}
