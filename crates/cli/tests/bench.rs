@@ -30,6 +30,7 @@ fn every_benchmark_writes_its_own_form() {
         ("cyclictest -t 2 -p 80 -i 2000 -l 5", "T: 1 (    1) P:79 I:2500 C:      5 Min:"),
         ("cyclictest -S -p 80 --hogs 4 --for 20ms", "T: 7 (    7) P:80 I:1000 C:     19 Min:"),
         ("stress-ng --sock 2 -t 50ms --metrics", "stress-ng: metrc: sock "),
+        ("netperf -l 1 --for 20ms --warmup 30ms", "16384  131072 1        1       0.02 "),
         ("oltp --threads 2 --time 1 --for 100ms", "    transactions: "),
         ("make -j4 --objects 5", "make -j4: 5 objects\n\nreal\t0m0."),
     ] {
@@ -76,6 +77,7 @@ fn wrong_options_get_a_way_out() {
         ("perf sched", "messaging"),
         ("make --jobs 4 --object", "--objects"),
         ("hackbench --machine nowhere", "nowhere"),
+        ("hackbench --warmup 5ms", "leave --warmup out"),
         ("dbench", "subcommand"),
     ] {
         let args: Vec<&str> = ["bench"].into_iter().chain(line.split(' ')).collect();

@@ -13,7 +13,7 @@ use fairlab_observe::bench::schbench::SchbenchMeter;
 use fairlab_observe::bench::schbench_rps::SchbenchRpsMeter;
 use fairlab_observe::bench::stress_sock::StressSockMeter;
 use fairlab_observe::bench::tbench::TbenchMeter;
-use fairlab_observe::bench::{Meter, run};
+use fairlab_observe::bench::{Meter, go_on, run, warm_up};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::Op;
 use fairlab_workload::bench::cyclictest::Cyclictest;
@@ -93,7 +93,12 @@ fn rounds_of_perf_bench_sched_pipe_on_one_cpu_are_four_transfers() {
     let (meter, machine) = measure(hardware, pipe(1000, 0), ElapsedMeter::new(words), SECOND);
     let result = meter.result(&machine);
     assert_eq!((meter.elapsed(), result.usecs_per_op), (Nanos::from_micros(8000), Some(8.0)));
-    assert!(meter.outcome(&machine).text.ends_with("       8.000000 usecs/op\n         125000 ops/sec\n"));
+    assert!(
+        meter
+            .outcome(&machine, machine.duration())
+            .text
+            .ends_with("       8.000000 usecs/op\n         125000 ops/sec\n")
+    );
 }
 
 #[test]
@@ -119,7 +124,7 @@ fn schbench_of_2020_has_a_cycle_of_94_ms() {
     // 5 s of 30 ms of work, 30 ms of the message thread's and 33.75 ms of sleep are 53.3 cycles of four workers.
     let samples = meter.latencies().samples();
     assert!((206..=216).contains(&samples), "{samples} samples");
-    let text = meter.outcome(&machine).text;
+    let text = meter.outcome(&machine, machine.duration()).text;
     assert!(
         text.starts_with(&format!("Latency percentiles (usec) runtime 5 (s) ({samples} total samples)\n\t50.0th: "))
     );
@@ -229,7 +234,7 @@ fn equal_runs_have_equal_digests_and_results_and_seeds_make_a_difference() {
     let of = |seed| {
         let bench = Schbench { threads: 2, seed, ..Schbench::default() };
         let (meter, machine) = measure(hardware(), bench.workload(), SchbenchMeter::new(&bench), SECOND);
-        (machine.digest().to_string(), meter.outcome(&machine).text)
+        (machine.digest().to_string(), meter.outcome(&machine, machine.duration()).text)
     };
     assert_eq!(of(1), of(1));
     assert_ne!(of(1).0, of(2).0);
@@ -239,4 +244,27 @@ fn equal_runs_have_equal_digests_and_results_and_seeds_make_a_difference() {
         measure(hardware(), bench.workload(), meter, SECOND).1.digest().to_string()
     };
     assert_eq!(hackbench(), hackbench());
+}
+
+#[test]
+fn a_warm_up_is_not_measured() {
+    let bench = Netperf { own_work: Nanos(500), ..Netperf::default() };
+    let setup = Setup {
+        hardware: ideal("uniprocessor"),
+        workload: bench.workload(),
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration: Nanos::from_millis(10),
+        snapshot_every: None,
+        perturb: None,
+    };
+    let mut machine = Machine::new(setup).expect("the machine is possible");
+    let mut meter = NetperfMeter::new(bench);
+    warm_up(&mut machine, &mut meter, Nanos::from_millis(4)).expect("the programs make progress");
+    assert!(meter.reset());
+    go_on(&mut machine, &mut meter, &mut |_| {}).expect("the programs make progress");
+    let result = meter.result(Nanos::from_millis(6));
+    assert!((result.sum - 1e6).abs() <= 200.0, "{}", result.sum);
+    assert!(result.latency.count.abs_diff(6000) <= 1, "{}", result.latency.count);
 }

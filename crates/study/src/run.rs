@@ -4,12 +4,12 @@
 use crate::StudyError;
 use crate::definition::ArmDefinition;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::prices::Prices;
-use fairlab_sched::ctx::PrevState;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_observe::bench;
+use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::Workload;
@@ -90,23 +90,6 @@ pub(crate) fn run(arm: &ArmDefinition, run: Run, observer: &mut dyn Observer) ->
 
 /// The longest that a benchmark is given.
 const PATIENCE: Nanos = Nanos::from_secs(3600);
-/// How often it is looked whether all tasks have ended.
-const LOOK_EVERY: Nanos = Nanos::from_millis(100);
-
-/// When the last task ended.
-#[derive(Default)]
-struct LastExit(Nanos);
-
-impl Probe for LastExit {
-    fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
-            self.0 = now;
-        }
-    }
-}
-
-impl Observer for LastExit {}
-
 /// Runs a workload whose tasks all end. Returns when the last one did, from the start of the run.
 pub(crate) fn run_until_done(arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Nanos, StudyError> {
     let setup = Setup {
@@ -121,13 +104,9 @@ pub(crate) fn run_until_done(arm: &ArmDefinition, hardware: Hardware, workload: 
     };
     let mut machine = Machine::new(setup)?;
     let mut last_exit = LastExit::default();
-    machine.start(&mut last_exit)?;
-    let mut until = START;
-    while machine.tasks().iter().any(|task| !task.dead) {
-        until += LOOK_EVERY;
-        if !machine.advance(&mut last_exit, until)? {
-            return Err(StudyError::Measurement(format!("the benchmark does not end within {PATIENCE}")));
-        }
+    bench::run(&mut machine, &mut last_exit, &mut |_| {})?;
+    if machine.tasks().iter().any(|task| !task.dead) {
+        return Err(StudyError::Measurement(format!("the benchmark does not end within {PATIENCE}")));
     }
-    Ok(last_exit.0 - START)
+    Ok(last_exit.elapsed())
 }

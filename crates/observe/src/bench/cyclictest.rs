@@ -91,7 +91,13 @@ impl Observer for CyclictestMeter {
 }
 
 impl Meter for CyclictestMeter {
-    fn outcome(&self, _machine: &Machine) -> Outcome {
+    fn reset(&mut self) -> bool {
+        self.latencies.clear();
+        self.last_ns.clear();
+        true
+    }
+
+    fn outcome(&self, _machine: &Machine, _measured: Nanos) -> Outcome {
         let result = self.result();
         Outcome::of(result.iter().map(line).collect(), &result)
     }

@@ -29,11 +29,39 @@ pub enum Words {
     Build(KernelBuild),
 }
 
+/// Notes when the last task ended that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct LastExit(Nanos);
+
+impl Default for LastExit {
+    fn default() -> Self {
+        Self(START)
+    }
+}
+
+impl LastExit {
+    /// When that was, from the start of the run.
+    pub fn elapsed(&self) -> Nanos {
+        self.0 - START
+    }
+}
+
+impl Probe for LastExit {
+    #[inline]
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
+            self.0 = now;
+        }
+    }
+}
+
+impl Observer for LastExit {}
+
 /// Waits for the last task's end.
 #[derive(Clone, Debug)]
 pub struct ElapsedMeter {
     words: Words,
-    last_exit: Nanos,
+    last_exit: LastExit,
 }
 
 /// What is told.
@@ -53,13 +81,13 @@ pub struct ElapsedResult {
 
 impl ElapsedMeter {
     /// For a benchmark.
-    pub const fn new(words: Words) -> Self {
-        Self { words, last_exit: START }
+    pub fn new(words: Words) -> Self {
+        Self { words, last_exit: LastExit::default() }
     }
 
     /// When the last task ended, from the start of the run.
     pub fn elapsed(&self) -> Nanos {
-        self.last_exit - START
+        self.last_exit.elapsed()
     }
 
     /// What is told.
@@ -122,16 +150,18 @@ impl ElapsedMeter {
 impl Probe for ElapsedMeter {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
-            self.last_exit = now;
-        }
+        self.last_exit.event(now, event);
     }
 }
 
 impl Observer for ElapsedMeter {}
 
 impl Meter for ElapsedMeter {
-    fn outcome(&self, machine: &Machine) -> Outcome {
+    fn reset(&mut self) -> bool {
+        false
+    }
+
+    fn outcome(&self, machine: &Machine, _measured: Nanos) -> Outcome {
         let result = self.result(machine);
         let cpu_ns: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
         Outcome::of(self.page(&result, cpu_ns as f64 / 1e9), &result)

@@ -2,7 +2,8 @@
 //! What models of benchmarks measure, told in the benchmarks' own words and forms.
 //!
 //! The models are in [`fairlab_workload::bench`]. Each has a meter here: an observer that turns marks into the figures which the
-//! benchmark would take, streamed into histograms and counts. [`run`] runs a model under its meter.
+//! benchmark would take, streamed into histograms and counts. [`run`] runs a model under its meter; [`warm_up`] and
+//! [`go_on`] do so with a warm-up before.
 
 pub mod cyclictest;
 pub mod elapsed;
@@ -40,8 +41,12 @@ impl Outcome {
 
 /// Measures a model during a run.
 pub trait Meter: Observer {
-    /// What came of it, after the run.
-    fn outcome(&self, machine: &Machine) -> Outcome;
+    /// Forgets what was measured so far: the warm-up is over. Returns whether that means anything for the benchmark: one that
+    /// runs until it is done has no warm-up.
+    fn reset(&mut self) -> bool;
+
+    /// What came of it, after the run, of which so much was measured.
+    fn outcome(&self, machine: &Machine, measured: Nanos) -> Outcome;
 }
 
 /// How often it is looked whether all tasks have ended.
@@ -53,7 +58,24 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 /// If a program makes no progress.
 pub fn run(machine: &mut Machine, observer: &mut dyn Observer, told: &mut dyn FnMut(Nanos)) -> Result<(), RunError> {
     machine.start(observer)?;
-    let mut until = START;
+    go_on(machine, observer, told)
+}
+
+/// Starts a machine and runs it for the length of a warm-up, or to the end if that comes first. [`go_on`] does the rest.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn warm_up(machine: &mut Machine, observer: &mut dyn Observer, length: Nanos) -> Result<(), RunError> {
+    machine.start(observer)?;
+    machine.advance(observer, START + length).map(|_| ())
+}
+
+/// Runs a machine on, after its warm-up.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn go_on(machine: &mut Machine, observer: &mut dyn Observer, told: &mut dyn FnMut(Nanos)) -> Result<(), RunError> {
+    let mut until = START + machine.elapsed();
     loop {
         until += LOOK_EVERY;
         let goes_on = machine.advance(observer, until)?;

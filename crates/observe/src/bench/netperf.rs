@@ -98,8 +98,13 @@ impl Observer for NetperfMeter {
 }
 
 impl Meter for NetperfMeter {
-    fn outcome(&self, machine: &Machine) -> Outcome {
-        let result = self.result(machine.duration());
+    fn reset(&mut self) -> bool {
+        self.rounds.reset();
+        true
+    }
+
+    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+        let result = self.result(measured);
         Outcome::of(self.page(&result), &result)
     }
 }

@@ -82,8 +82,13 @@ impl Observer for OltpMeter {
 }
 
 impl Meter for OltpMeter {
-    fn outcome(&self, machine: &Machine) -> Outcome {
-        let result = self.result(machine.duration());
+    fn reset(&mut self) -> bool {
+        self.rounds.reset();
+        true
+    }
+
+    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+        let result = self.result(measured);
         Outcome::of(result.page(), &result)
     }
 }

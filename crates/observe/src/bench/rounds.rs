@@ -41,6 +41,13 @@ impl Rounds {
         }
     }
 
+    /// Forgets the rounds so far.
+    pub fn reset(&mut self) {
+        self.per_task.clear();
+        self.by_mark.clear();
+        self.latency = Latency::default();
+    }
+
     /// Rounds of a task, by its place in the workload.
     pub fn of_task(&self, task: usize) -> u64 {
         self.per_task.get(task).copied().unwrap_or(0)

@@ -99,8 +99,13 @@ impl Observer for SchbenchMeter {
 }
 
 impl Meter for SchbenchMeter {
-    fn outcome(&self, machine: &Machine) -> Outcome {
-        let result = self.result(machine.duration());
+    fn reset(&mut self) -> bool {
+        self.latencies = Plat::default();
+        true
+    }
+
+    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+        let result = self.result(measured);
         Outcome::of(self.page(&result), &result)
     }
 }

@@ -29,6 +29,8 @@ pub struct SchbenchRpsMeter {
     /// Requests up to the last full second, and which one that was.
     counted: u64,
     second: u64,
+    /// This second was not measured from its beginning: no rate is taken.
+    is_partial: bool,
 }
 
 /// What is told of one quantity.
@@ -74,6 +76,7 @@ impl SchbenchRpsMeter {
             nr_requests: 0,
             counted: 0,
             second: 0,
+            is_partial: false,
         }
     }
 
@@ -98,7 +101,9 @@ impl SchbenchRpsMeter {
     fn count_request(&mut self, now: Nanos) {
         let second = (now - START).0 / SECOND;
         if second > self.second {
-            self.rates.add(u32::try_from(self.nr_requests - self.counted).unwrap_or(u32::MAX));
+            if !std::mem::take(&mut self.is_partial) {
+                self.rates.add(u32::try_from(self.nr_requests - self.counted).unwrap_or(u32::MAX));
+            }
             self.counted = self.nr_requests;
             self.second = second;
         }
@@ -161,8 +166,17 @@ impl Observer for SchbenchRpsMeter {
 }
 
 impl Meter for SchbenchRpsMeter {
-    fn outcome(&self, machine: &Machine) -> Outcome {
-        let result = self.result(machine.duration());
+    fn reset(&mut self) -> bool {
+        for plat in [&mut self.wakeups, &mut self.requests, &mut self.rates] {
+            *plat = Plat::default();
+        }
+        (self.nr_requests, self.counted) = (0, 0);
+        self.is_partial = true;
+        true
+    }
+
+    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+        let result = self.result(measured);
         Outcome::of(result.page(), &result)
     }
 }

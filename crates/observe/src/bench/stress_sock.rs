@@ -88,8 +88,14 @@ impl Observer for StressSockMeter {
 }
 
 impl Meter for StressSockMeter {
-    fn outcome(&self, machine: &Machine) -> Outcome {
-        let result = self.result(machine.duration());
+    fn reset(&mut self) -> bool {
+        self.rounds.reset();
+        (self.preempted, self.switches) = (0, 0);
+        true
+    }
+
+    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+        let result = self.result(measured);
         Outcome::of(self.page(&result), &result)
     }
 }

@@ -60,6 +60,12 @@ pub(crate) struct On {
     /// How long to simulate at most: 5s, 300ms, ... [default: what the benchmark's options say]
     #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
     pub(crate) duration: Option<Nanos>,
+    /// Simulate for this long before anything is measured: 500ms, ...
+    ///
+    /// A machine that has just started is not yet what it will be: limits of searches come with the first periodic balancing,
+    /// averages take some hundred milliseconds. The warm-up comes before what --for or the benchmark's options say.
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) warmup: Option<Nanos>,
 }
 
 /// Which schbench: they differ in who works when, and in what is told.

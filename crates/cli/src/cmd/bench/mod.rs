@@ -35,20 +35,31 @@ struct Answer {
 
 /// Runs the command.
 pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> {
-    let On { variant, seed, perturb, duration } = bench.on();
+    let On { variant, seed, perturb, duration, warmup } = bench.on();
+    let warmup = warmup.unwrap_or_default();
     let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let nr_cpus = u32::try_from(machine.description.nr_cpus()).expect("machines have at most some thousand CPUs");
     let Model { name, workload, mut meter } = bench.model(nr_cpus)?;
-    let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, ..Choices::default() };
+    if warmup > Nanos::ZERO && !meter.reset() {
+        let help = "leave --warmup out: it runs until it is done";
+        return Err(CliError::Input(format!("{name} has no warm-up\nhelp: {help}")));
+    }
+    let duration = duration.or(workload.duration).unwrap_or(PATIENCE) + warmup;
+    let choices = Choices { duration: Some(duration), seed: *seed, perturb: *perturb, ..Choices::default() };
     let settings = Variant::new(variant, Some(machine.description.kernel()), Vec::new(), Vec::new());
     let kernel = settings.kernel.name;
     let mut machine = make(Hardware::from_description(&machine.description), workload, settings, choices)
         .map_err(|error| CliError::Input(format!("{}: {error}", machine.given)))?;
     let mut progress = Progress::new("simulating", machine.duration());
-    let run = bench::run(&mut machine, &mut *meter, &mut |elapsed| progress.show(elapsed));
+    let run = bench::warm_up(&mut machine, &mut *meter, warmup).and_then(|()| {
+        if warmup > Nanos::ZERO {
+            meter.reset();
+        }
+        bench::go_on(&mut machine, &mut *meter, &mut |elapsed| progress.show(elapsed))
+    });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{name}: {error}")))?;
-    let outcome = meter.outcome(&machine);
+    let outcome = meter.outcome(&machine, machine.duration() - warmup);
     if output.is_json() {
         return output.json(&Answer {
             bench: name,
@@ -77,7 +88,7 @@ fn make(
         features: settings.features,
         tunables: Vec::new(),
         named_tunables: settings.tunables,
-        duration: choices.duration.or(workload.duration).unwrap_or(PATIENCE),
+        duration: choices.duration.unwrap_or(PATIENCE),
         workload,
         snapshot_every: None,
         perturb: choices.perturb,
