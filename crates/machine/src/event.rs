@@ -3,10 +3,13 @@
 //!
 //! Events happen in the order of time, and at one instant in the order in which they were pushed.
 
+mod slots;
+
 use crate::streams::mix;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use slots::{NOTHING, Slots};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -70,12 +73,17 @@ impl Entry {
     }
 
     fn at(&self) -> Nanos {
-        Nanos((self.key >> 64) as u64)
+        time_of(self.key)
     }
 
     fn event(self) -> Event {
         Event { key: EventKey { at: self.at(), seq: self.key as u64 }, kind: self.kind }
     }
+}
+
+/// The time in a key.
+const fn time_of(key: u128) -> Nanos {
+    Nanos((key >> 64) as u64)
 }
 
 impl PartialEq for Entry {
@@ -102,12 +110,16 @@ impl Ord for Entry {
 /// Events that have not happened yet.
 ///
 /// Events that come again after a fixed time, the same for all of them, are pushed in the order in which they will happen.
-/// They wait in a lane of their own: first in, first out. So the ticks of many CPUs make no other event dearer.
+/// They wait in a lane of their own: first in, first out. So the ticks of many CPUs make no other event dearer. The end of a
+/// CPU's work has a place of its own, where a new one replaces the old one. What comes first of all three is the same as if
+/// all waited in one heap.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Entry>,
     /// In ascending order.
     lane: VecDeque<Entry>,
+    /// Ends of work, by CPU.
+    completions: Slots,
     pushed: u64,
     /// Permutes events of one instant, if set.
     perturbation: Option<u64>,
@@ -126,12 +138,12 @@ impl EventQueue {
 
     /// Number of events, stale ones among them.
     pub fn len(&self) -> usize {
-        self.heap.len() + self.lane.len()
+        self.heap.len() + self.lane.len() + self.completions.len()
     }
 
     /// Whether nothing will happen any more.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty() && self.lane.is_empty()
+        self.heap.is_empty() && self.lane.is_empty() && self.completions.first_key() == NOTHING
     }
 
     /// Adds an event.
@@ -153,21 +165,30 @@ impl EventQueue {
         }
     }
 
+    /// Adds the end of the work of a CPU. Only the one that was added last counts; the one before is forgotten, and its time
+    /// returned.
+    #[inline]
+    pub fn push_completion(&mut self, cpu: CpuId, at: Nanos, kind: EventKind) -> Option<Nanos> {
+        let entry = self.number(at, kind);
+        self.completions.replace(cpu.index(), entry).map(|before| before.at())
+    }
+
     /// The first event, unless it lies after `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Nanos) -> Option<Event> {
-        let in_lane = self.lane.front().map_or(u128::MAX, |entry| entry.key);
-        let entry = match self.heap.peek() {
-            Some(first) if first.key < in_lane => {
-                if first.at() > end {
-                    return None;
-                }
-                self.heap.pop()
-            }
-            _ => {
-                self.lane.front().filter(|entry| entry.at() <= end)?;
-                self.lane.pop_front()
-            }
+        let in_heap = self.heap.peek().map_or(NOTHING, |entry| entry.key);
+        let in_lane = self.lane.front().map_or(NOTHING, |entry| entry.key);
+        let completion = self.completions.first_key();
+        let first = in_heap.min(in_lane).min(completion);
+        if first == NOTHING || time_of(first) > end {
+            return None;
+        }
+        let entry = if first == completion {
+            self.completions.take_first()
+        } else if first == in_heap {
+            self.heap.pop()
+        } else {
+            self.lane.pop_front()
         };
         entry.map(Entry::event)
     }
@@ -230,6 +251,35 @@ mod tests {
             }
             assert!(plain.is_empty() && with_lane.is_empty());
         }
+    }
+
+    #[test]
+    fn the_last_completion_of_a_cpu_replaces_the_one_before_and_keeps_its_place_among_the_others() {
+        let (mut plain, mut with_slots) = (EventQueue::default(), EventQueue::default());
+        let mut last = [None; 20];
+        for step in 0..500 {
+            let (at, kind) = (Nanos(mix(step) % 64), EventKind::Jiffy(step));
+            plain.push(at, kind);
+            with_slots.push(at, kind);
+            let cpu = CpuId((mix(step + 1000) % 20) as u32);
+            let (at, kind) = (Nanos(mix(step + 2000) % 64), EventKind::Completion(cpu, step as u32, 0));
+            plain.push(at, kind);
+            let before = with_slots.push_completion(cpu, at, kind);
+            assert_eq!(before, last[cpu.index()].replace((at, kind)).map(|(at, _)| at));
+            if step % 3 == 0 {
+                // What was replaced is skipped.
+                let mut expected = plain.pop_until(Nanos(40));
+                while let Some(Event { kind: kind @ EventKind::Completion(cpu, ..), .. }) = expected {
+                    if last[cpu.index()].is_some_and(|(_, last)| last == kind) {
+                        last[cpu.index()] = None;
+                        break;
+                    }
+                    expected = plain.pop_until(Nanos(40));
+                }
+                assert_eq!(with_slots.pop_until(Nanos(40)), expected);
+            }
+        }
+        assert_eq!(with_slots.completions.len(), last.iter().flatten().count());
     }
 
     #[test]

@@ -279,8 +279,16 @@ impl Machine {
                 Err(_) => return,
             },
         };
+        let at = Nanos(self.now.0.saturating_add(time));
         let kind = EventKind::Completion(host.cpu, task as u32, host.completion);
-        self.events.push(Nanos(self.now.0.saturating_add(time)), kind);
+        if !host.running {
+            self.events.push(at, kind);
+        } else if let Some(before) = self.events.push_completion(host.cpu, at, kind)
+            && before <= self.end
+        {
+            // It would have come and found that it is out of date.
+            self.counters.events += 1;
+        }
     }
 
     /// Plans what a task does if its plan was given up because its CPU was in the kernel.
