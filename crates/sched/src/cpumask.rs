@@ -253,6 +253,23 @@ impl CpuMask {
         Cpus::new(Both(self.words(), other.words()), start)
     }
 
+    /// Does something for the CPUs that are in both sets, in ascending order: [`CpuMask::iter_and`] for where it is called
+    /// most.
+    ///
+    /// # Panics
+    /// If the masks belong to machines of different sizes.
+    #[inline]
+    pub fn for_each_and(&self, other: &Self, mut act: impl FnMut(CpuId)) {
+        self.check_same_machine(other);
+        for (index, (&word, &theirs)) in self.words().iter().zip(other.words()).enumerate() {
+            let mut both = word & theirs;
+            while both != 0 {
+                act(cpu_at(index, both));
+                both &= both - 1;
+            }
+        }
+    }
+
     #[inline]
     fn check_same_machine(&self, other: &Self) {
         assert!(self.nr_cpus == other.nr_cpus, "masks of machines of {} and {} cpus meet", self.nr_cpus, other.nr_cpus);

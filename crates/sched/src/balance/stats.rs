@@ -168,8 +168,10 @@ impl Sched {
         // The root cfs_rqs come first.
         let rqs = self.rqs.as_slice();
         let cfs_rqs = &self.cfs_rqs[..rqs.len()];
-        ctx.work.touch_read_all(group.span.iter_and(&env.cpus));
-        group.span.iter_and(&env.cpus).for_each(|cpu| {
+        if ctx.work.records_touches() {
+            ctx.work.touch_read_all(group.span.iter_and(&env.cpus));
+        }
+        group.span.for_each_and(&env.cpus, |cpu| {
             nr_cpus += 1;
             let (rq, cfs_rq) = (&rqs[cpu.index()], &cfs_rqs[cpu.index()]);
             let load = cfs_rq.avg.load_avg;
