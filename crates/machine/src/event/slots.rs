@@ -9,15 +9,20 @@ use super::Entry;
 /// The key of a place without event: later than all.
 pub(super) const NOTHING: u128 = u128::MAX;
 
+/// What a node knows: the earliest event below it.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    key: u128,
+    place: u32,
+}
+
 /// At most one event for each CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     /// As many as there are leaves, a power of two.
     entries: Vec<Option<Entry>>,
-    keys: Vec<u128>,
-    /// The place with the earliest event below each node. Node 1 is the root, the nodes below `n` are `2n` and `2n + 1`; the
-    /// leaves are the last half.
-    earliest: Vec<u32>,
+    /// Node 1 is the root, the nodes below `n` are `2n` and `2n + 1`; the leaves are the last half.
+    nodes: Vec<Node>,
 }
 
 impl Slots {
@@ -29,7 +34,7 @@ impl Slots {
     /// The key of the earliest event.
     #[inline]
     pub(super) fn first_key(&self) -> u128 {
-        self.earliest.get(1).map_or(NOTHING, |&place| self.keys[place as usize])
+        self.nodes.get(1).map_or(NOTHING, |root| root.key)
     }
 
     /// Puts an event in its place. Returns the one that was there.
@@ -38,37 +43,33 @@ impl Slots {
         if place >= self.entries.len() {
             self.grow(place + 1);
         }
-        self.keys[place] = entry.key;
         let before = self.entries[place].replace(entry);
-        self.play(place);
+        self.play(place, entry.key);
         before
     }
 
     /// Takes the earliest event out.
     #[inline]
     pub(super) fn take_first(&mut self) -> Option<Entry> {
-        let place = *self.earliest.get(1)? as usize;
+        let place = self.nodes.get(1)?.place as usize;
         let entry = self.entries[place].take();
-        self.keys[place] = NOTHING;
-        self.play(place);
+        self.play(place, NOTHING);
         entry
     }
 
-    /// Plays the games on the way up from a leaf again.
-    #[inline]
-    fn play(&mut self, place: usize) {
+    /// A leaf has another key: plays the games on the way up from it again.
+    fn play(&mut self, place: usize, key: u128) {
+        let mut best = Node { key, place: place as u32 };
         let mut node = self.entries.len() + place;
-        let mut winner = place as u32;
-        let mut key = self.keys[place];
-        self.earliest[node] = winner;
+        let nodes = self.nodes.as_mut_slice();
+        nodes[node] = best;
         while node > 1 {
-            let other = self.earliest[node ^ 1];
-            let other_key = self.keys[other as usize];
-            if other_key < key {
-                (winner, key) = (other, other_key);
+            let other = nodes[node ^ 1];
+            if other.key < best.key {
+                best = other;
             }
             node /= 2;
-            self.earliest[node] = winner;
+            nodes[node] = best;
         }
     }
 
@@ -76,13 +77,10 @@ impl Slots {
     fn grow(&mut self, places: usize) {
         let leaves = places.next_power_of_two();
         self.entries.resize(leaves, None);
-        self.keys.resize(leaves, NOTHING);
-        self.earliest = vec![0; 2 * leaves];
+        self.nodes = vec![Node { key: NOTHING, place: 0 }; 2 * leaves];
         for place in 0..leaves {
-            self.earliest[leaves + place] = place as u32;
-        }
-        for place in 0..leaves {
-            self.play(place);
+            let key = self.entries[place].map_or(NOTHING, |entry| entry.key);
+            self.play(place, key);
         }
     }
 }
