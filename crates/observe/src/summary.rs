@@ -8,6 +8,7 @@ use crate::decisions::{BalanceSummary, SelectionSummary};
 use crate::energy::EnergySummary;
 use crate::families::FamilySummary;
 use crate::measure::MeasureSummary;
+use crate::measure::complaints::ComplaintRow;
 use crate::recorder::Recorder;
 use fairlab_machine::engine::Machine;
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,7 @@ pub struct Summary {
     /// Measurements in the terms of published work.
     #[serde(default)]
     pub measure: MeasureSummary,
-    /// What could not be honoured of the workload.
+    /// What could not be honoured of the workload, and what the scheduler complains of.
     pub warnings: Vec<String>,
     /// How fast it was; left out where results are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,6 +104,9 @@ pub struct Summary {
 impl Summary {
     /// What a recorder found, after the end of a run.
     pub fn new(run: Subject, machine: &Machine, recorder: &Recorder) -> Self {
+        let measure = recorder.measures.summary(machine);
+        let complaints = measure.complaints.iter().flat_map(ComplaintRow::sentences);
+        let warnings = machine.workload().warnings.iter().cloned().chain(complaints).collect();
         let families = recorder.families.summaries(machine.now());
         let cpus = recorder.cpus.summaries(machine);
         let counters = machine.counters();
@@ -130,8 +134,8 @@ impl Summary {
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
             energy: EnergySummary::new(machine.hardware(), &cpus),
-            measure: recorder.measures.summary(machine),
-            warnings: machine.workload().warnings.clone(),
+            measure,
+            warnings,
             families,
             cpus,
             speed: None,

@@ -83,6 +83,7 @@ impl Sched {
         let cpu = p.cpu;
         let (old_class, old_prio) = (p.class, p.prio());
         let new_prio = normal_prio(policy, p.nice).min(p.pi_prio);
+        self.release_rq_locks();
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].policy == policy {
             return Ok(());
@@ -168,6 +169,7 @@ impl Sched {
     ) -> bool {
         self.let_task_arrive(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
+        self.release_rq_locks();
         self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].cpus_allowed == *mask {
             return false;
@@ -222,6 +224,7 @@ impl Sched {
         let from = self.tasks[task.index()].cpu;
         self.deactivate_task(ctx, from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);
+        self.release_rq_locks();
         self.update_rq_clock(ctx, to);
         self.activate_task(ctx, to, task, EnqueueFlags::default());
         self.check_preempt_curr(ctx, to, task, false);

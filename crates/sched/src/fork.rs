@@ -61,6 +61,7 @@ impl Sched {
         }
         if has_uclamp {
             // Clamps are set as those of any task, under the lock of its runqueue.
+            self.release_rq_locks();
             self.update_rq_clock(ctx, ctx.cpu);
             self.uclamp_used = true;
         }
@@ -130,6 +131,7 @@ impl Sched {
 
     /// Puts a new task on its runqueue: the second half of `wake_up_new_task()`.
     pub(crate) fn enqueue_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
+        self.release_rq_locks();
         self.update_rq_clock(ctx, cpu);
         self.post_init_entity_util_avg(task);
         self.activate_task(ctx, cpu, task, EnqueueFlags::default());

@@ -54,5 +54,6 @@ pub mod tunables;
 pub mod uclamp;
 pub mod units;
 pub mod wakeup;
+pub mod warn;
 pub mod weight;
 pub mod work;

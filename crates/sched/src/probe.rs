@@ -6,6 +6,8 @@ pub use crate::balance::decision::{
 };
 pub use crate::nohz::blocked::BlockedCaller;
 
+pub use crate::warn::Warning;
+
 use crate::ctx::{IpiKind, PrevState};
 use crate::ids::{CpuId, TaskId};
 use crate::pelt::SchedAvg;
@@ -88,6 +90,15 @@ pub enum Event<'a> {
     KickDecision(&'a KickDecision),
     /// The averages of a CPU were brought up to date, whether or not anything runs there.
     BlockedUpdate(&'a BlockedUpdate),
+    /// The scheduler complains, as it was told to.
+    Warning {
+        /// Of which CPU.
+        cpu: CpuId,
+        /// Who executes.
+        on: CpuId,
+        /// Of what.
+        warning: Warning,
+    },
     /// The averages of an entity were refreshed.
     PeltEntity {
         /// Its task; `None` for a group's entity.

@@ -27,6 +27,7 @@ use crate::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, bu
 use crate::tunables::{PeltScaling, Tunables};
 use crate::uclamp::FirstClamps;
 use crate::units::{Capacity, Nanos, cap_scale};
+use crate::warn::WarnState;
 use alloc::vec::Vec;
 
 /// What a scheduler is made of.
@@ -63,6 +64,7 @@ pub struct Sched {
     /// Whether anybody has set a utilisation clamp yet.
     pub(crate) uclamp_used: bool,
     pub(crate) first_clamps: FirstClamps,
+    pub(crate) warn: WarnState,
     pub(crate) scratch: Scratch,
     /// What CPUs are in the middle of.
     pub(crate) paths: PausedPaths,
@@ -115,6 +117,7 @@ impl Sched {
             cpufreq: Cpufreq::default(),
             uclamp_used: false,
             first_clamps: FirstClamps::default(),
+            warn: WarnState::default(),
             scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
             paths: PausedPaths::default(),
             balancing: false,

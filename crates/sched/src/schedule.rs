@@ -129,6 +129,7 @@ impl Sched {
             SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, false),
             SchedClass::Stop | SchedClass::Idle => {}
         }
+        self.check_resched_latency(ctx, cpu);
         self.rqs[cpu.index()].idle_balance = self.rqs[cpu.index()].is_idle();
         if !self.trigger_load_balance(ctx, cpu) {
             self.run_softirqs(ctx);
@@ -157,6 +158,7 @@ impl Sched {
         if self.uses_hrtick() {
             self.hrtick_clear(ctx, cpu);
         }
+        self.release_rq_locks();
         self.begin_clock_skip(cpu);
         self.update_rq_clock(ctx, cpu);
         if self.tasks[prev.index()].state != TaskState::Running {
@@ -190,6 +192,7 @@ impl Sched {
 
     fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.rqs[cpu.index()].need_resched = false;
+        self.forget_resched_latency(cpu);
         if next == prev {
             self.end_clock_skip(cpu);
             self.balance_callbacks(ctx, cpu);

@@ -114,6 +114,7 @@ impl Sched {
                     }
                     run.rounds += 1;
                     ctx.charge(Op::SoftirqRaise);
+                    self.release_rq_locks();
                     let is_idle = self.rqs[cpu.index()].idle_balance;
                     let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                     // A CPU that was asked to balances for the tickless ones. That includes itself, so nothing else is left.

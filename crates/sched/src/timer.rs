@@ -169,6 +169,7 @@ impl Sched {
         (queue.in_interrupt, queue.expires_next) = (true, Nanos::NEVER.0);
         while let Some(timer) = self.rqs[cpu.index()].timers.pop_expired(ctx.now.0) {
             ctx.charge(Op::HrtimerFire);
+            self.release_rq_locks();
             self.rqs[cpu.index()].timers.running = Some(timer);
             match timer {
                 Timer::Hrtick => self.end_slice(ctx, cpu),

@@ -41,6 +41,10 @@ pub struct Tunables {
     pub rt_period_us: u64,
     /// Real-time runtime in each period, in microseconds; negative: no limit.
     pub rt_runtime_us: i64,
+    /// With LATENCY_WARN: for how long a CPU may fail to reschedule before it is complained of, in milliseconds; 0: for ever.
+    pub latency_warn_ms: u64,
+    /// Whether one complaint is enough.
+    pub latency_warn_once: bool,
     /// Whether tasks are placed for the sake of energy where that is possible (`kernel.sched_energy_aware`).
     pub energy_aware: bool,
     /// How load tracking accounts for a slower CPU.
@@ -100,6 +104,8 @@ impl Tunables {
             rr_timeslice_ms: 100,
             rt_period_us: 1_000_000,
             rt_runtime_us: 950_000,
+            latency_warn_ms: 100,
+            latency_warn_once: true,
             energy_aware: true,
             pelt_scaling: PeltScaling::Time,
             thermal_decay_shift: 0,
@@ -261,6 +267,22 @@ pub const TUNABLES: &[TunableInfo] = &[
         range: -1..=4_000_000_000,
         get: |t| t.rt_runtime_us,
         set: |t, v| t.rt_runtime_us = v,
+    },
+    TunableInfo {
+        name: "latency_warn_ms",
+        unit: "ms",
+        meaning: "With LATENCY_WARN: for how long a CPU may fail to reschedule before it is complained of (0: for ever).",
+        range: 0..=u32::MAX as i64,
+        get: |t| t.latency_warn_ms as i64,
+        set: |t, v| t.latency_warn_ms = v as u64,
+    },
+    TunableInfo {
+        name: "latency_warn_once",
+        unit: "0 or 1",
+        meaning: "With LATENCY_WARN: whether one complaint is enough.",
+        range: SWITCH,
+        get: |t| t.latency_warn_once as i64,
+        set: |t, v| t.latency_warn_once = v != 0,
     },
     TunableInfo {
         name: "energy_aware",

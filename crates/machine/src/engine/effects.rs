@@ -101,7 +101,8 @@ impl Probe for Tap<'_> {
             | Event::WakeupDecision(_)
             | Event::BalanceDecision(_)
             | Event::KickDecision(_)
-            | Event::BlockedUpdate(_) => self.wants.events,
+            | Event::BlockedUpdate(_)
+            | Event::Warning { .. } => self.wants.events,
         };
         if wanted {
             self.observer.event(now, event);

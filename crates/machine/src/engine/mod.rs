@@ -308,6 +308,8 @@ impl Machine {
             probe: &mut tap,
             work: &mut self.meter,
         };
+        // The phase before has let go of its locks.
+        self.sched.release_rq_locks();
         let result = act(&mut self.sched, &mut ctx);
         self.ahead = ctx.ahead;
         let took = if self.prices_are_free { Nanos::ZERO } else { self.spend(observer, cpu, path) };

@@ -6,6 +6,7 @@
 //! tools print the same.
 
 pub mod blocked;
+pub mod complaints;
 pub mod histogram;
 pub mod kernel_time;
 pub mod kicks;
@@ -14,6 +15,7 @@ pub mod search;
 pub mod text;
 
 use blocked::{Blocked, BlockedSummary};
+use complaints::{ComplaintRow, Complaints};
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::MachineEvent;
 use fairlab_sched::probe::Event;
@@ -31,6 +33,7 @@ pub struct Measures {
     blocked: Blocked,
     passes: Passes,
     times: KernelTimes,
+    complaints: Complaints,
 }
 
 /// What was measured of a run.
@@ -47,6 +50,9 @@ pub struct MeasureSummary {
     /// Time in paths of the kernel; empty without prices.
     #[serde(default)]
     pub times: Vec<KernelTimeRow>,
+    /// Complaints of the scheduler about itself, if it was told to complain.
+    #[serde(default)]
+    pub complaints: Vec<ComplaintRow>,
 }
 
 impl Measures {
@@ -67,6 +73,7 @@ impl Measures {
             Event::KickDecision(decision) => self.kicks.thought_of_kicking(decision),
             Event::BlockedUpdate(update) => self.blocked.updated(update),
             Event::BalanceDecision(decision) => self.passes.balanced(decision),
+            Event::Warning { cpu, warning, .. } => self.complaints.warned(*cpu, *warning),
             _ => {}
         }
     }
@@ -85,6 +92,7 @@ impl Measures {
             blocked: self.blocked.summary(machine.duration()),
             passes: self.passes.rows(machine),
             times: self.times.rows(),
+            complaints: self.complaints.rows(),
         }
     }
 }

@@ -105,6 +105,7 @@ impl Sched {
         }
         self.rqs[cpu.index()].active_balance = false;
         if let Some(task) = moved {
+            self.release_rq_locks();
             self.update_rq_clock(ctx, target);
             self.attach_task(ctx, target, task);
         }

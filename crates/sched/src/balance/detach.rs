@@ -222,6 +222,7 @@ impl Sched {
 
     /// Puts all detached tasks into the destination's runqueue, the one that was detached last first.
     pub(crate) fn attach_tasks(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) {
+        self.release_rq_locks();
         self.update_rq_clock(ctx, env.dst_cpu);
         while let Some(task) = env.tasks.newest() {
             env.tasks.remove(&mut self.tasks, task);

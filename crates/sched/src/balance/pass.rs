@@ -156,6 +156,7 @@ impl Sched {
         let env = &mut pass.env;
         ctx.charge(Op::RqLock);
         env.decision.nr_locks += 1;
+        self.release_rq_locks();
         self.update_rq_clock(ctx, env.src_cpu);
         match self.detach_tasks(ctx, env) {
             0 => self.after_detach(ctx, pass),

@@ -79,6 +79,7 @@ impl Sched {
             self.cfs_rqs.push(queue);
         }
         for cpu in self.cpu_ids() {
+            self.release_rq_locks();
             self.update_rq_clock(ctx, cpu);
             let entity = self.group_entity(group, cpu).expect("every group but the root has entities");
             self.attach_entity_cfs_rq(ctx, entity);

@@ -96,6 +96,7 @@ impl Sched {
         }
         self.groups[group.index()].shares = shares;
         for cpu in self.cpu_ids() {
+            self.release_rq_locks();
             self.update_rq_clock(ctx, cpu);
             let mut entity = self.group_entity(group, cpu);
             while let Some(se) = entity {

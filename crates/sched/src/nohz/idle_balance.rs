@@ -165,7 +165,9 @@ impl Sched {
                     walk.stage = Stage::Next;
                     if self.jiffies >= self.rqs[cpu.index()].next_balance {
                         walk.has_worked = true;
+                        self.release_rq_locks();
                         self.update_rq_clock(ctx, cpu);
+                        self.release_rq_locks();
                         if walk.flags & NOHZ_BALANCE_KICK != 0 {
                             walk.stage = Stage::Domains(cpu, self.begin_domains(cpu, CpuIdleType::Idle));
                             continue;

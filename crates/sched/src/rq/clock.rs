@@ -18,6 +18,8 @@ impl Sched {
         if rq.clock_skip_active {
             return;
         }
+        self.check_double_clock(ctx, cpu);
+        let rq = &mut self.rqs[cpu.index()];
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
         if delta == 0 && !rq.is_idle_task_running() {
             return;

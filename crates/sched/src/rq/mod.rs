@@ -29,6 +29,7 @@ use crate::stopper::StopWork;
 use crate::timer::TimerQueue;
 use crate::uclamp::RqUclamp;
 use crate::units::{CAPACITY_FULL, Capacity, Nanos};
+use crate::warn::RqWarn;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -89,6 +90,8 @@ pub struct Rq {
     pub clock_skip_requested: bool,
     /// `schedule()` does not update the clock now: RQCF_ACT_SKIP.
     pub clock_skip_active: bool,
+    /// What complaints about this runqueue need to remember.
+    pub warn: RqWarn,
     /// Interrupt time of the CPU, in ns.
     pub irq_time: u64,
     /// How much of it the clocks know of.
@@ -218,6 +221,7 @@ impl Rq {
             clock_skip_active: false,
             irq_time: 0,
             prev_irq_time: 0,
+            warn: RqWarn::default(),
             steal_time: 0,
             prev_steal_time: 0,
             cpu_capacity_orig: capacity,

@@ -155,6 +155,7 @@ impl Sched {
             ctx.work.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
+            self.release_rq_locks();
             self.update_rq_clock(ctx, cpu);
             self.ttwu_do_activate(ctx, cpu, task, migrated);
         }
@@ -196,6 +197,7 @@ impl Sched {
             return;
         }
         self.rqs[cpu.index()].ttwu_pending = false;
+        self.release_rq_locks();
         self.update_rq_clock(ctx, cpu);
         while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
             let migrated = self.tasks[task.index()].remote_wakeup;
@@ -217,6 +219,7 @@ impl Sched {
     pub(crate) fn ttwu_runnable(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         ctx.charge(Op::Wakeup);
         let cpu = self.tasks[task.index()].cpu;
+        self.release_rq_locks();
         self.update_rq_clock(ctx, cpu);
         self.check_preempt_curr(ctx, cpu, task, false);
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });

@@ -207,6 +207,8 @@ impl Sched {
     fn move_dl_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
         ctx.charge(Op::DetachTask);
+        // Taking both locks is a new section of either.
+        self.release_rq_locks();
         self.update_rq_clock(ctx, from);
         self.deactivate_task(ctx, from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);

@@ -172,6 +172,7 @@ impl Sched {
             cfs_rq.runtime_enabled = is_limited;
             cfs_rq.runtime_remaining = 0;
             if cfs_rq.throttled {
+                self.release_rq_locks();
                 self.unthrottle_cfs_rq(ctx, id);
             }
         }

@@ -95,6 +95,7 @@ impl Sched {
             cfs_rq.runtime_remaining += pool.take(lacks) as i64;
             let is_empty = pool.runtime == 0;
             if cfs_rq.runtime_remaining > 0 {
+                self.release_rq_locks();
                 self.unthrottle_cfs_rq(ctx, id);
             }
             if is_empty {
