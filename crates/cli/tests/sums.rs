@@ -18,7 +18,8 @@ fn check(what: &str, summary: &Value) {
             assert_eq!(sum(&cpu["frequencies"], "idle_ns"), idle, "{what}: idle time by frequency of {cpu}");
         }
         if !items(&cpu["idle_states"]).is_empty() {
-            assert_eq!(sum(&cpu["idle_states"], "ns"), idle, "{what}: idle states of {cpu}");
+            let in_kernel = number(&cpu["kernel_in_idle_ns"]);
+            assert_eq!(sum(&cpu["idle_states"], "ns") + in_kernel, idle, "{what}: idle states of {cpu}");
         }
     }
     assert_eq!(sum(cpus, "busy_ns"), number(&totals["busy_ns"]), "{what}");

@@ -15,9 +15,6 @@ struct Track {
     since: Nanos,
     busy: Nanos,
     idle: Nanos,
-    /// The idle state that it is in, and since when.
-    idle_state: Option<(usize, Nanos)>,
-    in_states: Vec<(u64, Nanos)>,
 }
 
 /// Time at a frequency.
@@ -66,8 +63,11 @@ pub struct CpuSummary {
     pub reschedule_ipis: u64,
     /// Call-function interrupts that were sent to it.
     pub call_function_ipis: u64,
-    /// Work of kernel code, in nanoseconds at full capacity and frequency. It is part of the busy time.
+    /// Time in kernel code, with waiting for locks. It is part of the busy time but for [`Self::kernel_in_idle_ns`].
     pub kernel_ns: u64,
+    /// Of it, interrupts and what else the idle task served. It is part of the idle time, but of no idle state's.
+    #[serde(default)]
+    pub kernel_in_idle_ns: u64,
     /// Time at each frequency, ascending; empty if it has only one.
     pub frequencies: Vec<FrequencyTime>,
     /// Time in each idle state, shallowest first.
@@ -83,15 +83,8 @@ pub struct Cpus {
 impl Cpus {
     /// Follows the CPUs of a machine that has not started: all are idle.
     pub fn new(machine: &Machine) -> Self {
-        let track = |states: usize| Track {
-            is_busy: false,
-            since: machine.now(),
-            busy: Nanos::ZERO,
-            idle: Nanos::ZERO,
-            idle_state: None,
-            in_states: vec![(0, Nanos::ZERO); states],
-        };
-        Self { tracks: machine.hardware().idle_states.iter().map(|states| track(states.len())).collect() }
+        let track = Track { is_busy: false, since: machine.now(), busy: Nanos::ZERO, idle: Nanos::ZERO };
+        Self { tracks: vec![track; machine.hardware().nr_cpus()] }
     }
 
     /// A CPU switches to another task.
@@ -102,19 +95,6 @@ impl Cpus {
         let track = &mut self.tracks[cpu.index()];
         track.settle(now);
         track.is_busy = is_busy;
-        if is_busy {
-            track.leave_idle_state(now);
-        }
-    }
-
-    /// A CPU waits for interrupts.
-    pub fn entered_idle(&mut self, now: Nanos, cpu: CpuId, state: Option<usize>) {
-        let track = &mut self.tracks[cpu.index()];
-        track.leave_idle_state(now);
-        track.idle_state = state.map(|state| (state, now));
-        if let Some(state) = state {
-            track.in_states[state].0 += 1;
-        }
     }
 
     /// What was found, after the end of a run.
@@ -124,11 +104,10 @@ impl Cpus {
         let of_cpu = |(index, track): (usize, &Track)| {
             let mut track = track.clone();
             track.settle(now);
-            track.leave_idle_state(now);
             let counters = &machine.counters().per_cpu[index];
             let cpu = CpuId::from_index(index);
             let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(cpu));
-            let states = hardware.idle_states[index].iter().zip(&track.in_states);
+            let states = hardware.idle_states[index].iter().zip(machine.idle_residency(cpu));
             let llc = topology.cpus[index].llc;
             CpuSummary {
                 cpu: cpu.0,
@@ -141,9 +120,14 @@ impl Cpus {
                 reschedule_ipis: counters.resched_ipis,
                 call_function_ipis: counters.call_ipis,
                 kernel_ns: counters.kernel.0,
+                kernel_in_idle_ns: counters.kernel_in_idle.0,
                 frequencies: frequency_times(counters, domain),
                 idle_states: states
-                    .map(|(state, &(entries, time))| IdleTime { state: state.name.clone(), entries, ns: time.0 })
+                    .map(|(state, spent)| IdleTime {
+                        state: state.name.clone(),
+                        entries: spent.entries,
+                        ns: spent.time.0,
+                    })
                     .collect(),
             }
         };
@@ -158,12 +142,6 @@ impl Track {
             self.busy += time;
         } else {
             self.idle += time;
-        }
-    }
-
-    fn leave_idle_state(&mut self, now: Nanos) {
-        if let Some((state, since)) = self.idle_state.take() {
-            self.in_states[state].1 += now - since;
         }
     }
 }

@@ -102,7 +102,8 @@ impl EnergyDomain {
         let opps: Vec<EnergyOpp> = domain.khz().iter().zip(domain.power_uw()).map(opp).collect();
         let idle_states = idle_states(hardware, &own);
         let in_states: u64 = idle_states.iter().map(|state| state.ns).sum();
-        let idle: u64 = own.iter().map(|cpu| cpu.idle_ns).sum();
+        // What the idle task spends in interrupts is energy of neither kind: that time is short, and has no frequency of its own.
+        let idle: u64 = own.iter().map(|cpu| cpu.idle_ns - cpu.kernel_in_idle_ns).sum();
         let is_known = in_states == idle;
         Self {
             cpus: own.iter().map(|cpu| cpu.cpu).collect(),

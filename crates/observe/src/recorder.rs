@@ -67,7 +67,6 @@ impl Observer for Recorder {
         self.measures.machine_event(event);
         match *event {
             MachineEvent::Forked { task, id, spec, .. } => self.families.forked(task, id, spec),
-            MachineEvent::IdleEnter { cpu, state } => self.cpus.entered_idle(now, cpu, state),
             MachineEvent::TimerWoke { task, expired } => self.families.reached_timer(now, task, expired),
             _ => {}
         }

@@ -109,15 +109,17 @@ impl Machine {
         true
     }
 
-    /// An interrupt is served by an idle CPU. Where that takes time, the CPU sleeps anew afterwards if it still idles.
-    fn wake_from_idle_state(&mut self, cpu: CpuId) {
-        if !self.prices_are_free {
+    /// An idle CPU has something to do, such as an interrupt. Where that takes time, it sleeps anew afterwards if it still
+    /// idles.
+    pub(super) fn wake_from_idle_state(&mut self, cpu: CpuId) {
+        if !self.prices_are_free && self.cpus[cpu.index()].idle.current.is_some() {
             self.leave_idle_state(cpu);
             self.cpus[cpu.index()].kernel.will_sleep = true;
         }
     }
 
-    /// How long and how often a CPU was in each of its idle states, up to the last time that it left one.
+    /// How long and how often a CPU was in each of its idle states, up to the last time that it left one. The end of a run
+    /// counts as leaving.
     pub fn idle_residency(&self, cpu: CpuId) -> &[IdleResidency] {
         &self.cpus[cpu.index()].idle.residency
     }

@@ -265,6 +265,7 @@ impl Machine {
             let host = &mut self.tasks[task as usize];
             host.completion = host.completion.wrapping_add(1);
         }
+        self.wake_from_idle_state(cpu);
         let kernel = &mut self.cpus[cpu.index()].kernel;
         (kernel.is_busy, kernel.since, kernel.until, kernel.needs_plan) = (true, self.now, until, true);
         kernel.irqs_on = false;

@@ -224,6 +224,7 @@ impl Machine {
         for cpu in self.sched.cpu_ids() {
             self.account_kernel(cpu);
             self.account_idle(cpu);
+            self.leave_idle_state(cpu);
         }
         self.meter.drain_into(&mut self.total_work);
     }
