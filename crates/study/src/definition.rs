@@ -39,6 +39,9 @@ impl fmt::Display for Figure {
 }
 
 /// When a simulated figure counts as the published one.
+///
+/// A distance from the published figure (`within`, `within_percent`, `factor`): one of those that are given must hold. Bounds of the
+/// figure itself (`at_least`, `at_most`): all that are given must hold, whatever exactly was published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerdictRule {
@@ -46,9 +49,41 @@ pub struct VerdictRule {
     pub within: Option<f64>,
     /// Relative difference, in percent of the published figure.
     pub within_percent: Option<f64>,
+    /// Not more than so many times the published figure, nor less than it divided by that.
+    pub factor: Option<f64>,
+    /// The figure's lower bound, in the table's unit.
+    pub at_least: Option<f64>,
+    /// The figure's upper bound, in the table's unit.
+    pub at_most: Option<f64>,
     /// The figure is a change: the right sign alone is worth something.
     #[serde(default)]
     pub sign: bool,
+}
+
+impl VerdictRule {
+    /// Whether a number is the published one by this rule. A rule without conditions is met by the published number alone.
+    pub fn is_met(&self, value: f64, published: f64) -> bool {
+        let difference = (value - published).abs();
+        let distances = [
+            self.within.map(|most| difference <= most),
+            self.within_percent.map(|most| published != 0.0 && 100.0 * difference <= most * published.abs()),
+            self.factor.map(|most| is_within_factor(value, published, most)),
+        ];
+        let bounds = [self.at_least.map(|least| value >= least), self.at_most.map(|most| value <= most)];
+        let (has_distance, has_bound) = (distances.iter().any(Option::is_some), bounds.iter().any(Option::is_some));
+        match (has_distance, has_bound) {
+            (false, false) => difference == 0.0,
+            _ => {
+                (!has_distance || distances.into_iter().flatten().any(|holds| holds))
+                    && bounds.into_iter().flatten().all(|holds| holds)
+            }
+        }
+    }
+}
+
+/// Whether one number is another, of the same sign, within a factor.
+fn is_within_factor(value: f64, published: f64, most: f64) -> bool {
+    value == published || (value * published > 0.0 && (value / published).max(published / value) <= most)
 }
 
 /// A row of a published table.
@@ -61,6 +96,8 @@ pub struct RowDefinition {
     pub arm: String,
     /// The published figure, if there is one.
     pub published: Option<Figure>,
+    /// When it counts as reproduced, if the table's rule is not for this row.
+    pub verdict: Option<VerdictRule>,
 }
 
 /// A published table.

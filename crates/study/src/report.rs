@@ -132,15 +132,8 @@ fn judge(rule: VerdictRule, value: &Figure, published: Option<&Figure>) -> (Verd
         let verdict = if is_same { Verdict::Reproduced } else { Verdict::NotReproduced };
         return (verdict, if is_same { "the same".to_owned() } else { format!("published: {published}") });
     };
-    let difference = value - target;
-    let percent = if target == 0.0 { f64::INFINITY } else { 100.0 * difference / target.abs() };
-    let is_within = rule.within.is_some_and(|most| difference.abs() <= most)
-        || rule.within_percent.is_some_and(|most| percent.abs() <= most);
-    let how_far = if rule.within_percent.is_some() {
-        format!("{percent:+.1} % of the published figure")
-    } else {
-        format!("{difference:+.2} from the published figure")
-    };
+    let is_within = rule.is_met(value, target);
+    let how_far = distance(rule, value, target);
     if rule.sign && value.signum() != target.signum() {
         return (Verdict::NotReproduced, format!("the change has the other sign; {how_far}"));
     }
@@ -151,10 +144,30 @@ fn judge(rule: VerdictRule, value: &Figure, published: Option<&Figure>) -> (Verd
     }
 }
 
+/// How far a figure is from the published one, in the terms of the rule.
+fn distance(rule: VerdictRule, value: f64, target: f64) -> String {
+    let difference = value - target;
+    if rule.within_percent.is_some() && target != 0.0 {
+        return format!("{:+.1} % of the published figure", 100.0 * difference / target.abs());
+    }
+    if rule.factor.is_some() && value * target > 0.0 {
+        return format!("{:.2} times the published figure", value / target);
+    }
+    let bounds: Vec<String> = [("at least", rule.at_least), ("at most", rule.at_most)]
+        .into_iter()
+        .filter_map(|(words, bound)| bound.map(|bound| format!("{words} {}", Figure::Number(bound))))
+        .collect();
+    if rule.within.is_none() && !bounds.is_empty() {
+        return format!("asked for is {}", bounds.join(" and "));
+    }
+    format!("{difference:+.2} from the published figure")
+}
+
 impl Row {
     /// A row of a published table with its simulated figure.
     pub fn new(table: &TableDefinition, row: &RowDefinition, measured: Measured) -> Self {
-        let (verdict, comparison) = judge(table.verdict, &measured.value, row.published.as_ref());
+        let (verdict, comparison) =
+            judge(row.verdict.unwrap_or(table.verdict), &measured.value, row.published.as_ref());
         let reason = match (measured.remark.is_empty(), verdict) {
             (true, _) => comparison,
             (false, Verdict::NotPublished) => measured.remark,
@@ -206,6 +219,34 @@ mod tests {
         assert_eq!(verdict(rule, 0.3, 0.23), Verdict::Reproduced);
         assert_eq!(verdict(rule, -0.3, 0.23), Verdict::NotReproduced);
         assert_eq!(verdict(rule, -1.0, -7.47), Verdict::DirectionOnly);
+    }
+
+    #[test]
+    fn a_factor_works_in_both_directions_and_not_across_zero() {
+        let rule = VerdictRule { factor: Some(1.5), ..VerdictRule::default() };
+        assert_eq!(verdict(rule, 15.0, 10.0), Verdict::Reproduced);
+        assert_eq!(verdict(rule, 6.7, 10.0), Verdict::Reproduced);
+        assert_eq!(verdict(rule, 15.1, 10.0), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, 6.6, 10.0), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, -10.0, 10.0), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, 0.0, 0.0), Verdict::Reproduced);
+    }
+
+    #[test]
+    fn bounds_hold_whatever_was_published_and_all_of_them() {
+        let rule = VerdictRule { at_least: Some(16.0), at_most: Some(64.0), ..VerdictRule::default() };
+        assert_eq!(verdict(rule, 16.0, 32.0), Verdict::Reproduced);
+        assert_eq!(verdict(rule, 8.0, 32.0), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, 128.0, 32.0), Verdict::NotReproduced);
+        let rule = VerdictRule { at_least: Some(100.0), sign: true, ..VerdictRule::default() };
+        assert_eq!(verdict(rule, 150.0, 197.3), Verdict::Reproduced);
+        assert_eq!(verdict(rule, 99.0, 197.3), Verdict::DirectionOnly);
+    }
+
+    #[test]
+    fn a_rule_without_conditions_asks_for_the_figure_itself() {
+        assert_eq!(verdict(VerdictRule::default(), 108.0, 108.0), Verdict::Reproduced);
+        assert_eq!(verdict(VerdictRule::default(), 107.0, 108.0), Verdict::NotReproduced);
     }
 
     #[test]

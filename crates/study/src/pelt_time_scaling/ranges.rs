@@ -96,6 +96,7 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
                         label: format!("{work} of {period} periods, {capacity_name} capacity, {which}"),
                         arm: arm.name.clone(),
                         published: Some(Figure::Number((expected * 10.0).round() / 10.0)),
+                        verdict: None,
                     };
                     rows.push(Row::new(&definition, &row, Measured::number(simulated as f64)));
                 }
