@@ -8,7 +8,9 @@ pub mod kernels;
 mod pelt_time_scaling;
 pub mod report;
 mod run;
+mod sis_util;
 pub mod switches;
+mod window;
 
 use definition::{DefinitionError, StudyDefinition};
 use report::Report;
@@ -57,8 +59,10 @@ pub enum StudyError {
 type Body = fn(&StudyDefinition, Options, &dyn Progress) -> Result<Report, StudyError>;
 
 /// The studies: name, data, and how it is run.
-const STUDIES: &[(&str, &str, Body)] =
-    &[("pelt-time-scaling", include_str!("../../../studies/pelt-time-scaling.toml"), pelt_time_scaling::run)];
+const STUDIES: &[(&str, &str, Body)] = &[
+    ("pelt-time-scaling", include_str!("../../../studies/pelt-time-scaling.toml"), pelt_time_scaling::run),
+    ("sis-util", include_str!("../../../studies/sis-util.toml"), sis_util::run),
+];
 
 /// All studies.
 ///

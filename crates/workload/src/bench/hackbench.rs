@@ -52,6 +52,9 @@ impl Default for Hackbench {
     }
 }
 
+/// The mark of a sender that has written a message to every receiver of its group.
+pub const LOOP: u32 = 1;
+
 /// Bytes of a socket's send buffer (`net.core.wmem_default`).
 const SEND_BUFFER: u32 = 212_992;
 /// Bytes that a buffer of the network has beside the data: a descriptor, and what lies behind the data.
@@ -98,7 +101,7 @@ impl Hackbench {
                 tasks.push(repeating_task(format!("recv{receiver}"), "receivers", group, steps, rounds));
             }
             for sender in channels.clone() {
-                let steps = channels.clone().map(Step::Send).collect();
+                let steps = channels.clone().map(Step::Send).chain([Step::Mark(LOOP)]).collect();
                 tasks.push(repeating_task(format!("send{sender}"), "senders", group, steps, self.loops));
             }
         }

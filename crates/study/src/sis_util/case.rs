@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is run: a benchmark with a load, on a machine, under an arm.
+
+use crate::definition::ArmDefinition;
+use crate::run::machine;
+use crate::window::{Seen, Span, run_window};
+use crate::{Options, StudyError};
+use fairlab_machine::hardware::Hardware;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
+use fairlab_workload::bench::netperf::{Netperf, TRANSACTION, Test};
+use fairlab_workload::bench::schbench::{Form, Schbench};
+use fairlab_workload::bench::stress_sock::{BOGO_OP, StressSock};
+use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
+use fairlab_workload::scn;
+use fairlab_workload::workload::Workload;
+
+/// Tasks of a group of hackbench and of a message thread of schbench.
+const TASKS_PER_GROUP: u32 = 28;
+/// Half of them send, in hackbench, half receive.
+const FDS: u32 = TASKS_PER_GROUP / 2;
+/// Tasks of hackbench's groups where nothing else is said: its default.
+const DEFAULT_FDS: u32 = 20;
+/// What schbench was asked for (`-s` and `-c`).
+const SCHBENCH: Nanos = Nanos::from_micros(30_000);
+
+/// How long the machine has been up before the benchmark is started. Nearly nothing runs then; that long a busy CPU of a cache
+/// of 112 takes to balance it periodically, from which SIS_UTIL first learns how busy the cache is.
+const UPTIME: Nanos = Nanos::from_millis(2_000);
+
+/// A benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Bench {
+    TcpRr,
+    UdpRr,
+    Tbench,
+    /// Groups of 28 tasks.
+    Hackbench {
+        pipe: bool,
+        threads: bool,
+    },
+    /// Groups of 40 tasks.
+    HackbenchOf40 {
+        pipe: bool,
+    },
+    Schbench,
+    StressSock,
+}
+
+/// Which machine it runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum On {
+    /// Two caches of 112 CPUs.
+    Xeon,
+    /// Caches of 16 CPUs.
+    Epyc,
+}
+
+/// A benchmark with a load, on a machine, under an arm.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Case {
+    pub(super) on: On,
+    pub(super) bench: Bench,
+    /// Instances, groups or message threads.
+    pub(super) load: u32,
+    pub(super) arm: String,
+}
+
+impl Bench {
+    /// By its name in the published tables.
+    fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "TCP_RR" => Self::TcpRr,
+            "UDP_RR" => Self::UdpRr,
+            "tbench" => Self::Tbench,
+            "schbench" => Self::Schbench,
+            "process-pipe" => Self::Hackbench { pipe: true, threads: false },
+            "process-sockets" => Self::Hackbench { pipe: false, threads: false },
+            "threads-pipe" => Self::Hackbench { pipe: true, threads: true },
+            "threads-sockets" => Self::Hackbench { pipe: false, threads: true },
+            "pipe" => Self::HackbenchOf40 { pipe: true },
+            "sockets" => Self::HackbenchOf40 { pipe: false },
+            "sock" => Self::StressSock,
+            _ => return None,
+        })
+    }
+
+    /// How long it runs before it is measured, and how long it is.
+    ///
+    /// Load averages of CPUs halve their distance from the truth in 32 ms, and what a search may look at follows from them:
+    /// so the warm-up is five times that.
+    pub(super) fn span(self, options: Options) -> Span {
+        let (warm_up, window) = match self {
+            Self::Schbench => (300, if options.quick { 1_000 } else { 3_000 }),
+            Self::StressSock => (160, 100),
+            _ if options.quick => (100, 20),
+            _ => (160, 40),
+        };
+        Span { warm_up: Nanos::from_millis(warm_up), window: Nanos::from_millis(window) }
+    }
+
+    fn workload(self, load: u32, length: Nanos) -> Workload {
+        let netperf = |test| Netperf { test, length, pairs: load, ..Netperf::default() }.workload();
+        let hackbench = |fds, pipe, threads| Hackbench {
+            groups: load,
+            fds,
+            loops: 1_000_000,
+            pipe,
+            threads,
+            start_signal: true,
+            ..Hackbench::default()
+        };
+        match self {
+            Self::TcpRr => netperf(Test::TcpRr),
+            Self::UdpRr => netperf(Test::UdpRr),
+            Self::Tbench => Tbench { clients: load, runtime: length, seed: 0 }.workload(),
+            Self::Hackbench { pipe, threads } => {
+                let mut workload = hackbench(FDS, pipe, threads).workload();
+                // Nothing else tells the two apart; so they are two runs at different phases against the tick.
+                workload.tasks[0].start_at = Some(Nanos(if threads { 1_300_000 } else { 0 }));
+                workload
+            }
+            Self::HackbenchOf40 { pipe } => hackbench(DEFAULT_FDS, pipe, false).workload(),
+            Self::Schbench => Schbench {
+                form: Form::Y2016,
+                message_threads: load,
+                threads: TASKS_PER_GROUP,
+                runtime: length,
+                sleeptime: SCHBENCH,
+                cputime: SCHBENCH,
+                ..Schbench::default()
+            }
+            .workload(),
+            Self::StressSock => StressSock { instances: load, timeout: length }.workload(),
+        }
+    }
+
+    /// What it did in a second: transactions, messages, bytes, connections.
+    pub(super) fn throughput(self, seen: &Seen) -> f64 {
+        let marks = |mark: u32| seen.marks.get(&mark).copied().unwrap_or(0) as f64;
+        let done = match self {
+            Self::TcpRr | Self::UdpRr => marks(TRANSACTION),
+            Self::Hackbench { .. } => marks(LOOP) * f64::from(FDS),
+            Self::HackbenchOf40 { .. } => marks(LOOP) * f64::from(DEFAULT_FDS),
+            Self::Tbench => OPERATIONS.iter().zip(DONE..).map(|(op, mark)| marks(mark) * f64::from(op.data)).sum(),
+            Self::Schbench => seen.since_noted.count() as f64,
+            Self::StressSock => marks(BOGO_OP),
+        };
+        done * 1e9 / seen.window.0 as f64
+    }
+}
+
+/// A task on the first CPU of each cache that is there at one tick in eight and leaves no utilisation worth counting, as on a machine
+/// that is up and idle: someone has to balance, lest searches find the state of the boot, in which they look at no CPU.
+fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
+    let mut text = format!("cpus {}\n", hardware.nr_cpus());
+    let places = &hardware.topology.cpus;
+    for (cpu, place) in places.iter().enumerate() {
+        if places.iter().position(|other| other.llc == place.llc) == Some(cpu) {
+            text += &format!("task daemon{cpu} mask={cpu}-{cpu} run 10us sleep 31990us\n");
+        }
+    }
+    let daemons = scn::parse("daemons", &text).expect("the text is well formed");
+    workload.tasks.extend(daemons.workload.tasks);
+}
+
+impl Case {
+    /// What the label of a row names: `TCP_RR 28 threads`, and what may follow after a comma.
+    pub(super) fn of_row(label: &str, arm: &str) -> Option<Self> {
+        let mut words = label.split([' ', ',']);
+        let bench = Bench::from_name(words.next()?)?;
+        let load = words.next()?.parse().ok()?;
+        let on = if matches!(bench, Bench::HackbenchOf40 { .. }) { On::Epyc } else { On::Xeon };
+        Some(Self { on, bench, load, arm: arm.to_owned() })
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, arm: &ArmDefinition, options: Options) -> Result<Seen, StudyError> {
+        let hardware = machine(match self.on {
+            On::Xeon => "xeon-2s-224",
+            On::Epyc => "epyc-16llc",
+        });
+        let span = self.bench.span(options);
+        let span = Span { warm_up: UPTIME + span.warm_up, ..span };
+        let mut workload = self.bench.workload(self.load, span.warm_up + span.window);
+        for task in &mut workload.tasks {
+            task.start_at = task.start_at.map(|at| UPTIME + at);
+        }
+        add_daemons(&hardware, &mut workload);
+        run_window(arm, hardware, workload, span)
+    }
+
+    /// The name for progress.
+    pub(super) fn name(&self) -> String {
+        format!("{:?} {} {}", self.bench, self.load, self.arm)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The figure of a row from what was seen in its run, and in that of the arm it is compared with.
+
+use super::case::Case;
+use crate::report::Measured;
+use crate::window::Seen;
+use fairlab_observe::measure::search::SearchCounters;
+
+/// The time for which counts are told, in seconds: the length of the published runs.
+const PUBLISHED_S: f64 = 100.0;
+
+/// With which arm's run the rows of a table are compared, if they are changes.
+pub(super) fn base_of(table: &str) -> Option<&'static str> {
+    matches!(table, "netperf" | "hackbench" | "tbench" | "schbench" | "counters" | "lock waiting" | "stress-ng sock")
+        .then_some("before")
+}
+
+/// What a row's figure comes from.
+pub(super) struct Figures<'a> {
+    pub(super) case: &'a Case,
+    pub(super) seen: &'a Seen,
+    pub(super) base: Option<&'a Seen>,
+}
+
+/// By how much one number differs from another, in percent.
+fn change(before: f64, after: f64) -> f64 {
+    if before == 0.0 { f64::INFINITY } else { 100.0 * (after - before) / before }
+}
+
+/// A counter by its published name.
+fn counter(counters: &SearchCounters, name: &str) -> Option<f64> {
+    Some(match name {
+        "sis_search" => counters.sis_search,
+        "sis_domain_search" => counters.sis_domain_search,
+        "sis_scanned" => counters.sis_scanned,
+        "sis_failed" => counters.sis_failed,
+        _ => return None,
+    } as f64)
+}
+
+impl Figures<'_> {
+    /// The figure of a row of a table.
+    pub(super) fn measure(&self, table: &str, label: &str) -> Option<Measured> {
+        let Self { case, seen, base } = *self;
+        let ratios = seen.search.ratios();
+        let what = label.split(", ").nth(1);
+        Some(Measured::number(match table {
+            "se_eff" => ratios.se_eff,
+            "dom_eff" => ratios.dom_eff,
+            "fast_rate" => ratios.fast_rate,
+            "success_rate" => ratios.success_rate,
+            "netperf" | "hackbench" | "tbench" => {
+                let (before, after) = (case.bench.throughput(base?), case.bench.throughput(seen));
+                let remark = format!("{before:.0} and {after:.0} in a second");
+                return Some(Measured::number(change(before, after)).because(remark));
+            }
+            "schbench" => {
+                let (before, after) = (base?.since_noted.quantile(0.9), seen.since_noted.quantile(0.9));
+                let remark = format!("{:.1} and {:.1} us", before as f64 / 1e3, after as f64 / 1e3);
+                return Some(Measured::number(-change(before as f64, after as f64)).because(remark));
+            }
+            "latency" => {
+                let quantile = |part| seen.between_marks.quantile(part) as f64 / 1e3;
+                let remark = format!("median {:.1}, 90th {:.1} us", quantile(0.5), quantile(0.9));
+                return Some(Measured::number(quantile(0.99)).because(remark));
+            }
+            "counters" => change(counter(&base?.search, what?)?, counter(&seen.search, what?)?),
+            "counts" => counter(&seen.search, what?)? * PUBLISHED_S * 1e9 / seen.window.0 as f64 / 224.0,
+            "lock waiting" => {
+                let per_search = |seen: &Seen| seen.lock_waits as f64 / seen.search.sis_search as f64;
+                let waiting = |seen: &Seen| seen.lock_waiting.0 as f64 / seen.search.sis_search as f64;
+                let base = base?;
+                let remark = format!("{:.1} and {:.1} ns of waiting for each wake-up", waiting(base), waiting(seen));
+                return Some(Measured::number(change(per_search(base), per_search(seen))).because(remark));
+            }
+            "stress-ng sock" => match what? {
+                "bogo ops" => change(case.bench.throughput(base?), case.bench.throughput(seen)),
+                "involuntary switches" => change(base?.preemptions as f64, seen.preemptions as f64),
+                _ => return None,
+            },
+            "reckoning" => 100.0 / ratios.dom_eff,
+            "one CPU" => seen.search.sis_scanned as f64 / seen.search.sis_search as f64,
+            "utilisation" => seen.util_percent,
+            "histogram" => {
+                let (begin, _) = seen.search_usecs.buckets().max_by_key(|&(_, count)| count)?;
+                return Some(Measured::number(begin as f64).because(seen.search_usecs.bpftrace("usecs")));
+            }
+            _ => return None,
+        }))
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The study `sis-util`: what limiting the search for an idle CPU by utilisation does (SIS_UTIL, Linux 6.0).
+//!
+//! [`nr_scan`]: how many CPUs a search may look at, from machines that run. [`case`]: benchmarks that run under an arm. Each is run once
+//! and serves all tables that have a row for it: how well searches do, throughput, latencies, counters.
+
+mod case;
+mod figures;
+mod nr_scan;
+
+use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
+use crate::report::{Measured, Report, Row, Table};
+use crate::window::Seen;
+use crate::{Options, Progress, StudyError};
+use case::{Bench, Case};
+use figures::Figures;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The part of the study that the first table takes.
+const NR_SCAN_PART: f64 = 0.05;
+
+/// Runs the study.
+pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
+    let mut tables = vec![nr_scan::table(study)?];
+    progress.done("nr_scan", NR_SCAN_PART);
+    let published = study.tables.iter().filter(|table| table.name != "nr_scan");
+    let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, options)).collect();
+    let seen = run_cases(study, &published, options, progress)?;
+    for table in &published {
+        tables.push(fill(table, &seen)?);
+    }
+    let notes = notes(options);
+    Ok(Report { study: study.name.clone(), title: study.title.clone(), source: study.source.clone(), notes, tables })
+}
+
+/// Whether a row is worth its time where there is little.
+fn is_quick(label: &str) -> bool {
+    let Some(case) = Case::of_row(label, "") else { return false };
+    match case.bench {
+        Bench::TcpRr => matches!(case.load, 28 | 84 | 168 | 224),
+        Bench::UdpRr => false,
+        Bench::Tbench => case.load == 112,
+        Bench::Hackbench { threads, .. } => !threads && matches!(case.load, 2 | 8),
+        Bench::Schbench => matches!(case.load, 4 | 8),
+        Bench::HackbenchOf40 { .. } | Bench::StressSock => false,
+    }
+}
+
+/// A table with the rows that are measured.
+fn with_rows_of(table: &TableDefinition, options: Options) -> TableDefinition {
+    let rows = table.rows.iter().filter(|row| !options.quick || is_quick(&row.label)).cloned().collect();
+    TableDefinition { rows, ..table.clone() }
+}
+
+/// Runs everything that some row needs, once. Rows of changes need both arms.
+fn run_cases(
+    study: &StudyDefinition,
+    tables: &[TableDefinition],
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<BTreeMap<Case, Seen>, StudyError> {
+    let mut wanted = BTreeSet::new();
+    for table in tables {
+        for row in &table.rows {
+            wanted.insert(case_of(table, row, &row.arm)?);
+            if let Some(base) = figures::base_of(&table.name) {
+                wanted.insert(case_of(table, row, base)?);
+            }
+        }
+    }
+    let mut cases: Vec<Case> = wanted.into_iter().collect();
+    // Long ones first, so that none is left alone at the end.
+    cases.sort_by_key(|case| std::cmp::Reverse(case.load));
+    let (nr_cases, nr_done) = (cases.len(), AtomicUsize::new(0));
+    cases
+        .into_par_iter()
+        .map(|case| {
+            let seen = case.run(study.arm(&case.arm), options)?;
+            let done = nr_done.fetch_add(1, Ordering::Relaxed) + 1;
+            let part = NR_SCAN_PART + (1.0 - NR_SCAN_PART) * done as f64 / nr_cases as f64;
+            progress.done(&case.name(), part);
+            Ok((case, seen))
+        })
+        .collect()
+}
+
+fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<Case, StudyError> {
+    Case::of_row(&row.label, arm)
+        .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))
+}
+
+/// A table with its figures.
+fn fill(table: &TableDefinition, seen: &BTreeMap<Case, Seen>) -> Result<Table, StudyError> {
+    let rows = table.rows.iter().map(|row| {
+        let case = case_of(table, row, &row.arm)?;
+        let base = figures::base_of(&table.name).map(|arm| case_of(table, row, arm)).transpose()?;
+        let figures = Figures { case: &case, seen: &seen[&case], base: base.as_ref().map(|base| &seen[base]) };
+        let measured = figures.measure(&table.name, &row.label).unwrap_or_else(|| Measured::text("not measured"));
+        Ok(Row::new(table, row, measured))
+    });
+    let rows = rows.collect::<Result<_, StudyError>>()?;
+    Ok(Table { name: table.name.clone(), title: table.title.clone(), rows })
+}
+
+fn notes(options: Options) -> Vec<String> {
+    let tell = |bench: Bench| {
+        let span = bench.span(options);
+        format!("{} after {}", span.window, span.warm_up)
+    };
+    let mut notes = vec![format!(
+        "Machine xeon-2s-224 with its prices, one run per figure. Measured are {} for netperf, tbench and hackbench, {} for schbench.",
+        tell(Bench::TcpRr),
+        tell(Bench::Schbench)
+    )];
+    if options.quick {
+        notes.push(
+            "Quick: netperf TCP_RR with 28, 84, 168 and 224 threads, tbench with 112, hackbench with 2 and 8 groups of processes, \
+             schbench with 4 and 8 message threads; UDP_RR, threads and the other loads are left out."
+                .to_owned(),
+        );
+    }
+    notes
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A run of which only the end is measured: a warm-up, in which tasks are made and averages of load settle, and a window.
+//!
+//! Benchmarks that publish figures of 100 s spend nearly all of it in a steady state. What is measured of that needs no more
+//! than a few of a steady state's milliseconds.
+
+use crate::StudyError;
+use crate::definition::ArmDefinition;
+use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::{KernelPath, MachineEvent, NoObserver, Observer, Wants};
+use fairlab_observe::latency::Latency;
+use fairlab_observe::measure::histogram::PowerHistogram;
+use fairlab_observe::measure::search::{Search, SearchCounters, searches_domain};
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::workload::Workload;
+use std::collections::BTreeMap;
+
+/// Warm-up and window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Time before anything is measured.
+    pub(crate) warm_up: Nanos,
+    /// Time in which it is.
+    pub(crate) window: Nanos,
+}
+
+/// What was seen in the window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Length of the window.
+    pub(crate) window: Nanos,
+    /// How often each mark was passed, by its number.
+    pub(crate) marks: BTreeMap<u32, u64>,
+    /// Times between one mark of a task and its next.
+    pub(crate) between_marks: Latency,
+    /// Latencies from a time noted for a task to its mark.
+    pub(crate) since_noted: Latency,
+    /// Searches for an idle CPU.
+    pub(crate) search: SearchCounters,
+    /// Switches away from a task that could still run.
+    pub(crate) preemptions: u64,
+    /// Waits for locks of runqueues, and how long they took in all.
+    pub(crate) lock_waits: u64,
+    pub(crate) lock_waiting: Nanos,
+    /// Sum of `util_avg` of all CPUs at the end, in percent of what all have.
+    pub(crate) util_percent: f64,
+    /// Time of selections that searched a domain, in microseconds.
+    pub(crate) search_usecs: PowerHistogram,
+}
+
+/// What listens in the window.
+struct Listener {
+    marks: BTreeMap<u32, u64>,
+    last_mark: Vec<Option<Nanos>>,
+    noted: Vec<Option<Nanos>>,
+    between_marks: Latency,
+    since_noted: Latency,
+    search: Search,
+    preemptions: u64,
+    /// Idle tasks and stoppers have numbers below this.
+    first_task: usize,
+    /// Whether each CPU's last selection searched a domain.
+    searched: Vec<bool>,
+    search_usecs: PowerHistogram,
+}
+
+impl Listener {
+    fn new(machine: &Machine) -> Self {
+        let nr_cpus = machine.hardware().nr_cpus();
+        let nr_tasks = machine.tasks().len();
+        Self {
+            marks: BTreeMap::new(),
+            last_mark: vec![None; nr_tasks],
+            noted: vec![None; nr_tasks],
+            between_marks: Latency::default(),
+            since_noted: Latency::default(),
+            search: Search::new(nr_cpus),
+            preemptions: 0,
+            first_task: 2 * nr_cpus,
+            searched: vec![false; nr_cpus],
+            search_usecs: PowerHistogram::default(),
+        }
+    }
+
+    fn marked(&mut self, now: Nanos, task: usize, phase: u32) {
+        *self.marks.entry(phase).or_default() += 1;
+        if self.last_mark.len() <= task {
+            self.last_mark.resize(task + 1, None);
+            self.noted.resize(task + 1, None);
+        }
+        if let Some(last) = self.last_mark[task].replace(now) {
+            self.between_marks.record((now - last).0);
+        }
+        if let Some(noted) = self.noted[task].take() {
+            self.since_noted.record((now - noted).0);
+        }
+    }
+}
+
+impl Probe for Listener {
+    #[inline]
+    fn event(&mut self, _now: Nanos, event: &Event<'_>) {
+        match event {
+            Event::WakeupDecision(decision) => {
+                self.search.selected(decision);
+                self.searched[decision.waker.index()] = searches_domain(decision);
+            }
+            Event::Switch { prev, prev_state, .. } if prev.index() >= self.first_task => {
+                self.preemptions += u64::from(*prev_state == PrevState::Runnable);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Listener {
+    fn wants(&self) -> Wants {
+        Wants { events: true, details: false, pelt: false }
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        match *event {
+            MachineEvent::Mark { task, phase } => self.marked(now, task, phase),
+            MachineEvent::TimeNoted { task } => {
+                if let Some(noted) = self.noted.get_mut(task) {
+                    *noted = Some(now);
+                }
+            }
+            MachineEvent::Kernel { cpu, path: KernelPath::Select, took, waited, .. }
+                if std::mem::take(&mut self.searched[cpu.index()]) =>
+            {
+                self.search_usecs.record((took + waited).0 / 1000);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Hears of kernel paths, and does nothing: the machine asks only once whether anybody wants them.
+struct WarmUp;
+
+impl Probe for WarmUp {
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for WarmUp {
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+}
+
+/// Sum of the waits of all CPUs for locks of runqueues.
+fn lock_waits(machine: &Machine) -> (u64, Nanos) {
+    let counters = &machine.counters().per_cpu;
+    (counters.iter().map(|cpu| cpu.lock_waits).sum(), Nanos(counters.iter().map(|cpu| cpu.lock_waiting.0).sum()))
+}
+
+/// Runs a workload under an arm for a warm-up and a window, and tells what was seen in the window.
+pub(crate) fn run_window(
+    arm: &ArmDefinition,
+    hardware: Hardware,
+    workload: Workload,
+    span: Span,
+) -> Result<Seen, StudyError> {
+    let setup = Setup {
+        hardware,
+        workload,
+        features: arm.switched_features(),
+        tunables: Vec::new(),
+        named_tunables: arm.set_tunables(),
+        duration: span.warm_up + span.window,
+        snapshot_every: None,
+        perturb: None,
+    };
+    let mut machine = Machine::new(setup)?;
+    machine.start(&mut WarmUp)?;
+    machine.advance(&mut WarmUp, START + span.warm_up)?;
+    let (waits, waiting) = lock_waits(&machine);
+    let mut listener = Listener::new(&machine);
+    machine.advance(&mut listener, Nanos(u64::MAX))?;
+    machine.finish(&mut NoObserver);
+    let (waits_at_end, waiting_at_end) = lock_waits(&machine);
+    let nr_cpus = machine.hardware().nr_cpus();
+    let util: u64 = (0..nr_cpus).map(|cpu| machine.sched().cfs_rq(CpuId(cpu as u32)).avg.util_avg).sum();
+    Ok(Seen {
+        window: span.window,
+        marks: listener.marks,
+        between_marks: listener.between_marks,
+        since_noted: listener.since_noted,
+        search: listener.search.summary().total,
+        preemptions: listener.preemptions,
+        lock_waits: waits_at_end - waits,
+        lock_waiting: waiting_at_end - waiting,
+        util_percent: 100.0 * util as f64 / (1024.0 * nr_cpus as f64),
+        search_usecs: listener.search_usecs,
+    })
+}
