@@ -3,6 +3,7 @@
 //!
 //! A study's data (arms, published tables) are in `studies/*.toml`; how its figures are simulated is in a module here.
 
+mod blocked_averages_rate_limit;
 pub mod definition;
 pub mod kernels;
 mod pelt_time_scaling;
@@ -62,6 +63,11 @@ type Body = fn(&StudyDefinition, Options, &dyn Progress) -> Result<Report, Study
 const STUDIES: &[(&str, &str, Body)] = &[
     ("pelt-time-scaling", include_str!("../../../studies/pelt-time-scaling.toml"), pelt_time_scaling::run),
     ("sis-util", include_str!("../../../studies/sis-util.toml"), sis_util::run),
+    (
+        "blocked-averages-rate-limit",
+        include_str!("../../../studies/blocked-averages-rate-limit.toml"),
+        blocked_averages_rate_limit::run,
+    ),
 ];
 
 /// All studies.

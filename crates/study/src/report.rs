@@ -81,6 +81,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The tables.
     pub tables: Vec<Table>,
+    /// What benchmarks printed, in their own form: a heading and the text.
+    pub outputs: Vec<(String, String)>,
 }
 
 /// A simulated figure.
@@ -115,6 +117,20 @@ impl Measured {
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         Self { value: Figure::Number(mean), spread: (most - least) / 2.0, remark: String::new() }
+    }
+
+    /// The median of several runs, and half their range: for figures that a rare event throws far off. Of an even number of runs
+    /// it is the lower one of the two in the middle.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn median_of_runs(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let (Some(least), Some(most)) = (values.first(), values.last()) else {
+            panic!("a figure comes from at least one run")
+        };
+        let spread = (most - least) / 2.0;
+        Self { value: Figure::Number(values[(values.len() - 1) / 2]), spread, remark: String::new() }
     }
 
     /// The same with a remark.
@@ -261,5 +277,8 @@ mod tests {
     fn the_mean_stands_for_the_runs_and_half_their_range_for_the_spread() {
         let measured = Measured::mean_of_runs(vec![3.0, 1.0, 5.0]);
         assert_eq!((measured.value, measured.spread), (Figure::Number(3.0), 2.0));
+        let measured = Measured::median_of_runs(vec![3.0, 1.0, 7.0]);
+        assert_eq!((measured.value, measured.spread), (Figure::Number(3.0), 3.0));
+        assert_eq!(Measured::median_of_runs(vec![4.0, 2.0]).value, Figure::Number(2.0));
     }
 }

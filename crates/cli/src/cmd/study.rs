@@ -95,6 +95,9 @@ fn page(report: &Report, styles: Styles) -> String {
         }
         page.push_str(&rows.render(styles));
     }
+    for (heading, text) in &report.outputs {
+        page.push_str(&format!("\n{}\n{text}", styles.bold(heading)));
+    }
     page.push('\n');
     for note in &report.notes {
         page.push_str(&wrap(note, 2));

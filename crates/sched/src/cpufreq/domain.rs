@@ -146,6 +146,12 @@ impl FrequencyDomain {
         self.governor = Governor::Fixed { khz: self.highest_khz() };
     }
 
+    /// Lets it stay at one of its frequencies, the lowest of which has the place 0; beyond the last one, at the highest.
+    pub fn stay_at(&mut self, place: usize) {
+        let khz = self.khz.get(place).copied().unwrap_or_else(|| self.highest_khz());
+        self.governor = Governor::Fixed { khz };
+    }
+
     /// Its CPUs, ascending.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> + Clone {
         self.cpus.iter().copied()

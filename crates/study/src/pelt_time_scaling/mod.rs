@@ -24,5 +24,12 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     let (cost, mut notes) = cost::tables(study, options, progress)?;
     tables.extend(cost);
     notes.insert(0, "Tables response, ramp and ranges: one deterministic run per row, kernel code free.".to_owned());
-    Ok(Report { study: study.name.clone(), title: study.title.clone(), source: study.source.clone(), notes, tables })
+    Ok(Report {
+        study: study.name.clone(),
+        title: study.title.clone(),
+        source: study.source.clone(),
+        notes,
+        tables,
+        outputs: Vec::new(),
+    })
 }

@@ -32,7 +32,8 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
         tables.push(fill(table, &seen)?);
     }
     let notes = notes(options);
-    Ok(Report { study: study.name.clone(), title: study.title.clone(), source: study.source.clone(), notes, tables })
+    let (title, source) = (study.title.clone(), study.source.clone());
+    Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new() })
 }
 
 /// Whether a row is worth its time where there is little.

@@ -12,6 +12,7 @@ pub mod pipe;
 mod random;
 pub mod schbench;
 pub mod schbench_rps;
+pub mod services;
 pub mod stress_sock;
 pub mod tbench;
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The study `blocked-averages-rate-limit`: how often the blocked load of tickless CPUs is updated, and what that costs.
+//!
+//! [`experiment`]: schbench beside inactive groups on the machine `sc7180`. [`scaling`]: the same with more and with fewer groups, at
+//! other frequencies, and with another HZ.
+
+mod experiment;
+mod scaling;
+
+use crate::definition::{RowDefinition, StudyDefinition};
+use crate::report::{Measured, Report, Table};
+use crate::{Options, Progress, StudyError};
+use experiment::{Case, Found};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The device's ticks a second: the machine file's. The source does not say; another table has 1000.
+const HZ: u64 = 250;
+/// Inactive groups: calibrated, so that tickless CPUs are updated as often before the change as published.
+const GROUPS: u32 = 160;
+
+/// What a run is: its arm's name, and the case.
+type Job = (String, Case);
+
+/// Runs cases, several at a time, and gives what was found in their order.
+fn run_all(study: &StudyDefinition, jobs: &[Job], told: &(dyn Fn(usize) + Sync)) -> Result<Vec<Found>, StudyError> {
+    let nr_done = AtomicUsize::new(0);
+    jobs.par_iter()
+        .map(|(arm, case)| {
+            let found = case.run(study.arm(arm))?;
+            told(nr_done.fetch_add(1, Ordering::Relaxed) + 1);
+            Ok(found)
+        })
+        .collect()
+}
+
+/// Runs the study.
+pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
+    let seeds = if options.quick { 5 } else { 40 };
+    let case = |seed| Case { hz: HZ, groups: GROUPS, fixed: None, seed };
+    let jobs: Vec<Job> =
+        study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), case(seed)))).collect();
+    let found = run_all(study, &jobs, &|done| {
+        progress.done("schbench", 0.6 * done as f64 / jobs.len() as f64);
+    })?;
+    let mut by_arm: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
+    for ((arm, _), found) in jobs.iter().zip(found) {
+        by_arm.entry(arm).or_default().push(found);
+    }
+    let mut tables: Vec<Table> = ["calls", "schedule", "schbench", "samples"]
+        .map(|name| Table::fill(study.table(name), |row| measured(&by_arm[row.arm.as_str()], name, row)))
+        .into();
+    tables.extend(scaling::tables(study, options, progress)?);
+    let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
+    let outputs = outputs.collect();
+    let (title, source) = (study.title.clone(), study.source.clone());
+    Ok(Report { study: study.name.clone(), title, source, notes: notes(seeds), tables, outputs })
+}
+
+/// A row's figure: the median over the seeds.
+fn measured(found: &[Found], table: &str, row: &RowDefinition) -> Measured {
+    let figure = |found: &Found| match (table, row.label.as_str()) {
+        ("calls", "all CPUs") => found.calls_per_s,
+        ("calls", "CPU with most") => found.calls_of_one_per_s,
+        ("calls", _) => found.visits_per_s,
+        ("schedule", _) => found.longest.0 as f64 / 1000.0,
+        ("samples", _) => found.schbench.samples as f64,
+        (_, "min") => f64::from(found.schbench.min_us),
+        (_, "max") => f64::from(found.schbench.max_us),
+        (_, percent) => percentile(found, percent),
+    };
+    let measured = Measured::median_of_runs(found.iter().map(figure).collect());
+    match (table, row.arm.as_str()) {
+        ("schedule", "before") => measured.because("the price of visiting a cfs_rq is calibrated against this row"),
+        ("calls", "before") if row.label == "all CPUs" => {
+            measured.because("the number of inactive groups is calibrated against this row")
+        }
+        ("schbench", "before") if row.label == "50.0th" => {
+            measured.because("the big CPUs' exit latencies are calibrated against this row")
+        }
+        ("schbench", "before") if row.label == "75.0th" => {
+            measured.because("the small CPUs' exit latencies are calibrated against this row")
+        }
+        ("calls", "after") if row.label == "all CPUs" => {
+            measured.because("the limit is one for each runqueue, and the sum is over eight CPUs")
+        }
+        _ => measured,
+    }
+}
+
+/// A percentile by its label, such as `99.5th`.
+fn percentile(found: &Found, label: &str) -> f64 {
+    let percentiles = &found.schbench.percentiles;
+    let row = percentiles.iter().find(|row| format!("{:.1}th", row.percent) == label);
+    f64::from(row.unwrap_or_else(|| panic!("schbench tells no percentile {label}")).value)
+}
+
+fn notes(seeds: u64) -> Vec<String> {
+    vec![
+        format!(
+            "Machine sc7180 with its prices, schedutil, {HZ} ticks a second; schbench's form of 2020, 1 s of warm-up and 5 s measured, \
+             {seeds} seeds. Figures are medians over the seeds, spreads half the range."
+        ),
+        format!(
+            "{GROUPS} inactive groups: in each one a task wakes up every 350 to 1050 ms and runs for 20 us at full capacity; for more \
+             than half a second after that its cfs_rq stays in its CPU's list of those with load."
+        ),
+    ]
+}
