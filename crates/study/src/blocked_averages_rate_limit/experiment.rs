@@ -5,13 +5,17 @@ use crate::StudyError;
 use crate::definition::ArmDefinition;
 use crate::run::machine;
 use fairlab_machine::engine::{Machine, Setup};
-use fairlab_machine::hardware::Hardware;
+use fairlab_machine::hardware::{FrequencyDomain, Hardware};
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
+use fairlab_machine::prices::Prices;
 use fairlab_observe::bench::schbench::{SchbenchMeter, SchbenchResult};
 use fairlab_observe::bench::{self, Meter};
+use fairlab_sched::ids::TaskId;
 use fairlab_sched::probe::{BlockedCaller, Event, Probe};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::bench::schbench::Schbench;
+use fairlab_sched::wakeup::decision::WakeRule;
+use fairlab_sched::work::Op;
+use fairlab_workload::bench::schbench::{SAMPLE, Schbench};
 use fairlab_workload::bench::services::Services;
 use std::collections::BTreeMap;
 
@@ -24,6 +28,9 @@ const SERVICE_PERIOD: Nanos = Nanos::from_millis(700);
 /// A service's work, at full capacity.
 const SERVICE_WORK: Nanos = Nanos::from_micros(20);
 
+/// A sample of this latency waited for another task's slice.
+const SLOW: Nanos = Nanos::from_millis(10);
+
 /// What differs between runs beside the arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
@@ -33,8 +40,50 @@ pub(super) struct Case {
     pub(super) groups: u32,
     /// All frequency domains stay at their n-th frequency; none: schedutil.
     pub(super) fixed: Option<usize>,
+    /// In what the machine is another one.
+    pub(super) change: Change,
     /// Seed of schbench's and the services' sleeps.
     pub(super) seed: u64,
+}
+
+/// A machine that differs from that of the file, to find out what a result depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Change {
+    /// It does not differ.
+    None,
+    /// Visiting a cfs_rq for its blocked load is free.
+    BlockedFree,
+    /// All kernel code is free.
+    AllFree,
+    /// There is no energy model.
+    NoPowers,
+    /// Powers of small and big CPUs are so many times those of the file.
+    Powers(f64, f64),
+}
+
+impl Change {
+    fn apply(self, hardware: &mut Hardware) {
+        match self {
+            Self::None => {}
+            Self::BlockedFree => hardware.prices.set(Op::BlockedCfsRq, 0),
+            Self::AllFree => hardware.prices = Prices::free(),
+            Self::NoPowers => set_powers(hardware, |_, _| None),
+            Self::Powers(small, big) => {
+                let factors = [small, big];
+                set_powers(hardware, |place, power| Some((power as f64 * factors[place]).round() as u64));
+            }
+        }
+    }
+}
+
+/// Gives the frequency domains other powers, by place of the domain and power in the file.
+fn set_powers(hardware: &mut Hardware, change: impl Fn(usize, u64) -> Option<u64>) {
+    for (place, domain) in hardware.frequency_domains.iter_mut().enumerate() {
+        let powers = domain.power_uw().iter().filter_map(|&power| change(place, power)).collect();
+        *domain = FrequencyDomain::new(domain.cpus().collect(), domain.khz().to_vec(), powers, domain.governor())
+            .expect("only the powers are others, and they are not zero")
+            .skipping_inefficient();
+    }
 }
 
 /// What was measured.
@@ -52,12 +101,52 @@ pub(super) struct Found {
     pub(super) visits_per_s: f64,
     /// The longest `schedule()`.
     pub(super) longest: Nanos,
+    /// How workers were placed.
+    pub(super) placing: Placing,
+}
+
+/// How workers were placed, as their samples tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Placing {
+    /// Samples whose CPU was chosen for the sake of energy.
+    by_energy: u32,
+    /// Samples that waited for another task's slice.
+    slow: u32,
+    /// Those whose CPU was chosen for the sake of energy.
+    slow_by_energy: u32,
+}
+
+impl Placing {
+    fn add(&mut self, latency: Nanos, rule: WakeRule) {
+        use WakeRule::{EnergyBest, EnergyNone, EnergyPrev, EnergyUnsure};
+        let is_by_energy = u32::from(matches!(rule, EnergyBest | EnergyNone | EnergyPrev | EnergyUnsure));
+        let is_slow = u32::from(latency >= SLOW);
+        self.by_energy += is_by_energy;
+        self.slow += is_slow;
+        self.slow_by_energy += is_by_energy * is_slow;
+    }
+
+    /// Slow samples.
+    pub(super) fn slow(&self) -> f64 {
+        f64::from(self.slow)
+    }
+
+    /// Samples whose CPU was chosen for the sake of energy.
+    pub(super) fn by_energy(&self) -> f64 {
+        f64::from(self.by_energy)
+    }
+
+    /// Slow samples whose CPU was chosen otherwise.
+    pub(super) fn slow_otherwise(&self) -> f64 {
+        f64::from(self.slow - self.slow_by_energy)
+    }
 }
 
 impl Case {
     fn hardware(self) -> Hardware {
         let mut hardware = machine("sc7180");
         hardware.tick = Nanos(1_000_000_000 / self.hz);
+        self.change.apply(&mut hardware);
         if let Some(place) = self.fixed {
             for domain in &mut hardware.frequency_domains {
                 domain.stay_at(place);
@@ -109,19 +198,35 @@ struct Eyes {
     /// What a `schedule()` under way has taken, of each CPU.
     open: BTreeMap<u32, Nanos>,
     longest: Nanos,
+    placing: Placing,
+    /// Names in the scheduler of the machine's tasks.
+    ids: BTreeMap<usize, TaskId>,
+    /// The rule of each task's last selection.
+    rules: BTreeMap<TaskId, WakeRule>,
+    /// When the message thread last noted the time for each worker.
+    noted: BTreeMap<usize, Nanos>,
 }
 
 impl Eyes {
     fn new(schbench: &Schbench, nr_cpus: usize) -> Self {
-        let (open, longest) = (BTreeMap::new(), Nanos::ZERO);
-        Self { schbench: SchbenchMeter::new(schbench), calls: vec![0; nr_cpus], visits: 0, open, longest }
+        Self {
+            schbench: SchbenchMeter::new(schbench),
+            calls: vec![0; nr_cpus],
+            visits: 0,
+            open: BTreeMap::new(),
+            longest: Nanos::ZERO,
+            placing: Placing::default(),
+            ids: BTreeMap::new(),
+            rules: BTreeMap::new(),
+            noted: BTreeMap::new(),
+        }
     }
 
     /// The warm-up is over.
     fn reset(&mut self) {
         self.schbench.reset();
         self.calls.fill(0);
-        (self.visits, self.longest) = (0, Nanos::ZERO);
+        (self.visits, self.longest, self.placing) = (0, Nanos::ZERO, Placing::default());
     }
 
     fn found(&self, machine: &Machine) -> Found {
@@ -133,16 +238,45 @@ impl Eyes {
             calls_of_one_per_s: per_s(self.calls.iter().copied().max().unwrap_or(0)),
             visits_per_s: per_s(self.visits),
             longest: self.longest,
+            placing: self.placing,
+        }
+    }
+
+    /// A worker has got its message.
+    fn sampled(&mut self, now: Nanos, task: usize) {
+        let noted = self.noted.get(&task).copied();
+        let rule = self.ids.get(&task).and_then(|id| self.rules.get(id)).copied();
+        if let (Some(noted), Some(rule)) = (noted, rule) {
+            self.placing.add(now - noted, rule);
+        }
+    }
+
+    /// A part of a path of the kernel.
+    fn took(&mut self, cpu: u32, path: KernelPath, time: Nanos, ends: bool) {
+        // Newly-idle balancing is a part of schedule(), which ends with the phase that ends either of them.
+        if matches!(path, KernelPath::Schedule | KernelPath::NewIdle) {
+            let sum = self.open.entry(cpu).or_default();
+            *sum += time;
+            if ends {
+                self.longest = self.longest.max(*sum);
+                *sum = Nanos::ZERO;
+            }
         }
     }
 }
 
 impl Probe for Eyes {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
-        let Event::BlockedUpdate(update) = event else { return };
-        if matches!(update.caller, BlockedCaller::NohzNewIdle | BlockedCaller::NohzKick | BlockedCaller::NohzIdle) {
-            self.calls[update.cpu.index()] += 1;
-            self.visits += update.nr_cfs_rqs;
+        use BlockedCaller::{NohzIdle, NohzKick, NohzNewIdle};
+        match event {
+            Event::WakeupDecision(decision) => {
+                self.rules.insert(decision.task, decision.rule);
+            }
+            Event::BlockedUpdate(update) if matches!(update.caller, NohzNewIdle | NohzKick | NohzIdle) => {
+                self.calls[update.cpu.index()] += 1;
+                self.visits += update.nr_cfs_rqs;
+            }
+            _ => {}
         }
     }
 }
@@ -154,15 +288,16 @@ impl Observer for Eyes {
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         self.schbench.machine_event(now, event);
-        let MachineEvent::Kernel { cpu, path, took, waited, ends, .. } = *event else { return };
-        // Newly-idle balancing is a part of schedule(), which ends with the phase that ends either of them.
-        if matches!(path, KernelPath::Schedule | KernelPath::NewIdle) {
-            let sum = self.open.entry(cpu.0).or_default();
-            *sum += took + waited;
-            if ends {
-                self.longest = self.longest.max(*sum);
-                *sum = Nanos::ZERO;
+        match *event {
+            MachineEvent::Forked { task, id, .. } => {
+                self.ids.insert(task, id);
             }
+            MachineEvent::TimeNoted { task } => {
+                self.noted.insert(task, now);
+            }
+            MachineEvent::Mark { task, phase: SAMPLE } => self.sampled(now, task),
+            MachineEvent::Kernel { cpu, path, took, waited, ends, .. } => self.took(cpu.0, path, took + waited, ends),
+            _ => {}
         }
     }
 }

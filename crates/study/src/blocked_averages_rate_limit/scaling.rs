@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How calls and the longest `schedule()` depend on the number of inactive groups, on frequency, and on HZ.
+//! How calls, the longest `schedule()` and slow samples depend on the number of inactive groups, on frequency, on HZ, on the price
+//! of kernel code, and on the energy model.
 
-use super::experiment::{Case, Found};
+use super::experiment::{Case, Change, Found};
 use super::{GROUPS, HZ, Job, run_all};
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
 use crate::report::{Measured, Table};
 use crate::{Options, Progress, StudyError};
 
 /// Numbers of groups.
-const NUMBERS: [u32; 6] = [0, 40, 80, 160, 320, 640];
+const NUMBERS: [u32; 6] = [0, 25, 50, 100, 200, 400];
 /// Places of frequencies, from the lowest on, that both kinds of CPU have.
 const PLACES: [usize; 5] = [0, 2, 4, 6, 9];
 /// Their values on the small CPUs, in MHz.
 const MHZ: [u32; 5] = [300, 768, 1248, 1516, 1804];
+
+/// What kernel code costs.
+const PRICES: [(&str, Change); 3] =
+    [("as they are", Change::None), ("visits free", Change::BlockedFree), ("all free", Change::AllFree)];
+/// Energy models: none, and coefficients as in the device tree of 6.1, 137 and 480 instead of 100 and 405.
+const POWERS: [(&str, Change); 5] = [
+    ("as they are", Change::None),
+    ("none", Change::NoPowers),
+    ("as in 6.1", Change::Powers(1.37, 480.0 / 405.0)),
+    ("big 20 % less", Change::Powers(1.0, 0.8)),
+    ("big 20 % more", Change::Powers(1.0, 1.2)),
+];
 
 /// A question: its name and title, and the cases with their labels.
 struct Axis {
@@ -21,37 +34,49 @@ struct Axis {
     cases: Vec<(String, Case)>,
 }
 
-fn axes() -> [Axis; 3] {
-    let case = Case { hz: HZ, groups: GROUPS, fixed: None, seed: 0 };
+fn axes() -> [Axis; 5] {
+    let case = Case { hz: HZ, groups: GROUPS, fixed: None, change: Change::None, seed: 0 };
+    let changed = |(label, change): (&str, Change)| (label.to_owned(), Case { change, ..case });
     let groups = NUMBERS.map(|groups| (format!("{groups} groups"), Case { groups, ..case }));
     let frequencies =
         std::iter::zip(PLACES, MHZ).map(|(place, mhz)| (format!("{mhz} MHz"), Case { fixed: Some(place), ..case }));
     let rates = [250, 1000].map(|hz| (format!("HZ {hz}"), Case { hz, ..case }));
     [
-        Axis { name: "groups", title: "By the number of inactive groups", cases: groups.into() },
+        Axis {
+            name: "groups",
+            title: "By the number of inactive groups: longest schedule(), calls for tickless CPUs, latencies, samples of 10 ms or more",
+            cases: groups.into(),
+        },
         Axis {
             name: "frequency",
             title: "By frequency, which stays (of the small CPUs; the big ones have theirs of the same place)",
             cases: frequencies.collect(),
         },
         Axis { name: "hz", title: "By ticks a second", cases: rates.into() },
+        Axis {
+            name: "prices",
+            title: "By what kernel code costs: is it newly-idle work that makes workers wait?",
+            cases: PRICES.map(changed).into(),
+        },
+        Axis {
+            name: "powers",
+            title: "By the energy model, whose voltages are assumed",
+            cases: POWERS.map(changed).into(),
+        },
     ]
 }
 
 /// What is told of each case, with its unit.
-const FIGURES: [(&str, &str); 4] = [
-    ("longest schedule()", "us"),
-    ("calls for tickless CPUs", "1/s"),
-    ("schbench 50.0th", "us"),
-    ("schbench 99.0th", "us"),
-];
+const FIGURES: [(&str, &str); 5] =
+    [("longest", "us"), ("calls", "1/s"), ("50.0th", "us"), ("99.0th", "us"), ("slow", "samples")];
 
 fn figure(found: &Found, which: usize) -> f64 {
     match which {
         0 => found.longest.0 as f64 / 1000.0,
         1 => found.calls_per_s,
         2 => super::percentile(found, "50.0th"),
-        _ => super::percentile(found, "99.0th"),
+        3 => super::percentile(found, "99.0th"),
+        _ => found.placing.slow(),
     }
 }
 
@@ -60,12 +85,12 @@ pub(super) fn tables(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Vec<Table>, StudyError> {
-    let seeds = if options.quick { 3 } else { 11 };
+    let seeds = if options.quick { 5 } else { 31 };
     axes()
         .into_iter()
         .enumerate()
         .map(|(place, axis)| {
-            let begun = 0.6 + 0.4 * place as f64 / 3.0;
+            let begun = 0.6 + 0.4 * place as f64 / 5.0;
             let mut rows: Vec<(String, String)> = Vec::new();
             let mut jobs: Vec<Job> = Vec::new();
             for (label, case) in &axis.cases {
@@ -76,7 +101,7 @@ pub(super) fn tables(
             }
             let nr_jobs = jobs.len() as f64;
             let found =
-                run_all(study, &jobs, &|done| progress.done(axis.name, begun + 0.4 / 3.0 * done as f64 / nr_jobs))?;
+                run_all(study, &jobs, &|done| progress.done(axis.name, begun + 0.4 / 5.0 * done as f64 / nr_jobs))?;
             Ok(table(&axis, &rows, &found, seeds as usize))
         })
         .collect()
