@@ -31,7 +31,7 @@ pub enum PausedPath {
     /// The idle loop's update of blocked load before the CPU idles (`nohz_run_idle_balance()`). Afterwards the idle loop
     /// has to be entered again.
     IdleLoop,
-    /// The tick has decided to ask a tickless CPU, and has not done so yet.
+    /// The tick: its work under the runqueue's lock is done, or it has decided to ask a tickless CPU and not done so yet.
     NohzKick,
 }
 
@@ -94,13 +94,22 @@ pub(crate) struct Paused<T> {
     pub before: Boundary,
 }
 
+/// Where a tick is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PausedTick {
+    /// It has dropped the lock of its runqueue, and will look whether somebody has to balance.
+    Look,
+    /// It has decided to ask a tickless CPU.
+    Ask(KickDecision),
+}
+
 /// What a CPU is in the middle of, and the mask that its balancing passes use: the kernel's `load_balance_mask`.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuPaths {
     pub schedule: Option<Paused<PausedSchedule>>,
     pub idle_loop: Option<Paused<TicklessWalk>>,
     pub softirq: Option<Paused<SoftirqRun>>,
-    pub kick: Option<KickDecision>,
+    pub tick: Option<PausedTick>,
     pub mask: CpuMask,
 }
 
@@ -115,14 +124,14 @@ pub(crate) struct PausedPaths {
 
 impl CpuPaths {
     fn new(nr_cpus: usize) -> Self {
-        Self { schedule: None, idle_loop: None, softirq: None, kick: None, mask: CpuMask::new(nr_cpus) }
+        Self { schedule: None, idle_loop: None, softirq: None, tick: None, mask: CpuMask::new(nr_cpus) }
     }
 
     fn top(&self) -> Option<Pause> {
         let pause = |path, irqs_on: bool, before: Boundary| {
             Some(Pause { path, irqs_on: irqs_on && !before.irqs_off, next: before.next })
         };
-        if self.kick.is_some() {
+        if self.tick.is_some() {
             pause(PausedPath::NohzKick, false, Boundary::FREE)
         } else if let Some(softirq) = &self.softirq {
             pause(PausedPath::Softirq, true, softirq.before)
@@ -168,9 +177,14 @@ impl Sched {
     /// paused it does nothing.
     pub fn handle_resume(&mut self, ctx: &mut Ctx<'_>) {
         let Some(paths) = self.paths.cpus.get_mut(ctx.cpu.index()) else { return };
-        if let Some(decision) = paths.kick.take() {
-            self.finish_nohz_kick(ctx, decision);
-            self.run_softirqs(ctx);
+        if let Some(tick) = paths.tick.take() {
+            match tick {
+                PausedTick::Look => self.finish_tick(ctx),
+                PausedTick::Ask(decision) => {
+                    self.finish_nohz_kick(ctx, decision);
+                    self.run_softirqs(ctx);
+                }
+            }
         } else if let Some(Paused { path, .. }) = paths.softirq.take() {
             self.carry_on_softirqs(ctx, path);
         } else if let Some(Paused { path, .. }) = paths.idle_loop.take() {

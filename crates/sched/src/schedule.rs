@@ -7,7 +7,7 @@ use crate::balance::newidle::NewIdleWalk;
 use crate::balance::pass::Pass;
 use crate::ctx::{Ctx, Effect, PrevState};
 use crate::ids::{CpuId, TaskId};
-use crate::pause::{Paused, Step};
+use crate::pause::{Paused, PausedTick, Step};
 use crate::probe::Event;
 use crate::rq::enqueue::DequeueFlags;
 use crate::sched::Sched;
@@ -130,6 +130,16 @@ impl Sched {
             SchedClass::Stop | SchedClass::Idle => {}
         }
         self.check_resched_latency(ctx, cpu);
+        if self.paths.on {
+            self.paths.cpus[cpu.index()].tick = Some(PausedTick::Look);
+        } else {
+            self.finish_tick(ctx);
+        }
+    }
+
+    /// The part of the tick without the runqueue's lock. What it looks at others have written meanwhile.
+    pub(crate) fn finish_tick(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
         self.rqs[cpu.index()].idle_balance = self.rqs[cpu.index()].is_idle();
         if !self.trigger_load_balance(ctx, cpu) {
             self.run_softirqs(ctx);

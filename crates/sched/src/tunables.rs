@@ -65,6 +65,9 @@ pub struct PublishedChanges {
     /// A kick moves the next idle balancing on by one jiffy from where it is, and a CPU that becomes tickless does not
     /// bring it up to date (before 5.12).
     pub kick_next: bool,
+    /// A CPU that balances for all tickless ones does so for itself whether or not it is due, and the next idle balancing
+    /// follows the other ones; one that balanced can only bring it forward (before 5.12).
+    pub ilb_others: bool,
     /// How often a balancing pass may start over after it found all tasks of the busiest CPU pinned; `None`: no limit.
     pub redo_max: Option<u32>,
     /// A runqueue that lost its tasks before its lock was taken counts as one with pinned tasks: the balancing pass starts
@@ -331,6 +334,14 @@ pub const TUNABLES: &[TunableInfo] = &[
         range: SWITCH,
         get: |t| t.changes.kick_next as i64,
         set: |t, v| t.changes.kick_next = v != 0,
+    },
+    TunableInfo {
+        name: "ilb_others",
+        unit: "0 or 1",
+        meaning: "As before 5.12: when idle balancing is due next follows the tickless CPUs other than the one that does it.",
+        range: SWITCH,
+        get: |t| t.changes.ilb_others as i64,
+        set: |t, v| t.changes.ilb_others = v != 0,
     },
     TunableInfo {
         name: "redo_max",

@@ -62,6 +62,7 @@ ops! {
     IpiReceive "Enter and leave an interrupt."
     HrtimerProgram "Program the high-resolution timer."
     HrtimerFire "Serve one expired high-resolution timer."
+    Timekeeping "Advance the machine's time, at the tick of the CPU that does so for all."
     CpufreqUpdate "Ask the frequency governor."
     IdleEnter "Enter the idle loop."
     IdleExit "Leave the idle loop."

@@ -52,10 +52,10 @@ const CHANGES: &[Change] = &[
     },
     Change {
         since: (5, 12),
-        before: "a kick moves the next idle balancing on by one jiffy; a CPU that runs out of work updates blocked load of others \
-                 itself",
+        before: "a kick moves the next idle balancing on by one jiffy, which otherwise follows those for whom others balance; a CPU \
+                 that runs out of work updates blocked load of others itself",
         features: &[],
-        tunables: &[("kick_next", 1), ("newidle_blocked", 1)],
+        tunables: &[("kick_next", 1), ("ilb_others", 1), ("newidle_blocked", 1)],
     },
     Change {
         since: (5, 13),
@@ -171,7 +171,7 @@ mod tests {
         let features = |name| Kernel::named(name).expect("it is one of them").features().len();
         let tunables = |name| Kernel::named(name).expect("it is one of them").tunables().len();
         assert_eq!(KERNELS.map(|kernel| features(kernel.name)), [6, 6, 6, 5, 3, 3, 0]);
-        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [6, 6, 3, 3, 0, 0, 0]);
+        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [7, 7, 4, 4, 0, 0, 0]);
     }
 
     #[test]

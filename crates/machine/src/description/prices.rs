@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 39] = [
+pub const OPERATIONS: [&str; 40] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -40,6 +40,7 @@ pub const OPERATIONS: [&str; 39] = [
     "IpiReceive",
     "HrtimerProgram",
     "HrtimerFire",
+    "Timekeeping",
     "CpufreqUpdate",
     "IdleEnter",
     "IdleExit",
@@ -99,6 +100,14 @@ impl PriceList {
     /// The price of an operation in picoseconds; 0 if it is not known.
     pub fn ps(&self, operation: &str) -> u64 {
         self.get(operation).map_or(0, Price::ps)
+    }
+
+    /// The same list with another price for one operation, of those that it has.
+    #[must_use]
+    pub fn with(&self, operation: &str, ps: u64) -> Self {
+        let change =
+            |price: &Price| Price { ps: if price.operation == operation { ps } else { price.ps }, ..price.clone() };
+        Self(self.0.iter().map(change).collect())
     }
 
     /// Are all operations free?

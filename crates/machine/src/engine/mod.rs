@@ -37,7 +37,7 @@ use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_sched::work::WorkMeter;
+use fairlab_sched::work::{Op, WorkMeter};
 use fairlab_workload::workload::Workload;
 use kernel::Progress;
 use std::collections::VecDeque;
@@ -144,6 +144,9 @@ pub struct Machine {
     end: Nanos,
     snapshot_every: Option<Nanos>,
     prices_are_free: bool,
+    /// Whose tick advances the time of the machine: the kernel's `tick_do_timer_cpu`. It gives that up when it goes idle, and
+    /// the next CPU to tick takes it.
+    timekeeper: Option<CpuId>,
     /// Whether the observer wants to hear of kernel paths.
     wants_kernel_paths: bool,
     /// Locks of the runqueues.
@@ -384,7 +387,13 @@ impl Machine {
                 }
                 self.counters.per_cpu[cpu.index()].ticks += 1;
                 observer.machine_event(self.now, &MachineEvent::Tick { cpu });
-                self.enter(observer, cpu, KernelPath::Tick, |sched, ctx| sched.handle_tick(ctx));
+                let keeps_time = *self.timekeeper.get_or_insert(cpu) == cpu;
+                self.enter(observer, cpu, KernelPath::Tick, |sched, ctx| {
+                    if keeps_time {
+                        ctx.charge(Op::Timekeeping);
+                    }
+                    sched.handle_tick(ctx);
+                });
             }
             EventKind::Ipi(_, ipi) => {
                 if self.is_put_off_by_idle_exit(kind) {
@@ -457,6 +466,9 @@ impl Machine {
                 let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx));
                 // One that has paused enters its loop again afterwards.
                 self.cpus[cpu.index()].in_idle = self.sched.paused(cpu).is_none();
+                if self.timekeeper == Some(cpu) {
+                    self.timekeeper = None;
+                }
                 if idles && self.prices_are_free {
                     self.enter_idle_state(observer, cpu);
                 }

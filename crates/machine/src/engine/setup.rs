@@ -181,6 +181,7 @@ impl Machine {
             end: Nanos(START.0.saturating_add(duration.0)),
             snapshot_every,
             prices_are_free: hardware.prices.is_free(),
+            timekeeper: None,
             wants_kernel_paths: false,
             locks: vec![RqLock::default(); nr_cpus],
             granted: VecDeque::new(),

@@ -152,6 +152,9 @@ impl Sched {
         }
         if let Some(due) = walk.next_balance {
             rq.next_balance = due;
+            if self.tunables.changes.ilb_others && walk.idle == CpuIdleType::Idle {
+                self.nohz.next_balance = self.nohz.next_balance.min(due);
+            }
         }
     }
 

@@ -163,7 +163,7 @@ impl Sched {
                 }
                 &mut Stage::Due(cpu) => {
                     walk.stage = Stage::Next;
-                    if self.jiffies >= self.rqs[cpu.index()].next_balance {
+                    if self.is_own_apart(walk, cpu) || self.jiffies >= self.rqs[cpu.index()].next_balance {
                         walk.has_worked = true;
                         self.release_rq_locks();
                         self.update_rq_clock(ctx, cpu);
@@ -217,7 +217,15 @@ impl Sched {
         None
     }
 
+    /// Whether the CPU at hand is the one that walks, and that is a case of its own (the tunable `ilb_others`).
+    fn is_own_apart(&self, walk: &TicklessWalk, cpu: CpuId) -> bool {
+        self.tunables.changes.ilb_others && cpu == walk.this_cpu
+    }
+
     fn note_next_balance(&self, walk: &mut TicklessWalk, cpu: CpuId) {
+        if self.is_own_apart(walk, cpu) {
+            return;
+        }
         let due = self.rqs[cpu.index()].next_balance;
         if due < walk.next_balance.unwrap_or_else(|| walk.began + 60 * self.hz()) {
             walk.next_balance = Some(due);

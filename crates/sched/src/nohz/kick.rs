@@ -10,6 +10,7 @@ use crate::balance::decision::{KickDecision, KickReason};
 use crate::ctx::Ctx;
 use crate::ids::CpuId;
 use crate::ipi::CallFunction;
+use crate::pause::PausedTick;
 use crate::probe::Event;
 use crate::sched::Sched;
 use crate::work::Op;
@@ -43,7 +44,7 @@ impl Sched {
                     decision.flags |= NOHZ_NEXT_KICK;
                 }
                 if decision.flags != 0 && self.paths.on {
-                    self.paths.cpus[cpu.index()].kick = Some(decision);
+                    self.paths.cpus[cpu.index()].tick = Some(PausedTick::Ask(decision));
                     return true;
                 }
             }

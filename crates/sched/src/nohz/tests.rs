@@ -184,6 +184,36 @@ fn who_was_asked_balances_for_all_tickless_cpus_itself_last() {
 }
 
 #[test]
+fn with_ilb_others_the_next_balancing_follows_the_other_tickless_cpus() {
+    let next_balance = |ilb_others: bool, own: u64, other: u64| {
+        let mut lab = flat(4);
+        lab.task(0, &[0, 1, 2, 3]);
+        lab.task(0, &[0]);
+        lab.wait_ms(40);
+        lab.tickless(&[1, 2]);
+        lab.sched.tunables.changes.ilb_others = ilb_others;
+        lab.kick(0);
+        let jiffies = lab.sched.jiffies;
+        lab.sched.nohz.next_balance = jiffies + 500;
+        lab.sched.rqs[1].next_balance = jiffies + own;
+        lab.sched.rqs[2].next_balance = jiffies + other;
+        for cpu in [1, 2] {
+            let chain: vec::Vec<_> = lab.sched.domains.chain(CpuId(cpu)).collect();
+            for sd in chain {
+                lab.sched.domains.domains[sd].last_balance = jiffies;
+                lab.sched.domains.domains[sd].balance_interval = 40;
+            }
+        }
+        lab.on(1, |sched, ctx| sched.handle_ipi(ctx, IpiKind::CallFunction));
+        lab.sched.nohz.next_balance - jiffies
+    };
+    // Its own is nearest: since 5.12 that counts; before, it does for itself at once and its domains (40 ms, ten ticks) say
+    // when again, but the other one's time is what is noted.
+    assert_eq!(next_balance(false, 5, 90), 5);
+    assert_eq!(next_balance(true, 5, 90), 90);
+}
+
+#[test]
 fn who_was_asked_but_got_work_leaves_it() {
     let mut lab = machine_for(KickReason::LlcBusy);
     lab.kick(0);

@@ -248,7 +248,9 @@ fn a_walk_for_tickless_cpus_ends_when_its_cpu_gets_work() {
     host.wait(400);
     host.sched.set_pausing(true);
     host.tick(CpuId(0));
-    assert_eq!(path(&host, 0), Some(PausedPath::NohzKick));
+    assert_eq!(path(&host, 0), Some(PausedPath::NohzKick), "it has not looked yet");
+    host.resume(CpuId(0));
+    assert_eq!(path(&host, 0), Some(PausedPath::NohzKick), "it has not asked yet");
     host.resume(CpuId(0));
     let kick = *host.heard.kicks.last().expect("a tick");
     assert_eq!((kick.reason, kick.target, kick.kicked), (KickReason::ManyTasks, Some(CpuId(1)), true));
@@ -282,12 +284,36 @@ fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
         host.sched.set_pausing(pausing);
         host.tick(CpuId(0));
         host.tick(CpuId(1));
+        if pausing {
+            host.resume(CpuId(0));
+            host.resume(CpuId(1));
+        }
         finish(&mut host, 0);
         finish(&mut host, 1);
         host.heard.kicks.iter().map(|kick| kick.reason).collect::<Vec<_>>()
     };
     assert_eq!(kicks(false), [KickReason::ManyTasks, KickReason::NotDue]);
     assert_eq!(kicks(true), [KickReason::ManyTasks, KickReason::ManyTasks]);
+}
+
+#[test]
+fn a_tick_that_looks_after_another_has_asked_sees_that() {
+    let mut host = flat(4);
+    for cpu in [0, 0, 1, 1, 2, 3] {
+        host.fork(cpu);
+    }
+    block(&mut host, 2);
+    block(&mut host, 3);
+    host.wait(400);
+    host.heard.kicks.clear();
+    host.sched.set_pausing(true);
+    host.tick(CpuId(0));
+    host.tick(CpuId(1));
+    // CPU 1 is slow: it comes to look when CPU 0 is through.
+    finish(&mut host, 0);
+    finish(&mut host, 1);
+    let reasons: Vec<_> = host.heard.kicks.iter().map(|kick| kick.reason).collect();
+    assert_eq!(reasons, [KickReason::ManyTasks, KickReason::NotDue]);
 }
 
 #[test]
