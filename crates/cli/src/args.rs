@@ -293,7 +293,7 @@ pub(crate) enum StudyCommand {
         /// Shorter runs: a first impression
         #[arg(long)]
         quick: bool,
-        /// Write the report as DIR/NAME.json
+        /// Write the report as DIR/NAME.json, and pictures as DIR/*.svg
         #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         output: Option<PathBuf>,
     },

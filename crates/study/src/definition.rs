@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A study as data: its arms, and the published tables that its results stand beside.
 
+use crate::kernels::Kernel;
 use fairlab_sched::features::Feature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -128,7 +129,10 @@ pub struct ArmDefinition {
     pub name: String,
     /// What it stands for.
     pub meaning: String,
-    /// Tunables that differ from the defaults.
+    /// The named kernel on whose set of features and tunables it builds; 6.1 if none is named.
+    #[serde(default)]
+    pub kernel: Option<String>,
+    /// Tunables that differ from that.
     #[serde(default)]
     pub tunables: BTreeMap<String, i64>,
     /// Features that are switched.
@@ -140,12 +144,20 @@ impl ArmDefinition {
     /// The features that it switches.
     pub fn switched_features(&self) -> Vec<(Feature, bool)> {
         let known = |name: &String| Feature::from_name(name).expect("names were checked when the study was read");
-        self.features.iter().map(|(name, &on)| (known(name), on)).collect()
+        let own = self.features.iter().map(|(name, &on)| (known(name), on));
+        self.base().map_or_else(Vec::new, Kernel::features).into_iter().chain(own).collect()
     }
 
-    /// The tunables that it sets.
+    /// The tunables that it sets; a later one of the same name counts.
     pub fn set_tunables(&self) -> Vec<(String, i64)> {
-        self.tunables.iter().map(|(name, &value)| (name.clone(), value)).collect()
+        let own = self.tunables.iter().map(|(name, &value)| (name.clone(), value));
+        let base = self.base().map_or_else(Vec::new, Kernel::tunables);
+        base.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(own).collect()
+    }
+
+    fn base(&self) -> Option<Kernel> {
+        let name = self.kernel.as_ref()?;
+        Some(Kernel::named(name).expect("names were checked when the study was read"))
     }
 }
 
@@ -194,6 +206,9 @@ impl StudyDefinition {
         let study: Self = toml::from_str(text).map_err(|error| DefinitionError::Toml(name.to_owned(), error))?;
         let wrong = |place: String, message: String| DefinitionError::Name { study: name.to_owned(), place, message };
         for arm in &study.arms {
+            if let Some(kernel) = arm.kernel.as_ref().filter(|kernel| Kernel::named(kernel).is_none()) {
+                return Err(wrong(format!("arm {}", arm.name), format!("there is no kernel {kernel}")));
+            }
             if let Some(feature) = arm.features.keys().find(|feature| Feature::from_name(feature).is_none()) {
                 return Err(wrong(format!("arm {}", arm.name), format!("there is no feature {feature}")));
             }

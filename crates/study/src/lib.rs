@@ -3,12 +3,16 @@
 //!
 //! A study's data (arms, published tables) are in `studies/*.toml`; how its figures are simulated is in a module here.
 
+mod balance_redo_limit;
 mod blocked_averages_rate_limit;
 pub mod definition;
 pub mod kernels;
+mod nohz_misfit_kicks;
 mod pelt_time_scaling;
+pub mod pictures;
 pub mod report;
 mod run;
+mod sensitivity;
 mod sis_util;
 pub mod switches;
 mod window;
@@ -68,6 +72,8 @@ const STUDIES: &[(&str, &str, Body)] = &[
         include_str!("../../../studies/blocked-averages-rate-limit.toml"),
         blocked_averages_rate_limit::run,
     ),
+    ("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml"), balance_redo_limit::run),
+    ("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml"), nohz_misfit_kicks::run),
 ];
 
 /// All studies.

@@ -2,6 +2,7 @@
 //! What a study found: tables with the simulated beside the published figure, and a verdict per row with its reason.
 
 use crate::definition::{Figure, RowDefinition, TableDefinition, VerdictRule};
+use crate::pictures::Picture;
 use serde::Serialize;
 use std::fmt;
 
@@ -83,6 +84,9 @@ pub struct Report {
     pub tables: Vec<Table>,
     /// What benchmarks printed, in their own form: a heading and the text.
     pub outputs: Vec<(String, String)>,
+    /// Pictures of them.
+    #[serde(skip)]
+    pub pictures: Vec<Picture>,
 }
 
 /// A simulated figure.

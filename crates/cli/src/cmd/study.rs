@@ -69,6 +69,11 @@ fn run(output: &mut Output, name: &str, quick: bool, directory: Option<&Path>) -
         let mut text = serde_json::to_vec_pretty(&report).map_err(CliError::run)?;
         text.push(b'\n');
         std::fs::write(&path, text).map_err(|error| CliError::write(&path.display().to_string(), &error))?;
+        for picture in &report.pictures {
+            let path = directory.join(format!("{}.svg", picture.name));
+            std::fs::write(&path, &picture.svg)
+                .map_err(|error| CliError::write(&path.display().to_string(), &error))?;
+        }
     }
     if output.is_json() {
         return output.json(&report);

@@ -31,5 +31,6 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
         notes,
         tables,
         outputs: Vec::new(),
+        pictures: Vec::new(),
     })
 }

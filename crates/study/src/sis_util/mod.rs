@@ -33,7 +33,7 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     }
     let notes = notes(options);
     let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new() })
+    Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new(), pictures: Vec::new() })
 }
 
 /// Whether a row is worth its time where there is little.

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The study `nohz-misfit-kicks`: which ticks ask an idle CPU to balance for the tickless ones, on HiKey960.
+//!
+//! [`workload`]: the tasks. [`kicks`]: calls of `kick_ilb()` by CPU, arm and reason. [`misfit`]: where tasks end that are too big for
+//! their CPU. Kernel code takes the time that the machine's prices say: several big CPUs ask at the same tick, because each looks at
+//! `nohz.next_balance` before another has written it.
+
+mod kicks;
+mod misfit;
+mod workload;
+
+use crate::definition::StudyDefinition;
+use crate::report::{Report, Table};
+use crate::run::machine;
+use crate::sensitivity;
+use crate::{Options, Progress, StudyError};
+use kicks::{Counts, Load};
+use workload::Choice;
+
+/// The machine.
+const MACHINE: &str = "hikey960";
+
+/// Runs the study.
+pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
+    let seeds = if options.quick { 8 } else { 64 };
+    let usual = Choice::usual(seeds);
+    let hardware = machine(MACHINE);
+    let mut by_arm = Vec::new();
+    for arm in &study.arms {
+        for load in Load::ALL {
+            by_arm.push((arm.name.clone(), load, Counts::measure(arm, &hardware, load, usual)?));
+        }
+        progress.done(&format!("kicks, {}", arm.name), 0.4 * by_arm.len() as f64 / (2 * study.arms.len()) as f64);
+    }
+    let of = |arm: &str, load: Load| {
+        let found = by_arm.iter().find(|(name, other, _)| name == arm && *other == load);
+        &found.expect("every arm was measured").2
+    };
+    let published: Vec<Table> =
+        Load::ALL.map(|load| kicks::published(study.table(load.table()), |arm| of(arm, load))).into();
+    let pictures = Load::ALL
+        .into_iter()
+        .zip(&published)
+        .flat_map(|(load, table)| ["before", "after"].map(|arm| kicks::picture(table, load, arm)))
+        .collect();
+    let mut tables = published;
+    tables.push(kicks::changes(study, |arm, load| of(arm, load)));
+    tables.push(kicks::reasons(study, |arm, load| of(arm, load)));
+    tables.push(misfit::table(study, &hardware)?);
+    progress.done("misfit behaviour", 0.5);
+    tables.push(kicks::choices(study, &hardware, usual)?);
+    progress.done("other workloads", 0.6);
+    if !options.quick {
+        let few = Choice::usual(8);
+        tables.push(sensitivity::table(study.table("prices"), "before, after", MACHINE, |hardware| {
+            kicks::both_published(study, &hardware, few)
+        })?);
+    }
+    let notes = notes(seeds, options.quick);
+    let (title, source) = (study.title.clone(), study.source.clone());
+    Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new(), pictures })
+}
+
+fn notes(seeds: u64, is_quick: bool) -> Vec<String> {
+    let mut notes = vec![
+        format!(
+            "Machine {MACHINE} with its prices, schedutil; kernel 5.0 in all arms. Runs of 5 s, as published; {seeds} seeds, figures are means, \
+             spreads half the range. With another seed the tasks start at another phase against the tick."
+        ),
+        workload::DESCRIPTION.to_owned(),
+        "Timekeeping: the tick of one CPU advances the time of the machine, which makes it the last to look at next_balance. When that \
+         CPU goes idle the next one to tick takes over; of those that tick at one instant it is the one of lowest number, an accident \
+         of order here, and which it is on a board is not known."
+            .to_owned(),
+    ];
+    if is_quick {
+        notes.push("The table of prices halved and doubled belongs to the full form.".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tasks: as many periodic ones as there are big CPUs, or one always-running task less than CPUs; and what else a board does.
+
+use crate::StudyError;
+use fairlab_workload::rtapp;
+use fairlab_workload::workload::Workload;
+
+/// What is assumed of it, for the report.
+pub(super) const DESCRIPTION: &str = "Tasks as rt-app's: of 50 % means 8 ms of work at full speed every 16 ms, longer at the frequency that schedutil \
+    chooses. They start within 0.1 ms. Beside them four tasks of the system on the little CPUs, of 0.2 ms every 13.7 to 31.1 ms: \
+    a board never is without. The table `workload` shows what these choices do.";
+
+/// Periods of the system's tasks, in microseconds: none divides another.
+const SYSTEM_PERIODS_US: [u64; 8] = [13_700, 17_300, 23_900, 31_100, 41_300, 53_900, 67_100, 97_300];
+/// What each of them does, in microseconds at full speed.
+const SYSTEM_WORK_US: u64 = 200;
+/// Tasks start no earlier, so that those of the system run before.
+const FIRST_START_US: u64 = 20_000;
+/// All tasks start within so many microseconds.
+const START_SPREAD_US: u64 = 100;
+
+/// What is chosen, since it was not published.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    /// Period of the 50 % tasks, in microseconds.
+    pub(super) period_us: u64,
+    /// How many tasks of the system there are.
+    pub(super) system_tasks: usize,
+    /// How many runs.
+    pub(super) seeds: u64,
+}
+
+impl Choice {
+    /// What the published tables are compared with.
+    pub(super) const fn usual(seeds: u64) -> Self {
+        Self { period_us: 16_000, system_tasks: 4, seeds }
+    }
+
+    /// Periodic tasks of 50 %.
+    pub(super) fn periodic(&self, tasks: u64, seed: u64) -> Result<Workload, StudyError> {
+        let (work, period) = (self.period_us / 2, self.period_us);
+        let body = format!(r#""run": {work}, "timer": {{ "ref": "unique", "period": {period} }}"#);
+        self.workload("half", tasks, &body, seed)
+    }
+
+    /// Tasks that always run.
+    pub(super) fn always_running(&self, tasks: u64, seed: u64) -> Result<Workload, StudyError> {
+        self.workload("full", tasks, r#""run": 100000"#, seed)
+    }
+
+    fn workload(&self, name: &str, tasks: u64, body: &str, seed: u64) -> Result<Workload, StudyError> {
+        let start = FIRST_START_US + draw(seed, 0) % 16_000;
+        let mut members = Vec::new();
+        for task in 0..tasks {
+            let delay = start + draw(seed, 1 + task) % START_SPREAD_US;
+            members.push(format!(r#""{name}{task}": {{ "delay": {delay}, "loop": -1, {body} }}"#));
+        }
+        for (place, period) in SYSTEM_PERIODS_US.iter().enumerate().take(self.system_tasks) {
+            let delay = draw(seed, 100 + place as u64) % 40_000;
+            members.push(format!(
+                r#""system{place}": {{ "cpus": [0, 1, 2, 3], "delay": {delay}, "loop": -1, "run": {SYSTEM_WORK_US},
+                   "timer": {{ "ref": "unique", "period": {period} }} }}"#
+            ));
+        }
+        let text = format!(r#"{{ "tasks": {{ {} }} }}"#, members.join(", "));
+        rtapp::parse("tasks.json", &text, rtapp::Options::for_cpus(8))
+            .map_err(|error| StudyError::Measurement(error.to_string()))
+    }
+}
+
+/// A number that depends on nothing but these two: splitmix64's finisher.
+fn draw(seed: u64, place: u64) -> u64 {
+    let mut x = (seed << 32 | place).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

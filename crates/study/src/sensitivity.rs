@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether verdicts hang on prices: each price of a machine halved and doubled, all else the same.
+
+use crate::StudyError;
+use crate::definition::{Figure, RowDefinition, TableDefinition};
+use crate::report::{Measured, Row, Table, Verdict};
+use fairlab_machine::description::preset;
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::prices::Prices;
+use rayon::prelude::*;
+
+/// Half and double, by their names.
+const FACTORS: [(&str, u64, u64); 2] = [("half", 1, 2), ("double", 2, 1)];
+
+/// A judged row by table, label and arm.
+type Judged = ((String, String, String), Verdict);
+
+/// Judges the rows of tables that have a published figure.
+fn judged(tables: &[Table]) -> Vec<Judged> {
+    let rows = tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
+    rows.filter(|(_, row)| row.verdict != Verdict::NotPublished)
+        .map(|(table, row)| ((table.name.clone(), row.label.clone(), row.arm.clone()), row.verdict))
+        .collect()
+}
+
+/// Measures with each price of a preset machine halved and doubled. `measure` gives the tables whose verdicts count.
+///
+/// A row of the result says how many rows are then reproduced, and which verdicts differ from those with the prices as they are.
+pub(crate) fn table(
+    definition: &TableDefinition,
+    arm: &str,
+    machine: &str,
+    measure: impl Fn(Hardware) -> Result<Vec<Table>, StudyError> + Sync,
+) -> Result<Table, StudyError> {
+    let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
+    let with = |operation: &str, ps: u64| {
+        let mut hardware = Hardware::from_description(&description);
+        hardware.prices = Prices::from_list(&description.prices().with(operation, ps));
+        measure(hardware).map(|tables| judged(&tables))
+    };
+    let base = with("", 0)?;
+    let prices: Vec<(&str, u64)> = description.prices().iter().map(|price| (price.operation(), price.ps())).collect();
+    let cases: Vec<_> = prices.iter().flat_map(|price| FACTORS.map(|factor| (*price, factor))).collect();
+    let row = |label: String, verdicts: &[Judged]| {
+        let reproduced = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Reproduced).count();
+        let changed: Vec<String> = base
+            .iter()
+            .zip(verdicts)
+            .filter(|(before, after)| before.1 != after.1)
+            .map(|(_, ((table, label, arm), verdict))| format!("{table}, {label}, {arm}: {verdict}"))
+            .collect();
+        let remark = if changed.is_empty() { "all verdicts stand".to_owned() } else { changed.join("; ") };
+        let row = RowDefinition { label, arm: arm.to_owned(), published: None, verdict: None };
+        let measured = Measured { value: Figure::Number(reproduced as f64), spread: 0.0, remark };
+        Row::new(definition, &row, measured)
+    };
+    let changed: Vec<Row> = cases
+        .into_par_iter()
+        .map(|((operation, ps), (name, up, down))| {
+            Ok(row(format!("{operation} {name}"), &with(operation, ps * up / down)?))
+        })
+        .collect::<Result<_, StudyError>>()?;
+    let mut rows = vec![row(format!("as they are, of {} rows", base.len()), &base)];
+    rows.extend(changed);
+    Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
+}
