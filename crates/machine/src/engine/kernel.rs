@@ -146,6 +146,9 @@ impl Machine {
             return Ok(Progress::Busy);
         }
         if let Some(work) = kernel.section.take() {
+            if self.seeks_on(observer, cpu, &work) {
+                return Ok(Progress::Done);
+            }
             if !self.has_locks_for(cpu, &work) {
                 self.cpus[cpu.index()].kernel.section = Some(work);
                 return Ok(Progress::Busy);

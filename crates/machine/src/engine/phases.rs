@@ -54,6 +54,17 @@ pub(crate) enum KernelWork {
 }
 
 impl Machine {
+    /// Whether a wake-up has to go on searching, since the idle CPU that it had found was taken meanwhile; then it does.
+    pub(super) fn seeks_on(&mut self, observer: &mut dyn Observer, cpu: CpuId, work: &KernelWork) -> bool {
+        let KernelWork::FinishWakeup { pending, in_interrupt } = *work else { return false };
+        if !self.sched.is_found_cpu_taken(&pending) {
+            return false;
+        }
+        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.seek_on(ctx, pending));
+        self.cpus[cpu.index()].kernel.section = Some(KernelWork::FinishWakeup { pending, in_interrupt });
+        true
+    }
+
     /// Whether a CPU holds the locks that it needs for a piece of work, now that it wants them. If not it spins.
     pub(super) fn has_locks_for(&mut self, cpu: CpuId, work: &KernelWork) -> bool {
         let lock = match *work {

@@ -57,11 +57,13 @@ pub struct PendingWakeup {
     migrated: bool,
     /// It is a new task: it was forked, not woken.
     is_new: bool,
+    /// A search has found the CPU idle.
+    is_found: bool,
 }
 
 impl PendingWakeup {
     pub(crate) const fn of_new_task(task: TaskId, cpu: CpuId) -> Self {
-        Self { task, cpu, migrated: false, is_new: true }
+        Self { task, cpu, migrated: false, is_new: true, is_found: false }
     }
 
     /// The task.
@@ -131,15 +133,14 @@ impl Sched {
         if is_on_cpu {
             // Its CPU has not switched away from it yet: nothing is selected, that CPU enqueues it when it has.
             self.tasks[task.index()].in_wakeup = true;
-            return Some(PendingWakeup { task, cpu: own_cpu, migrated: false, is_new: false });
+            return Some(PendingWakeup { task, cpu: own_cpu, migrated: false, is_new: false, is_found: false });
         }
         let cpu = self.select_task_rq(ctx, task, prev_cpu, flags);
-        let migrated = self.tasks[task.index()].cpu != cpu;
-        if migrated {
-            self.set_task_cpu(ctx, task, cpu);
-        }
-        self.tasks[task.index()].in_wakeup = true;
-        Some(PendingWakeup { task, cpu, migrated, is_new: false })
+        let p = &mut self.tasks[task.index()];
+        p.in_wakeup = true;
+        let (is_fair, migrated) = (p.class == SchedClass::Fair, p.cpu != cpu);
+        let is_found = is_fair && cpu != prev_cpu && cpu != ctx.cpu && self.is_idle_for_wakeup(cpu);
+        Some(PendingWakeup { task, cpu, migrated, is_new: false, is_found })
     }
 
     /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
@@ -148,6 +149,9 @@ impl Sched {
         self.tasks[task.index()].in_wakeup = false;
         if is_new {
             return self.enqueue_new_task(ctx, task, cpu);
+        }
+        if migrated {
+            self.set_task_cpu(ctx, task, cpu);
         }
         if self.is_wakeup_queued(ctx.cpu, &pending) {
             self.tasks[task.index()].remote_wakeup = migrated;
@@ -160,6 +164,32 @@ impl Sched {
             self.ttwu_do_activate(ctx, cpu, task, migrated);
         }
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
+    }
+
+    /// Whether the idle CPU that a search has found got work while the search took its time. A search looks at one CPU after the
+    /// other, so it would have seen that; [`Sched::seek_on`] lets it go on.
+    pub fn is_found_cpu_taken(&self, pending: &PendingWakeup) -> bool {
+        pending.is_found && !self.is_idle_for_wakeup(pending.cpu)
+    }
+
+    /// Goes on with a search whose CPU was taken: the next idle CPU of the cache domain, or the taken one if there is none.
+    pub fn seek_on(&mut self, ctx: &mut Ctx<'_>, pending: PendingWakeup) -> PendingWakeup {
+        let PendingWakeup { task, cpu, .. } = pending;
+        let taken = PendingWakeup { is_found: false, ..pending };
+        let Some(sd) = self.domains.cpus[cpu.index()].sd_llc else { return taken };
+        let start = CpuId((cpu.0 + 1) % self.rqs.len() as u32);
+        let allowed = &self.tasks[task.index()].cpus_allowed;
+        let mut found = None;
+        for candidate in self.domains.domains[sd].span.iter_and_wrap_from(allowed, start) {
+            ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(candidate);
+            if self.is_idle_for_wakeup(candidate) {
+                found = Some(candidate);
+                break;
+            }
+        }
+        let Some(cpu) = found else { return taken };
+        PendingWakeup { cpu, migrated: self.tasks[task.index()].cpu != cpu, ..pending }
     }
 
     /// The runqueue whose lock [`Sched::finish_wakeup`] will take if it is called now on a CPU; none if the wake-up is left to the

@@ -88,13 +88,13 @@ impl Bench {
     /// How long it runs before it is measured, and how long it is.
     ///
     /// Load averages of CPUs halve their distance from the truth in 32 ms, and what a search may look at follows from them:
-    /// so the warm-up is five times that.
+    /// and more than five times that pass before it is all settled, as the one follows from the other.
     pub(super) fn span(self, options: Options) -> Span {
         let (warm_up, window) = match self {
             Self::Schbench => (300, if options.quick { 1_000 } else { 3_000 }),
             Self::StressSock => (160, 100),
-            _ if options.quick => (100, 20),
-            _ => (160, 40),
+            _ if options.quick => (200, 20),
+            _ => (400, 40),
         };
         Span { warm_up: Nanos::from_millis(warm_up), window: Nanos::from_millis(window) }
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
 fn is_quick(label: &str) -> bool {
     let Some(case) = Case::of_row(label, "") else { return false };
     match case.bench {
-        Bench::TcpRr => matches!(case.load, 28 | 84 | 168 | 224),
+        Bench::TcpRr => matches!(case.load, 84 | 168 | 224),
         Bench::UdpRr => false,
         Bench::Tbench => case.load == 112,
         Bench::Hackbench { threads, .. } => !threads && matches!(case.load, 2 | 8),
@@ -117,7 +117,7 @@ fn notes(options: Options) -> Vec<String> {
     )];
     if options.quick {
         notes.push(
-            "Quick: netperf TCP_RR with 28, 84, 168 and 224 threads, tbench with 112, hackbench with 2 and 8 groups of processes, \
+            "Quick: netperf TCP_RR with 84, 168 and 224 threads, tbench with 112, hackbench with 2 and 8 groups of processes, \
              schbench with 4 and 8 message threads; UDP_RR, threads and the other loads are left out."
                 .to_owned(),
         );
