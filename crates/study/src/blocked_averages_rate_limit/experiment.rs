@@ -143,8 +143,8 @@ impl Placing {
 }
 
 impl Case {
-    fn hardware(self) -> Hardware {
-        let mut hardware = machine("sc7180");
+    /// The machine of this case, from that of the file or from one with other prices.
+    fn hardware(self, mut hardware: Hardware) -> Hardware {
         hardware.tick = Nanos(1_000_000_000 / self.hz);
         self.change.apply(&mut hardware);
         if let Some(place) = self.fixed {
@@ -166,13 +166,18 @@ impl Case {
 
     /// Runs it.
     pub(super) fn run(self, arm: &ArmDefinition) -> Result<Found, StudyError> {
+        self.run_on(machine("sc7180"), arm)
+    }
+
+    /// Runs it on a machine with other prices.
+    pub(super) fn run_on(self, hardware: Hardware, arm: &ArmDefinition) -> Result<Found, StudyError> {
         let schbench =
             Schbench { message_threads: 2, threads: 2, runtime: RUNTIME, seed: self.seed, ..Schbench::default() };
         let mut workload = schbench.workload();
         let services = Services { number: self.groups, period: SERVICE_PERIOD, work: SERVICE_WORK, seed: self.seed };
         services.add_to(&mut workload);
         let mut machine = Machine::new(Setup {
-            hardware: self.hardware(),
+            hardware: self.hardware(hardware),
             workload,
             features: arm.switched_features(),
             tunables: Vec::new(),
@@ -299,5 +304,65 @@ impl Observer for Eyes {
             MachineEvent::Kernel { cpu, path, took, waited, ends, .. } => self.took(cpu.0, path, took + waited, ends),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::StudyDefinition;
+    use crate::kernels::Kernel;
+
+    fn study() -> StudyDefinition {
+        let text = include_str!("../../../../studies/blocked-averages-rate-limit.toml");
+        StudyDefinition::parse("blocked-averages-rate-limit", text).expect("it is a study")
+    }
+
+    const CASE: Case = Case { hz: 250, groups: 100, fixed: None, change: Change::None, seed: 0 };
+
+    #[test]
+    fn both_arms_are_the_kernel_5_4_but_for_the_limit() {
+        let kernel = Kernel::named("5.4").expect("it is one of them");
+        for arm in &study().arms {
+            let mut features = arm.switched_features();
+            features.sort_unstable();
+            let mut expected = kernel.features();
+            expected.sort_unstable();
+            assert_eq!(features, expected);
+            let mut tunables = arm.set_tunables();
+            tunables.retain(|(name, _)| name != "blocked_limit");
+            let expected = kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value));
+            let mut expected: Vec<_> = expected.collect();
+            expected.sort();
+            assert_eq!(tunables, expected);
+        }
+    }
+
+    #[test]
+    fn the_limit_is_fifty_milliseconds_at_any_hz() {
+        let study = study();
+        let limit = |hz| {
+            let tunables = Case { hz, ..CASE }.tunables(study.arm("after"));
+            tunables.into_iter().find(|(name, _)| name == "blocked_limit").expect("it is set").1
+        };
+        assert_eq!((limit(250), limit(1000)), (12, 50));
+    }
+
+    #[test]
+    fn no_runqueue_is_updated_more_than_twenty_times_a_second_after_the_change() {
+        let study = study();
+        let calls = |arm| CASE.run(study.arm(arm)).expect("it runs").calls_of_one_per_s;
+        assert!(calls("after") <= 20.0);
+        assert!(calls("before") > 20.0);
+    }
+
+    #[test]
+    fn workers_wait_for_a_slice_only_where_energy_places_them() {
+        let study = study();
+        let placing = |change| Case { change, seed: 1, ..CASE }.run(study.arm("before")).expect("it runs").placing;
+        let with_model = placing(Change::AllFree);
+        assert!(with_model.slow > 0 && with_model.slow_by_energy == with_model.slow, "{with_model:?}");
+        let without = placing(Change::NoPowers);
+        assert_eq!((without.by_energy, without.slow), (0, 0));
     }
 }
