@@ -61,6 +61,31 @@ pub(crate) fn bars(name: &str, title: &str, unit: &str, rows: &[Bars]) -> Pictur
     })
 }
 
+/// Points of an arm: its name, and where they are.
+pub(crate) type Line<'a> = (&'a str, Vec<(f64, f64)>);
+
+/// Draws a line for each of two arms. Both axes begin at zero.
+pub(crate) fn lines(name: &str, title: &str, axes: (&str, &str), arms: &[Line<'_>]) -> Picture {
+    draw(name, |area| {
+        let points = || arms.iter().flat_map(|(_, points)| points);
+        let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max) * 1.05;
+        let mut chart = ChartBuilder::on(area)
+            .caption(title, ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(46)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..most(|point| point.0), 0.0..most(|point| point.1))?;
+        chart.configure_mesh().x_desc(axes.0).y_desc(axes.1).draw()?;
+        for ((arm, points), colour) in arms.iter().zip(COLOURS) {
+            chart
+                .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)).point_size(4))?
+                .label(*arm)
+                .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled()));
+        }
+        chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()
+    })
+}
+
 fn draw<F>(name: &str, body: F) -> Picture
 where
     F: for<'a, 'b> FnOnce(&'b DrawingArea<SVGBackend<'a>, Shift>) -> Result<(), DrawError<'a>>,
@@ -79,6 +104,16 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_have_their_names_and_a_mark_for_each_point() {
+        let arms = [("before", vec![(0.0, 1.0), (2.0, 5.0)]), ("after", vec![(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)])];
+        let picture = lines("groups", "By groups", ("groups", "us"), &arms);
+        for word in ["<svg", "By groups", "groups", "us", "before", "after", "</svg>"] {
+            assert!(picture.svg.contains(word), "{word} is missing in {}", picture.svg);
+        }
+        assert_eq!((picture.svg.matches("<circle").count(), picture.svg.matches("<polyline").count() >= 2), (5, true));
+    }
 
     #[test]
     fn bars_have_their_labels_and_one_rectangle_for_each_figure() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One run: schbench and inactive groups on the device, and what is measured of it.
 
+use super::MACHINE;
 use crate::StudyError;
 use crate::definition::ArmDefinition;
 use crate::run::machine;
@@ -166,7 +167,7 @@ impl Case {
 
     /// Runs it.
     pub(super) fn run(self, arm: &ArmDefinition) -> Result<Found, StudyError> {
-        self.run_on(machine("sc7180"), arm)
+        self.run_on(machine(MACHINE), arm)
     }
 
     /// Runs it on a machine with other prices.
@@ -331,6 +332,8 @@ mod tests {
             assert_eq!(features, expected);
             let mut tunables = arm.set_tunables();
             tunables.retain(|(name, _)| name != "blocked_limit");
+            tunables.sort();
+            assert!(!tunables.is_empty());
             let expected = kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value));
             let mut expected: Vec<_> = expected.collect();
             expected.sort();

@@ -9,16 +9,22 @@ mod scaling;
 
 use crate::definition::{RowDefinition, StudyDefinition};
 use crate::report::{Measured, Report, Table};
-use crate::{Options, Progress, StudyError};
+use crate::{Options, Progress, StudyError, sensitivity};
 use experiment::{Case, Change, Found};
+use fairlab_machine::hardware::Hardware;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The machine.
+const MACHINE: &str = "sc7180";
 /// The device's ticks a second: the machine file's. The source does not say; another table has 1000.
 const HZ: u64 = 250;
 /// Inactive groups: calibrated, so that tickless CPUs are updated as often before the change as published.
 const GROUPS: u32 = 100;
+
+/// Seeds for each price in the table of prices halved and doubled.
+const SENSITIVITY_SEEDS: u64 = 21;
 
 /// What a run is: its arm's name, and the case.
 type Job = (String, Case);
@@ -35,27 +41,53 @@ fn run_all(study: &StudyDefinition, jobs: &[Job], told: &(dyn Fn(usize) + Sync))
         .collect()
 }
 
+/// The usual case with a seed.
+const fn usual(seed: u64) -> Case {
+    Case { hz: HZ, groups: GROUPS, fixed: None, change: Change::None, seed }
+}
+
+/// The tables with published figures.
+fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<Found>>) -> Vec<Table> {
+    ["calls", "schedule", "schbench", "samples", "placing"]
+        .map(|name| Table::fill(study.table(name), |row| measured(&by_arm[row.arm.as_str()], name, row)))
+        .into()
+}
+
+/// The same with other prices.
+fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<Table>, StudyError> {
+    let mut by_arm: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
+    for arm in &study.arms {
+        let found: Result<_, _> =
+            (0..SENSITIVITY_SEEDS).map(|seed| usual(seed).run_on(hardware.clone(), arm)).collect();
+        by_arm.insert(&arm.name, found?);
+    }
+    Ok(fill(study, &by_arm))
+}
+
 /// Runs the study.
 pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
     let seeds = if options.quick { 11 } else { 101 };
-    let case = |seed| Case { hz: HZ, groups: GROUPS, fixed: None, change: Change::None, seed };
     let jobs: Vec<Job> =
-        study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), case(seed)))).collect();
+        study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), usual(seed)))).collect();
     let found = run_all(study, &jobs, &|done| {
-        progress.done("schbench", 0.6 * done as f64 / jobs.len() as f64);
+        progress.done("schbench", 0.3 * done as f64 / jobs.len() as f64);
     })?;
     let mut by_arm: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
     for ((arm, _), found) in jobs.iter().zip(found) {
         by_arm.entry(arm).or_default().push(found);
     }
-    let mut tables: Vec<Table> = ["calls", "schedule", "schbench", "samples", "placing"]
-        .map(|name| Table::fill(study.table(name), |row| measured(&by_arm[row.arm.as_str()], name, row)))
-        .into();
+    let mut tables = fill(study, &by_arm);
     tables.extend(scaling::tables(study, options, progress)?);
+    let pictures = scaling::pictures(study, &tables);
+    if !options.quick {
+        let definition = study.table("sensitivity");
+        tables
+            .push(sensitivity::table(definition, "before, after", MACHINE, |hardware| with_prices(study, &hardware))?);
+    }
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
     let outputs = outputs.collect();
     let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(Report { study: study.name.clone(), title, source, notes: notes(seeds), tables, outputs, pictures: Vec::new() })
+    Ok(Report { study: study.name.clone(), title, source, notes: notes(seeds), tables, outputs, pictures })
 }
 
 /// A row's figure: the median over the seeds.

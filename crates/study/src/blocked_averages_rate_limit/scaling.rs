@@ -3,8 +3,9 @@
 //! of kernel code, and on the energy model.
 
 use super::experiment::{Case, Change, Found};
-use super::{GROUPS, HZ, Job, run_all};
+use super::{Job, run_all};
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
+use crate::pictures::{Picture, lines};
 use crate::report::{Measured, Table};
 use crate::{Options, Progress, StudyError};
 
@@ -35,7 +36,7 @@ struct Axis {
 }
 
 fn axes() -> [Axis; 5] {
-    let case = Case { hz: HZ, groups: GROUPS, fixed: None, change: Change::None, seed: 0 };
+    let case = super::usual(0);
     let changed = |(label, change): (&str, Change)| (label.to_owned(), Case { change, ..case });
     let groups = NUMBERS.map(|groups| (format!("{groups} groups"), Case { groups, ..case }));
     let frequencies =
@@ -54,7 +55,7 @@ fn axes() -> [Axis; 5] {
         },
         Axis { name: "hz", title: "By ticks a second", cases: rates.into() },
         Axis {
-            name: "prices",
+            name: "kernel time",
             title: "By what kernel code costs: is it newly-idle work that makes workers wait?",
             cases: PRICES.map(changed).into(),
         },
@@ -64,6 +65,30 @@ fn axes() -> [Axis; 5] {
             cases: POWERS.map(changed).into(),
         },
     ]
+}
+
+/// Draws the longest `schedule()` against the number of groups and against frequency.
+pub(super) fn pictures(study: &StudyDefinition, tables: &[Table]) -> Vec<Picture> {
+    let groups = NUMBERS.map(f64::from);
+    let mhz = MHZ.map(f64::from);
+    [("groups", "inactive groups", &groups[..]), ("frequency", "MHz of the small CPUs", &mhz[..])]
+        .map(|(name, unit, places)| {
+            let table = tables.iter().find(|table| table.name == name).expect("it was measured");
+            // The first figure's rows come first, arm by arm for each place.
+            let nr_arms = study.arms.len();
+            let arms: Vec<_> = study
+                .arms
+                .iter()
+                .enumerate()
+                .map(|(arm, definition)| {
+                    let rows = table.rows.iter().skip(arm).step_by(nr_arms);
+                    let points = places.iter().zip(rows).filter_map(|(&place, row)| Some((place, row.value.number()?)));
+                    (definition.name.as_str(), points.collect())
+                })
+                .collect();
+            lines(&format!("blocked-averages-{name}"), &format!("Longest schedule(), by {unit}"), (unit, "us"), &arms)
+        })
+        .into()
 }
 
 /// What is told of each case, with its unit.
@@ -90,7 +115,7 @@ pub(super) fn tables(
         .into_iter()
         .enumerate()
         .map(|(place, axis)| {
-            let begun = 0.6 + 0.4 * place as f64 / 5.0;
+            let begun = 0.3 + 0.4 * place as f64 / 5.0;
             let mut rows: Vec<(String, String)> = Vec::new();
             let mut jobs: Vec<Job> = Vec::new();
             for (label, case) in &axis.cases {
