@@ -93,7 +93,7 @@ const TUNABLE_ROWS: &[TunableRow] = &[
     ("misfit_kick", [0, 1], Digest("misfit.scn"), "calls of `kick_ilb()` with reason `Misfit`"),
     ("llc_kick", [0, 1], Digest("misfit.scn"), "calls of `kick_ilb()` with reason `LlcBusy`"),
     ("kick_next", [0, 1], Digest("nohz-kick.scn"), "calls of `kick_ilb()`"),
-    ("ilb_others", [0, 1], Digest("nohz-kick.scn"), "calls of `kick_ilb()`"),
+    ("ilb_others", [0, 1], Digest("all-pinned.scn"), "when which CPU balances"),
     ("redo_max", [-1, 0], Digest("periodic-balance.scn"), "passes that start over"),
     ("redo_emptied", [0, 1], NoRun(NO_EMPTIED), ""),
     ("blocked_limit", [0, 12], Digest("scan-limit.scn"), "calls of `update_blocked_averages()`"),
