@@ -101,7 +101,7 @@ const TUNABLE_ROWS: &[TunableRow] = &[
     ("scan_cost", [1_000, 0], Digest("scan-before-6.0.scn"), "how many CPUs a search looks at"),
 ];
 
-const NO_DOUBLE_CLOCK: &str = "In none: no path updates a clock twice under one lock, nor did one of the reference in 360 random scenarios. A test runs all scenarios with it.";
+const NO_DOUBLE_CLOCK: &str = "In none: no path updates a clock twice under one lock, nor did the reference complain in random scenarios. A test runs all scenarios with it.";
 /// Where a CPU cannot reschedule for long: the kernel wakes many tasks there, at a price.
 const LONG_LATENCY: &[&str] =
     &["switches/latency-warn.json", "--machine", "scenarios/switches/slow-wakeups.toml", "--features", "LATENCY_WARN"];
