@@ -21,9 +21,9 @@ fn every_example_of_rt_app_runs_or_is_refused() {
         assert_eq!(summary["run"]["kind"], "rt-app", "{file}");
         assert_eq!(summary["run"]["machine"], "hikey960", "{file}");
         assert_eq!(number(&summary["duration_ns"]), 1_000_000_000, "{file}");
-        // This one sleeps for 1.2 s first.
+        // This one sleeps for 1.2 s first; what is left is kernel code of its fork.
         let sleeps = file.ends_with("cpufreq-dvfs.json");
-        assert_eq!(number(&summary["totals"]["busy_ns"]) == 0, sleeps, "{file}");
+        assert_eq!(number(&summary["totals"]["busy_ns"]) < 1_000_000, sleeps, "{file}");
     }
 }
 

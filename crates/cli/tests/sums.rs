@@ -23,7 +23,8 @@ fn check(what: &str, summary: &Value) {
         }
     }
     assert_eq!(sum(cpus, "busy_ns"), number(&totals["busy_ns"]), "{what}");
-    assert_eq!(sum(families, "run_ns"), number(&totals["busy_ns"]), "{what}: run time of tasks, busy time of CPUs");
+    let of_tasks = sum(families, "run_ns") + sum(cpus, "stopper_ns");
+    assert_eq!(of_tasks, number(&totals["busy_ns"]), "{what}: run time of tasks and stoppers, busy time of CPUs");
     assert_eq!(sum(families, "wait_ns"), number(&totals["wait_ns"]), "{what}");
     assert_eq!(sum(cpus, "switches"), number(&totals["switches"]), "{what}");
     for family in items(families) {

@@ -7,13 +7,22 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
 use serde::{Deserialize, Serialize};
 
+/// What runs on a CPU.
+#[derive(Clone, Copy, Debug)]
+enum Runs {
+    Idle,
+    Stopper,
+    Task,
+}
+
 /// What is known of a CPU.
 #[derive(Clone, Debug)]
 struct Track {
-    /// Whether something other than its idle task runs.
-    is_busy: bool,
+    /// What runs there now, since `since`.
+    runs: Runs,
     since: Nanos,
-    busy: Nanos,
+    tasks: Nanos,
+    stopper: Nanos,
     idle: Nanos,
 }
 
@@ -53,6 +62,9 @@ pub struct CpuSummary {
     pub llc: u32,
     /// Time in which a task ran.
     pub busy_ns: u64,
+    /// Of it, time in which its stopper ran. Stoppers are no tasks of the workload.
+    #[serde(default)]
+    pub stopper_ns: u64,
     /// Time in which its idle task ran.
     pub idle_ns: u64,
     /// Context switches.
@@ -83,18 +95,28 @@ pub struct Cpus {
 impl Cpus {
     /// Follows the CPUs of a machine that has not started: all are idle.
     pub fn new(machine: &Machine) -> Self {
-        let track = Track { is_busy: false, since: machine.now(), busy: Nanos::ZERO, idle: Nanos::ZERO };
+        let track = Track {
+            runs: Runs::Idle,
+            since: machine.now(),
+            tasks: Nanos::ZERO,
+            stopper: Nanos::ZERO,
+            idle: Nanos::ZERO,
+        };
         Self { tracks: vec![track; machine.hardware().nr_cpus()] }
     }
 
     /// A CPU switches to another task.
     #[inline]
     pub fn switched(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
-        // Idle tasks are numbered first, as the CPUs are.
-        let is_busy = next.index() >= self.tracks.len();
+        let nr_cpus = self.tracks.len();
         let track = &mut self.tracks[cpu.index()];
         track.settle(now);
-        track.is_busy = is_busy;
+        // Idle tasks are numbered first, then the stoppers, each as the CPUs are.
+        track.runs = match next.index() / nr_cpus {
+            0 => Runs::Idle,
+            1 => Runs::Stopper,
+            _ => Runs::Task,
+        };
     }
 
     /// What was found, after the end of a run.
@@ -113,7 +135,8 @@ impl Cpus {
                 cpu: cpu.0,
                 capacity: topology.capacity[index],
                 llc: topology.cpus.iter().position(|place| place.llc == llc).map_or(cpu.0, |first| first as u32),
-                busy_ns: track.busy.0,
+                busy_ns: (track.tasks + track.stopper).0,
+                stopper_ns: track.stopper.0,
                 idle_ns: track.idle.0,
                 switches: counters.switches,
                 ticks: counters.ticks,
@@ -138,11 +161,11 @@ impl Cpus {
 impl Track {
     fn settle(&mut self, now: Nanos) {
         let time = now - std::mem::replace(&mut self.since, now);
-        if self.is_busy {
-            self.busy += time;
-        } else {
-            self.idle += time;
-        }
+        *match self.runs {
+            Runs::Task => &mut self.tasks,
+            Runs::Stopper => &mut self.stopper,
+            Runs::Idle => &mut self.idle,
+        } += time;
     }
 }
 

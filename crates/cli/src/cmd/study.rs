@@ -43,9 +43,14 @@ fn list(output: &mut Output) -> Result<(), CliError> {
         return output.json(&rows);
     }
     let mut table =
-        Table::new(&[("study", Align::Left), ("arms", Align::Left), ("tables", Align::Right), ("title", Align::Wrap)]);
+        Table::new(&[("study", Align::Left), ("arms", Align::Right), ("tables", Align::Right), ("title", Align::Wrap)]);
     for row in rows {
-        table.row(vec![row.name.into(), row.arms.join(" ").into(), row.tables.to_string().into(), row.title.into()]);
+        table.row(vec![
+            row.name.into(),
+            row.arms.len().to_string().into(),
+            row.tables.to_string().into(),
+            row.title.into(),
+        ]);
     }
     let text = table.render(output.styles());
     output.text(&text)

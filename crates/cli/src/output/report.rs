@@ -216,7 +216,7 @@ fn cpus(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
     optional(true, ("busy", Align::Left));
     optional(true, ("%busy", Align::Right));
     optional(is_grouped, ("min-max", Align::Right));
-    optional(has_prices, ("%kernel", Align::Right));
+    optional(has_prices, ("%sys", Align::Right));
     for name in ["switches", "ticks", "resched", "call"] {
         optional(true, (name, Align::Right));
     }

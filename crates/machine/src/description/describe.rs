@@ -179,7 +179,16 @@ fn prices(machine: &MachineDescription) -> Vec<String> {
         let ns = format!("{}{fraction}", price.ps() / 1_000);
         table.push(vec![price.operation().to_owned(), ns, price.source().to_owned()]);
     }
-    let mut lines = columns(table, &[false, true, false]);
+    // Long sources go on below where they begin.
+    let sources: Vec<String> = table.iter_mut().map(|row| row.pop().expect("a row has a source")).collect();
+    let rows = columns(table, &[false, true]);
+    let indent = rows.iter().map(String::len).max().unwrap_or(0) + 2;
+    let mut lines = Vec::new();
+    for (row, source) in rows.iter().zip(sources) {
+        let mut source = wrap(&source, WIDTH.saturating_sub(indent + 2)).into_iter();
+        lines.push(format!("{row:indent$}{}", source.next().unwrap_or_default()).trim_end().to_owned());
+        lines.extend(source.map(|rest| format!("{:indent$}{rest}", "")));
+    }
     lines.push("operations that are not listed are free".to_owned());
     lines
 }

@@ -192,6 +192,7 @@ mod tests {
                 match behaviour.next() {
                     Step::Send(_) => sent += 1,
                     Step::Receive(_) => received += 1,
+                    Step::Mark(_) => {}
                     _ => break,
                 }
             }
