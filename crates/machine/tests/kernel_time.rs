@@ -163,3 +163,16 @@ fn who_looks_at_a_runqueue_at_the_same_time_waits_for_its_line() {
         assert_eq!(busy_ps % 1_000_000, 0, "nothing else has a price");
     }
 }
+
+#[test]
+fn of_cpus_that_tick_at_one_instant_the_fastest_takes_the_timekeeping() {
+    let keepers = |scenario: &str| {
+        let (machine, _) = run(scenario, &[(Op::Timekeeping, 1_000)]);
+        machine.counters().per_cpu.iter().map(|cpu| cpu.kernel.0).collect::<Vec<_>>()
+    };
+    // Ticks at 4 and 8 ms. The task of CPU 1 sleeps from 5 ms on: then CPU 0 has the duty, as the only one that ticks. There it takes
+    // twice as long if CPU 0 has half the capacity.
+    let scenario = "cpus 2\nend 9ms\ntask a cpu=0 mask=0-0 run 1s\ntask b cpu=1 mask=1-1 run 5ms sleep 1s\n";
+    assert_eq!(keepers(&format!("{scenario}scale 1\ncaps 512 1024\n")), [2_000, 1_000]);
+    assert_eq!(keepers(scenario), [2_000, 0]);
+}

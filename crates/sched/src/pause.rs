@@ -99,6 +99,8 @@ pub(crate) struct Paused<T> {
 pub(crate) enum PausedTick {
     /// It has dropped the lock of its runqueue, and will look whether somebody has to balance.
     Look,
+    /// It has left the tickless CPUs, and will look whether some are left for which somebody has to balance.
+    LookForTickless,
     /// It has decided to ask a tickless CPU.
     Ask(KickDecision),
 }
@@ -180,6 +182,12 @@ impl Sched {
         if let Some(tick) = paths.tick.take() {
             match tick {
                 PausedTick::Look => self.finish_tick(ctx),
+                PausedTick::LookForTickless => {
+                    let cpu = ctx.cpu;
+                    if !self.look_for_tickless(ctx, cpu) {
+                        self.run_softirqs(ctx);
+                    }
+                }
                 PausedTick::Ask(decision) => {
                     self.finish_nohz_kick(ctx, decision);
                     self.run_softirqs(ctx);

@@ -65,9 +65,14 @@ pub struct PublishedChanges {
     /// A kick moves the next idle balancing on by one jiffy from where it is, and a CPU that becomes tickless does not
     /// bring it up to date (before 5.12).
     pub kick_next: bool,
-    /// A CPU that balances for all tickless ones does so for itself whether or not it is due, and the next idle balancing
-    /// follows the other ones; one that balanced can only bring it forward (before 5.12).
-    pub ilb_others: bool,
+    /// 1: a CPU that balances for all tickless ones does so for itself whether or not it is due, and the next idle balancing
+    /// follows the other ones; what balances can only bring it forward (before 5.12). 2: and what was noted of the others is the last
+    /// word, also when the walk was broken off (before 5.9).
+    pub ilb_others: u8,
+    /// Only the first tickless CPU is asked to balance; if it is not idle, none is (before 5.2).
+    pub ilb_first: bool,
+    /// Also a kick for blocked load alone moves the next idle balancing on (before 5.9).
+    pub kick_stats: bool,
     /// How often a balancing pass may start over after it found all tasks of the busiest CPU pinned; `None`: no limit.
     pub redo_max: Option<u32>,
     /// A runqueue that lost its tasks before its lock was taken counts as one with pinned tasks: the balancing pass starts
@@ -337,11 +342,28 @@ pub const TUNABLES: &[TunableInfo] = &[
     },
     TunableInfo {
         name: "ilb_others",
+        unit: "0 to 2",
+        meaning: "When idle balancing is due next follows the tickless CPUs other than the one that does it: 1 as before 5.12; 2 as before \
+                  5.9, when that was written at the very end.",
+        range: 0..=2,
+        get: |t| i64::from(t.changes.ilb_others),
+        set: |t, v| t.changes.ilb_others = v as u8,
+    },
+    TunableInfo {
+        name: "ilb_first",
         unit: "0 or 1",
-        meaning: "As before 5.12: when idle balancing is due next follows the tickless CPUs other than the one that does it.",
+        meaning: "As before 5.2: only the first tickless CPU is asked to balance, or none if that one is not idle.",
         range: SWITCH,
-        get: |t| t.changes.ilb_others as i64,
-        set: |t, v| t.changes.ilb_others = v != 0,
+        get: |t| t.changes.ilb_first as i64,
+        set: |t, v| t.changes.ilb_first = v != 0,
+    },
+    TunableInfo {
+        name: "kick_stats",
+        unit: "0 or 1",
+        meaning: "As before 5.9: a kick for blocked load alone, too, moves the next idle balancing on.",
+        range: SWITCH,
+        get: |t| t.changes.kick_stats as i64,
+        set: |t, v| t.changes.kick_stats = v != 0,
     },
     TunableInfo {
         name: "redo_max",

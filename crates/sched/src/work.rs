@@ -55,6 +55,7 @@ ops! {
     DetachTask "Take one task from a runqueue to move it."
     AttachTask "Put one moved task into a runqueue."
     NewidlePass "One pass of load_balance() of a CPU that runs out of work, as it measures itself."
+    NohzExit "Leave the tickless CPUs, at a busy CPU's first tick after it was one."
     NohzKick "Look, at a busy CPU's tick, whether tickless CPUs should be balanced for."
     TicklessCpu "Look at one tickless CPU on the walk that balances for all of them."
     SoftirqRaise "Raise and enter the balancing softirq."

@@ -45,10 +45,23 @@ const CHANGES: &[Change] = &[
         tunables: &[("misfit_kick", 1), ("llc_kick", 1)],
     },
     Change {
+        since: (5, 2),
+        before: "only the first tickless CPU is asked to balance for all, or none if that one is not idle",
+        features: &[],
+        tunables: &[("ilb_first", 1)],
+    },
+    Change {
         since: (5, 5),
         before: "a task's remembered utilisation follows increases only by and by",
         features: &[(Feature::UtilEstFastup, false)],
         tunables: &[],
+    },
+    Change {
+        since: (5, 9),
+        before: "a kick for blocked load alone moves the next idle balancing on, too, and who balances for all tickless CPUs writes \
+                 at its very end, or when it breaks off, when the next one is due",
+        features: &[],
+        tunables: &[("kick_stats", 1), ("ilb_others", 2)],
     },
     Change {
         since: (5, 12),
@@ -127,9 +140,15 @@ impl Kernel {
         self.changes().flat_map(|change| change.features.iter().copied()).collect()
     }
 
-    /// Tunables that it sets, in order.
+    /// Tunables that it sets, in order. What changed twice since is as it was first.
     pub fn tunables(self) -> Vec<(&'static str, i64)> {
-        self.changes().flat_map(|change| change.tunables.iter().copied()).collect()
+        let mut set: Vec<(&'static str, i64)> = Vec::new();
+        for &(name, value) in self.changes().flat_map(|change| change.tunables) {
+            if !set.iter().any(|&(other, _)| other == name) {
+                set.push((name, value));
+            }
+        }
+        set
     }
 
     /// What of the release it brings back.
@@ -171,7 +190,18 @@ mod tests {
         let features = |name| Kernel::named(name).expect("it is one of them").features().len();
         let tunables = |name| Kernel::named(name).expect("it is one of them").tunables().len();
         assert_eq!(KERNELS.map(|kernel| features(kernel.name)), [6, 6, 6, 5, 3, 3, 0]);
-        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [7, 7, 4, 4, 0, 0, 0]);
+        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [9, 9, 5, 4, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_changed_twice_is_as_it_was_first() {
+        let ilb_others = |name| {
+            let tunables = Kernel::named(name).expect("it is one of them").tunables();
+            let values: Vec<i64> =
+                tunables.iter().filter(|(name, _)| *name == "ilb_others").map(|&(_, value)| value).collect();
+            values
+        };
+        assert_eq!(["5.4", "5.11", "6.1"].map(ilb_others), [vec![2], vec![1], vec![]]);
     }
 
     #[test]

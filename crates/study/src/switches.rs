@@ -94,6 +94,8 @@ const TUNABLE_ROWS: &[TunableRow] = &[
     ("llc_kick", [0, 1], Digest("misfit.scn"), "calls of `kick_ilb()` with reason `LlcBusy`"),
     ("kick_next", [0, 1], Digest("nohz-kick.scn"), "calls of `kick_ilb()`"),
     ("ilb_others", [0, 1], Digest("all-pinned.scn"), "when which CPU balances"),
+    ("ilb_first", [0, 1], Digest("idle-core.scn"), "who balances for the tickless CPUs"),
+    ("kick_stats", [0, 1], Digest("bandwidth.scn"), "calls of `kick_ilb()`"),
     ("redo_max", [-1, 0], Digest("periodic-balance.scn"), "passes that start over"),
     ("redo_emptied", [0, 1], NoRun(NO_EMPTIED), ""),
     ("blocked_limit", [0, 12], Digest("scan-limit.scn"), "calls of `update_blocked_averages()`"),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 40] = [
+pub const OPERATIONS: [&str; 41] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -33,6 +33,7 @@ pub const OPERATIONS: [&str; 40] = [
     "DetachTask",
     "AttachTask",
     "BalancePass",
+    "NohzExit",
     "NohzKick",
     "TicklessCpu",
     "SoftirqRaise",

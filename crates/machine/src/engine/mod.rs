@@ -387,7 +387,7 @@ impl Machine {
                 }
                 self.counters.per_cpu[cpu.index()].ticks += 1;
                 observer.machine_event(self.now, &MachineEvent::Tick { cpu });
-                let keeps_time = *self.timekeeper.get_or_insert(cpu) == cpu;
+                let keeps_time = self.keeps_time(cpu);
                 self.enter(observer, cpu, KernelPath::Tick, |sched, ctx| {
                     if keeps_time {
                         ctx.charge(Op::Timekeeping);
@@ -429,6 +429,26 @@ impl Machine {
             other => unreachable!("{other:?} is not the affair of one CPU's kernel"),
         }
         Ok(true)
+    }
+
+    /// Whether the tick of a CPU advances the time of the machine.
+    ///
+    /// If nobody has that duty the first CPU to tick takes it. Of those that tick at this instant that is the fastest, since its
+    /// interrupt gets there first; of equal ones the one of lowest number, which is an accident.
+    fn keeps_time(&mut self, cpu: CpuId) -> bool {
+        let keeper = self.timekeeper.unwrap_or_else(|| {
+            let is_alone = self.prices_are_free || self.hardware.tick_skew > Nanos::ZERO;
+            let ticking =
+                self.sched.cpu_ids().filter(|&other| other == cpu || (!is_alone && self.ticks_later(other, cpu)));
+            ticking.max_by_key(|&other| (self.speed_of(other), core::cmp::Reverse(other))).unwrap_or(cpu)
+        });
+        self.timekeeper = Some(keeper);
+        keeper == cpu
+    }
+
+    /// Whether the tick of a CPU comes at this instant too, after that of another one.
+    fn ticks_later(&self, cpu: CpuId, than: CpuId) -> bool {
+        cpu > than && self.sched.is_online(cpu) && !self.is_tickless(cpu)
     }
 
     /// Whether the tick of a CPU is stopped: its idle task is in its loop.

@@ -152,7 +152,7 @@ impl Sched {
         }
         if let Some(due) = walk.next_balance {
             rq.next_balance = due;
-            if self.tunables.changes.ilb_others && walk.idle == CpuIdleType::Idle {
+            if self.tunables.changes.ilb_others > 0 && walk.idle == CpuIdleType::Idle {
                 self.nohz.next_balance = self.nohz.next_balance.min(due);
             }
         }

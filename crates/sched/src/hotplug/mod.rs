@@ -119,7 +119,7 @@ impl Sched {
     /// 4. The sched domains of the others are built anew.
     pub(crate) fn deactivate_cpu(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
-        self.nohz_balance_exit_idle(cpu);
+        self.nohz_balance_exit_idle(ctx, cpu);
         self.hotplug.active.clear(cpu);
         self.rqs[cpu.index()].callbacks.start_pushing();
         self.update_rq_clock(ctx, cpu);

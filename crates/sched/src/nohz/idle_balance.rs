@@ -120,7 +120,7 @@ impl Sched {
     /// 2. The CPUs come in order from the one after this on; this one is the last.
     /// 3. When this CPU has got work, the rest is left for the next time.
     /// 4. A CPU whose balancing is due is balanced.
-    fn begin_tickless(&mut self, this_cpu: CpuId, flags: u32, caller: BlockedCaller) -> TicklessWalk {
+    pub(super) fn begin_tickless(&mut self, this_cpu: CpuId, flags: u32, caller: BlockedCaller) -> TicklessWalk {
         debug_assert!(flags & NOHZ_KICK_MASK != NOHZ_BALANCE_KICK, "balancing comes with an update of blocked load");
         let walk = TicklessWalk {
             this_cpu,
@@ -163,6 +163,9 @@ impl Sched {
                 }
                 &mut Stage::Due(cpu) => {
                     walk.stage = Stage::Next;
+                    if self.is_own_apart(walk, cpu) && self.tunables.changes.ilb_others < 2 {
+                        self.write_next_balance(walk);
+                    }
                     if self.is_own_apart(walk, cpu) || self.jiffies >= self.rqs[cpu.index()].next_balance {
                         walk.has_worked = true;
                         self.release_rq_locks();
@@ -203,13 +206,14 @@ impl Sched {
             if !this_rq.is_idle() && this_rq.need_resched {
                 self.nohz.needs_update |= walk.wants_next();
                 self.nohz.has_blocked |= walk.has_blocked || walk.wants_stats();
+                if self.tunables.changes.ilb_others == 2 {
+                    self.write_next_balance(walk);
+                }
                 return None;
             }
             return Some(cpu);
         }
-        if let Some(due) = walk.next_balance {
-            self.nohz.next_balance = due;
-        }
+        self.write_next_balance(walk);
         if walk.wants_stats() {
             self.nohz.next_blocked = walk.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz());
         }
@@ -219,7 +223,14 @@ impl Sched {
 
     /// Whether the CPU at hand is the one that walks, and that is a case of its own (the tunable `ilb_others`).
     fn is_own_apart(&self, walk: &TicklessWalk, cpu: CpuId) -> bool {
-        self.tunables.changes.ilb_others && cpu == walk.this_cpu
+        self.tunables.changes.ilb_others > 0 && cpu == walk.this_cpu
+    }
+
+    /// What was noted so far says when idle balancing is due next. It is written once.
+    fn write_next_balance(&mut self, walk: &mut TicklessWalk) {
+        if let Some(due) = walk.next_balance.take() {
+            self.nohz.next_balance = due;
+        }
     }
 
     fn note_next_balance(&self, walk: &mut TicklessWalk, cpu: CpuId) {

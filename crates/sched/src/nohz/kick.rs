@@ -24,29 +24,40 @@ impl Sched {
     /// 3. Balancing is asked for if it is due and there is a reason, see [`Sched::kick_reason`]. It comes with 2.
     /// 4. If CPUs have become tickless, `next_balance` is to be brought up to date.
     ///
-    /// Returns whether the tick pauses before it asks: until then others can decide the same, and do not see that it will.
+    /// Returns whether the tick pauses: before it looks, if it has left the tickless CPUs just now, so that CPUs that tick at one instant
+    /// see each other as busy; and before it asks, when others can decide the same and do not see that it will.
     pub(crate) fn nohz_balancer_kick(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let now = self.jiffies;
-        let mut decision = KickDecision { cpu, reason: KickReason::CpuIsIdle, flags: 0, target: None, kicked: false };
-        if !self.rqs[cpu.index()].idle_balance {
-            ctx.charge(Op::NohzKick);
-            self.nohz_balance_exit_idle(cpu);
-            decision.reason = KickReason::NobodyTickless;
-            if self.nohz.nr_cpus > 0 {
-                if self.nohz.has_blocked && now > self.nohz.next_blocked {
-                    decision.flags = NOHZ_STATS_KICK;
-                }
-                decision.reason = self.kick_reason(cpu);
-                if decision.reason.asks() {
-                    decision.flags = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
-                }
-                if self.nohz.needs_update && !self.tunables.changes.kick_next {
-                    decision.flags |= NOHZ_NEXT_KICK;
-                }
-                if decision.flags != 0 && self.paths.on {
-                    self.paths.cpus[cpu.index()].tick = Some(PausedTick::Ask(decision));
-                    return true;
-                }
+        if self.rqs[cpu.index()].idle_balance {
+            let reason = KickReason::CpuIsIdle;
+            self.finish_nohz_kick(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
+            return false;
+        }
+        if self.nohz_balance_exit_idle(ctx, cpu) && self.paths.on {
+            self.paths.cpus[cpu.index()].tick = Some(PausedTick::LookForTickless);
+            return true;
+        }
+        self.look_for_tickless(ctx, cpu)
+    }
+
+    /// Rules 2 to 4 of [`Sched::nohz_balancer_kick`]. Returns whether the tick pauses before it asks.
+    pub(crate) fn look_for_tickless(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        ctx.charge(Op::NohzKick);
+        let reason = KickReason::NobodyTickless;
+        let mut decision = KickDecision { cpu, reason, flags: 0, target: None, kicked: false };
+        if self.nohz.nr_cpus > 0 {
+            if self.nohz.has_blocked && self.jiffies > self.nohz.next_blocked {
+                decision.flags = NOHZ_STATS_KICK;
+            }
+            decision.reason = self.kick_reason(cpu);
+            if decision.reason.asks() {
+                decision.flags = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
+            }
+            if self.nohz.needs_update && !self.tunables.changes.kick_next {
+                decision.flags |= NOHZ_NEXT_KICK;
+            }
+            if decision.flags != 0 && self.paths.on {
+                self.paths.cpus[cpu.index()].tick = Some(PausedTick::Ask(decision));
+                return true;
             }
         }
         self.finish_nohz_kick(ctx, decision);
@@ -113,9 +124,10 @@ impl Sched {
 
     /// Asks an idle CPU, unless one that was asked before has not got to it yet.
     fn kick_ilb(&mut self, ctx: &mut Ctx<'_>, decision: &mut KickDecision) {
-        if decision.flags & NOHZ_BALANCE_KICK != 0 {
+        let changes = &self.tunables.changes;
+        if decision.flags & NOHZ_BALANCE_KICK != 0 || changes.kick_stats {
             // Other CPUs need not ask for the same in this jiffy.
-            let last = if self.tunables.changes.kick_next { self.nohz.next_balance } else { self.jiffies };
+            let last = if changes.kick_next { self.nohz.next_balance } else { self.jiffies };
             self.nohz.next_balance = last + 1;
         }
         decision.target = self.find_new_ilb(ctx.cpu);
@@ -128,8 +140,11 @@ impl Sched {
         }
     }
 
-    /// The first tickless CPU, other than this one, that is idle.
+    /// The first tickless CPU, other than this one, that is idle. With the tunable `ilb_first` it is the first one, or none.
     fn find_new_ilb(&self, this_cpu: CpuId) -> Option<CpuId> {
+        if self.tunables.changes.ilb_first {
+            return self.nohz.idle_cpus_mask.first().filter(|cpu| self.rqs[cpu.index()].is_idle());
+        }
         let mut tickless = self.nohz.idle_cpus_mask.iter();
         tickless.find(|&cpu| cpu != this_cpu && self.rqs[cpu.index()].is_idle())
     }

@@ -5,8 +5,10 @@
 //! `set_cpu_sd_state_busy()` (6.1). A CPU counts as tickless until its first tick after it was idle.
 
 use crate::cpumask::CpuMask;
+use crate::ctx::Ctx;
 use crate::ids::CpuId;
 use crate::sched::Sched;
+use crate::work::Op;
 
 /// The kernel's `nohz`: what is known of tickless CPUs.
 #[derive(Clone, Debug)]
@@ -56,13 +58,16 @@ impl Sched {
         self.nohz.has_blocked = true;
     }
 
-    /// A CPU has its first tick after it was tickless.
-    pub(crate) fn nohz_balance_exit_idle(&mut self, cpu: CpuId) {
-        if core::mem::take(&mut self.rqs[cpu.index()].nohz_tick_stopped) {
+    /// A busy CPU has a tick: if it is the first one since it was tickless, it is not so any more. Returns whether that is so.
+    pub(crate) fn nohz_balance_exit_idle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        let was_tickless = core::mem::take(&mut self.rqs[cpu.index()].nohz_tick_stopped);
+        if was_tickless {
+            ctx.charge(Op::NohzExit);
             self.nohz.idle_cpus_mask.clear(cpu);
             self.nohz.nr_cpus -= 1;
             self.set_cpu_sd_state(cpu, false);
         }
+        was_tickless
     }
 
     /// Counts a CPU as idle or busy in its last-level cache, unless it is counted so.

@@ -42,8 +42,8 @@ fn a_cpu_counts_as_tickless_from_its_idle_loop_until_its_next_tick() {
     assert_eq!((lab.sched.nohz.nr_cpus, lab.nr_busy()), (1, 3));
     assert!(lab.sched.nohz.idle_cpus_mask.contains(CpuId(2)) && lab.sched.nohz.needs_update);
     assert!(lab.sched.rqs[2].has_blocked_load && lab.sched.nohz.has_blocked);
-    lab.sched.nohz_balance_exit_idle(CpuId(2));
-    lab.sched.nohz_balance_exit_idle(CpuId(2));
+    assert!(lab.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
+    assert!(!lab.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
     assert_eq!((lab.sched.nohz.nr_cpus, lab.nr_busy()), (0, 4));
 }
 
@@ -185,7 +185,7 @@ fn who_was_asked_balances_for_all_tickless_cpus_itself_last() {
 
 #[test]
 fn with_ilb_others_the_next_balancing_follows_the_other_tickless_cpus() {
-    let next_balance = |ilb_others: bool, own: u64, other: u64| {
+    let next_balance = |ilb_others: u8, own: u64, other: u64| {
         let mut lab = flat(4);
         lab.task(0, &[0, 1, 2, 3]);
         lab.task(0, &[0]);
@@ -207,10 +207,83 @@ fn with_ilb_others_the_next_balancing_follows_the_other_tickless_cpus() {
         lab.on(1, |sched, ctx| sched.handle_ipi(ctx, IpiKind::CallFunction));
         lab.sched.nohz.next_balance - jiffies
     };
-    // Its own is nearest: since 5.12 that counts; before, it does for itself at once and its domains (40 ms, ten ticks) say
-    // when again, but the other one's time is what is noted.
-    assert_eq!(next_balance(false, 5, 90), 5);
-    assert_eq!(next_balance(true, 5, 90), 90);
+    // Its own is nearest: since 5.12 that counts. Before, it does for itself at once, and its domains (40 ms, ten ticks) say when
+    // again: since 5.9 that brings forward what is noted of the others, before that the others' time is written last.
+    assert_eq!([0, 1, 2].map(|ilb_others| next_balance(ilb_others, 5, 90)), [5, 10, 90]);
+    assert_eq!([1, 2].map(|ilb_others| next_balance(ilb_others, 5, 7)), [7, 7]);
+}
+
+#[test]
+fn before_5_9_a_walk_that_is_broken_off_writes_what_it_has_noted() {
+    let next_balance = |ilb_others: u8| {
+        let mut lab = flat(4);
+        lab.tickless(&[1, 2, 3]);
+        lab.sched.tunables.changes.ilb_others = ilb_others;
+        lab.sched.nohz.next_balance = 5000;
+        lab.sched.rqs[2].next_balance = 2000;
+        let mut walk = lab.sched.begin_tickless(CpuId(1), NOHZ_STATS_KICK, BlockedCaller::NohzKick);
+        // It stops twice for CPU 2, whose blocked load is brought up to date; then CPU 1 gets work.
+        lab.sched.jiffies += 1;
+        for _ in 0..2 {
+            lab.on(1, |sched, ctx| assert_ne!(sched.step_tickless(ctx, &mut walk), Step::Done(())));
+        }
+        lab.task(1, &[1]);
+        lab.sched.rqs[1].need_resched = true;
+        lab.on(1, |sched, ctx| while sched.step_tickless(ctx, &mut walk) != Step::Done(()) {});
+        lab.sched.nohz.next_balance
+    };
+    assert_eq!([1, 2].map(next_balance), [5000, 2000]);
+}
+
+#[test]
+fn with_ilb_first_nobody_is_asked_if_the_first_tickless_cpu_runs_a_task() {
+    let target = |ilb_first: bool| {
+        let mut lab = machine_for(KickReason::LlcBusy);
+        lab.task(1, &[1]);
+        lab.tickless(&[1]);
+        lab.sched.tunables.changes.ilb_first = ilb_first;
+        lab.kick(0).target
+    };
+    assert_eq!((target(false), target(true)), (Some(CpuId(3)), None));
+    let mut lab = machine_for(KickReason::LlcBusy);
+    lab.sched.tunables.changes.ilb_first = true;
+    assert_eq!(lab.kick(0).target, Some(CpuId(3)));
+}
+
+#[test]
+fn with_kick_stats_also_a_kick_for_blocked_load_puts_off_the_next_balancing() {
+    for (kick_stats, kick_next, expected) in [(false, true, 1500), (true, true, 1501), (true, false, 1001)] {
+        let mut lab = machine_for(KickReason::NotDue);
+        lab.sched.nohz.next_blocked -= 1;
+        lab.sched.nohz.next_balance = 1500;
+        (lab.sched.tunables.changes.kick_stats, lab.sched.tunables.changes.kick_next) = (kick_stats, kick_next);
+        assert_eq!(lab.kick(0).flags, NOHZ_STATS_KICK);
+        assert_eq!(lab.sched.nohz.next_balance, expected);
+    }
+}
+
+#[test]
+fn cpus_that_tick_at_one_instant_see_each_other_as_busy_where_kernel_code_takes_time() {
+    let reasons = |pauses: bool| {
+        let mut lab = flat(4);
+        lab.tickless(&[0, 1, 3]);
+        lab.task(0, &[0]);
+        lab.task(1, &[1]);
+        // Nobody else counts as busy.
+        let shared = lab.sched.domains.cpus[0].sd_llc_shared.expect("a cache");
+        lab.sched.domains.shared[shared].nr_busy_cpus = 0;
+        lab.sched.set_pausing(pauses);
+        lab.heard = Default::default();
+        for cpu in [0, 1] {
+            lab.on(cpu, |sched, ctx| sched.finish_tick(ctx));
+        }
+        while let Some(cpu) = [0, 1].into_iter().find(|&cpu| lab.sched.paused(CpuId(cpu)).is_some()) {
+            lab.on(cpu, |sched, ctx| sched.handle_resume(ctx));
+        }
+        lab.heard.kicks.iter().map(|kick| kick.reason).collect::<vec::Vec<_>>()
+    };
+    assert_eq!(reasons(true)[0], KickReason::LlcBusy);
+    assert_eq!(reasons(false)[0], KickReason::NoReason);
 }
 
 #[test]

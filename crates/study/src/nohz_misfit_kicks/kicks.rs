@@ -206,23 +206,37 @@ pub(super) fn reasons<'a>(study: &StudyDefinition, of: impl Fn(&str, Load) -> &'
     own_table(table, rows)
 }
 
-/// Other periods, and more or less of the system's tasks.
+/// What the choice of the workload does: little CPUs together, and each big one.
 pub(super) fn choices(study: &StudyDefinition, hardware: &Hardware, usual: Choice) -> Result<Table, StudyError> {
     let table = study.table("workload");
-    let seeds = usual.seeds.min(16);
-    let mut choices: Vec<Choice> =
-        [16_000, 20_000, 33_000, 100_000].map(|period_us| Choice { period_us, seeds, ..usual }).into();
-    choices.extend([0, 2, 8].map(|system_tasks| Choice { system_tasks, seeds, ..usual }));
+    let usual = Choice { seeds: usual.seeds.min(16), ..usual };
+    let mut cases = vec![("as in the tables above".to_owned(), Load::Four, usual)];
+    for period_us in [20_000, 33_000, 100_000] {
+        cases.push((format!("period {} ms", period_us / 1000), Load::Four, Choice { period_us, ..usual }));
+    }
+    cases.push(("out of phase".to_owned(), Load::Four, Choice { in_phase: false, ..usual }));
+    for load in Load::ALL {
+        for system_tasks in [0, 2, 4] {
+            let label = if system_tasks == 0 {
+                "no task of the system".to_owned()
+            } else {
+                format!("{system_tasks} tasks of the system")
+            };
+            cases.push((label, load, Choice { system_tasks, ..usual }));
+        }
+        for system_work_us in [500, 1000, 1500] {
+            let label = format!("8 tasks of the system, {:.1} ms", system_work_us as f64 / 1000.0);
+            cases.push((label, load, Choice { system_work_us, ..usual }));
+        }
+    }
     let mut rows = Vec::new();
-    for choice in choices {
-        let counts = Counts::measure(study.arm("before"), hardware, Load::Four, choice)?;
-        for cpu in BIG {
-            let label = format!(
-                "period {} ms, {} tasks of the system: CPU {cpu}",
-                choice.period_us / 1000,
-                choice.system_tasks
-            );
-            rows.push(own_row(table, label, "before", counts.calls(cpu..cpu + 1)));
+    for (label, load, choice) in cases {
+        for arm in ["before", "after"] {
+            let counts = Counts::measure(study.arm(arm), hardware, load, choice)?;
+            let big = BIG.map(|cpu| (format!("CPU {cpu}"), cpu..cpu + 1));
+            for (name, cpus) in std::iter::once(("little CPUs".to_owned(), LITTLE)).chain(big) {
+                rows.push(own_row(table, format!("{}, {label}: {name}", load.words()), arm, counts.calls(cpus)));
+            }
         }
     }
     Ok(own_table(table, rows))

@@ -69,7 +69,7 @@ fn notes(seeds: u64, is_quick: bool) -> Vec<String> {
         ),
         workload::DESCRIPTION.to_owned(),
         "Timekeeping: the tick of one CPU advances the time of the machine, which makes it the last to look at next_balance. When that \
-         CPU goes idle the next one to tick takes over; of those that tick at one instant it is the one of lowest number, an accident \
+         CPU goes idle the fastest of those that tick next takes over; of equal ones it is the one of lowest number, an accident \
          of order here, and which it is on a board is not known."
             .to_owned(),
     ];

@@ -248,7 +248,10 @@ fn a_walk_for_tickless_cpus_ends_when_its_cpu_gets_work() {
     host.wait(400);
     host.sched.set_pausing(true);
     host.tick(CpuId(0));
+    assert_eq!(path(&host, 0), Some(PausedPath::NohzKick), "it has not left the tickless CPUs yet");
+    host.resume(CpuId(0));
     assert_eq!(path(&host, 0), Some(PausedPath::NohzKick), "it has not looked yet");
+    assert!(!host.sched.nohz.idle_cpus_mask.contains(CpuId(0)) && host.heard.kicks.is_empty());
     host.resume(CpuId(0));
     assert_eq!(path(&host, 0), Some(PausedPath::NohzKick), "it has not asked yet");
     host.resume(CpuId(0));
@@ -285,8 +288,10 @@ fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
         host.tick(CpuId(0));
         host.tick(CpuId(1));
         if pausing {
-            host.resume(CpuId(0));
-            host.resume(CpuId(1));
+            // Each leaves the tickless CPUs first, then looks.
+            for cpu in [0, 1, 0, 1] {
+                host.resume(CpuId(cpu));
+            }
         }
         finish(&mut host, 0);
         finish(&mut host, 1);
