@@ -62,6 +62,8 @@ pub struct Hardware {
     pub tick_skew: Nanos,
     /// From the sending of an inter-processor interrupt to its handling.
     pub ipi_latency: Nanos,
+    /// Idle CPUs monitor the flag that asks them to reschedule: no interrupt is sent to them, and none is paid for.
+    pub polling_idle: bool,
     /// Whether run steps are work, which takes longer on a slower CPU, rather than time.
     pub scale_work: bool,
     /// How far the clock runs ahead for each newly-idle balancing pass.
@@ -108,6 +110,7 @@ impl Hardware {
             tick: Nanos(1_000_000_000 / SCENARIO_HZ),
             tick_skew: machine.tick_skew,
             ipi_latency: machine.ipi_latency,
+            polling_idle: false,
             scale_work: machine.scale_work,
             newidle_cost: machine.newidle_cost,
             frequency_domains: domains.collect(),
@@ -163,6 +166,7 @@ impl Hardware {
             tick: machine.hz().tick(),
             tick_skew: machine.tick_skew(),
             ipi_latency: machine.ipi_latency(),
+            polling_idle: machine.polling_idle(),
             scale_work: machine.scale_work(),
             newidle_cost: Nanos::ZERO,
             frequency_domains: domains.collect(),

@@ -55,8 +55,13 @@ fn run(scenario: &str, prices_ns: &[(Op, u64)]) -> (Machine, Notes) {
 }
 
 fn run_with(scenario: &str, prices: Prices) -> (Machine, Notes) {
+    run_where(scenario, prices, false)
+}
+
+fn run_where(scenario: &str, prices: Prices, polling_idle: bool) -> (Machine, Notes) {
     let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", scenario).expect("well-formed"));
     setup.hardware.prices = prices;
+    setup.hardware.polling_idle = polling_idle;
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.check_every_event("a test of kernel time");
     let mut notes = Notes::default();
@@ -99,6 +104,28 @@ fn who_needs_a_lock_that_is_held_spins_first_come_first_served() {
     let waits: Vec<_> = machine.counters().per_cpu.iter().map(|cpu| (cpu.lock_waits, cpu.lock_waiting.0)).collect();
     assert_eq!(waits, [(0, 0), (1, 300), (1, 300)]);
     assert_eq!(notes.waited, 600);
+}
+
+#[test]
+fn an_idle_cpu_that_polls_needs_no_interrupt_but_a_busy_one_does() {
+    // CPU 1 idles when `b` is woken on it. CPU 2 runs a hog when `c` is woken, which preempts that.
+    let scenario = "cpus 3\nend 3ms\n\
+        task a cpu=0 mask=0-0 run 1ms wake b run 1ms wake c run 1s\n\
+        task b cpu=1 mask=1-1 wait run 10us\n\
+        task c nice=-20 cpu=2 mask=2-2 wait run 10us\n\
+        task hog nice=19 cpu=2 mask=2-2 start=500us run 1s\n";
+    let mut prices = Prices::free();
+    prices.set(Op::IpiSend, 1_000_000);
+    prices.set(Op::IpiReceive, 2_000_000);
+    let took = |polling_idle| {
+        let (_, notes) = run_where(scenario, prices.clone(), polling_idle);
+        assert_eq!(notes.woken.iter().map(|&(_, cpu)| cpu).collect::<Vec<_>>(), [CpuId(1), CpuId(2)]);
+        (notes.took, notes.woken[0].0)
+    };
+    let ((interrupted, late), (polled, early)) = (took(false), took(true));
+    assert_eq!(polled, 3_000, "one interrupt, to the hog's CPU");
+    assert!(interrupted >= polled + 3_000, "{interrupted} ns");
+    assert!(early < late, "{early} and {late}");
 }
 
 #[test]

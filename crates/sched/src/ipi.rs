@@ -26,7 +26,9 @@ pub enum CallFunction {
 impl Sched {
     /// An inter-processor interrupt arrives at the CPU that executes this.
     pub fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
-        ctx.charge(Op::IpiReceive);
+        if !self.is_polling(ctx.cpu) {
+            ctx.charge(Op::IpiReceive);
+        }
         self.rqs[ctx.cpu.index()].ipi_pending[kind as usize] = false;
         if kind == IpiKind::CallFunction {
             self.flush_call_queue(ctx);
@@ -77,11 +79,24 @@ impl Sched {
         self.activate_queued_wakeups(ctx);
     }
 
+    /// Has idle CPUs monitor the flag that asks them to reschedule (TIF_POLLING_NRFLAG, as x86's MWAIT does in every idle state). What
+    /// other CPUs want of them is then a write, which costs no interrupt on either side; it arrives all the same.
+    pub fn set_polling_idle(&mut self, polls: bool) {
+        self.polling_idle = polls;
+    }
+
+    /// Whether a CPU idles and a write is enough to wake it: `set_nr_if_polling()`.
+    fn is_polling(&self, cpu: CpuId) -> bool {
+        self.polling_idle && self.rqs[cpu.index()].curr == self.rqs[cpu.index()].idle
+    }
+
     fn send_ipi(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, kind: IpiKind) {
         if core::mem::replace(&mut self.rqs[cpu.index()].ipi_pending[kind as usize], true) {
             return;
         }
-        ctx.charge(Op::IpiSend);
+        if !self.is_polling(cpu) {
+            ctx.charge(Op::IpiSend);
+        }
         ctx.report(Event::Ipi { cpu, kind, on: ctx.cpu });
         ctx.emit(Effect::SendIpi { cpu, kind });
     }

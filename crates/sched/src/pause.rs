@@ -19,6 +19,7 @@ use crate::sched::Sched;
 use crate::schedule::PausedSchedule;
 use crate::softirq::SoftirqRun;
 use crate::task::OnRq;
+use crate::wakeup::search::Search;
 use alloc::vec::Vec;
 
 /// A path that can pause.
@@ -113,6 +114,10 @@ pub(crate) struct CpuPaths {
     pub softirq: Option<Paused<SoftirqRun>>,
     pub tick: Option<PausedTick>,
     pub mask: CpuMask,
+    /// The search of a wake-up, which is in the middle of whatever else there is and is carried on by itself.
+    pub search: Option<Search>,
+    /// The candidates that are left to it, if it looks for cores.
+    pub candidates: CpuMask,
 }
 
 /// The paused paths of all CPUs.
@@ -126,7 +131,9 @@ pub(crate) struct PausedPaths {
 
 impl CpuPaths {
     fn new(nr_cpus: usize) -> Self {
-        Self { schedule: None, idle_loop: None, softirq: None, tick: None, mask: CpuMask::new(nr_cpus) }
+        let mask = CpuMask::new(nr_cpus);
+        let candidates = mask.clone();
+        Self { schedule: None, idle_loop: None, softirq: None, tick: None, mask, search: None, candidates }
     }
 
     fn top(&self) -> Option<Pause> {

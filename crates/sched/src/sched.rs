@@ -70,6 +70,8 @@ pub struct Sched {
     pub(crate) paths: PausedPaths,
     /// Some CPU balances a domain between NUMA nodes: the kernel's lock `balancing`.
     pub(crate) balancing: bool,
+    /// Whether idle CPUs are woken by a write instead of an interrupt.
+    pub(crate) polling_idle: bool,
 }
 
 /// So many tasks can wait on a CPU before its queue has to grow. It never shrinks.
@@ -121,6 +123,7 @@ impl Sched {
             scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
             paths: PausedPaths::default(),
             balancing: false,
+            polling_idle: false,
         };
         sched.groups.push(TaskGroup::new(None));
         for (index, &capacity) in topology.capacity.iter().enumerate() {

@@ -28,6 +28,7 @@ pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
         tick: Nanos::from_millis(1),
         tick_skew: Nanos::ZERO,
         ipi_latency: Nanos::ZERO,
+        polling_idle: false,
         scale_work: true,
         newidle_cost: Nanos::ZERO,
         frequency_domains: Vec::new(),

@@ -65,6 +65,8 @@ struct Listener {
     first_task: usize,
     /// Whether each CPU's last selection searched a domain.
     searched: Vec<bool>,
+    /// Time of each CPU's selection so far.
+    selecting: Vec<Nanos>,
     search_usecs: PowerHistogram,
 }
 
@@ -82,6 +84,7 @@ impl Listener {
             preemptions: 0,
             first_task: 2 * nr_cpus,
             searched: vec![false; nr_cpus],
+            selecting: vec![Nanos::ZERO; nr_cpus],
             search_usecs: PowerHistogram::default(),
         }
     }
@@ -134,10 +137,15 @@ impl Observer for Listener {
                     *noted = Some(now);
                 }
             }
-            MachineEvent::Kernel { cpu, path: KernelPath::Select, took, waited, .. }
-                if std::mem::take(&mut self.searched[cpu.index()]) =>
-            {
-                self.search_usecs.record((took + waited).0 / 1000);
+            MachineEvent::Kernel { cpu, path: KernelPath::Select, took, waited, ends, .. } => {
+                self.selecting[cpu.index()] += took + waited;
+                if !ends {
+                    return;
+                }
+                let time = std::mem::take(&mut self.selecting[cpu.index()]);
+                if std::mem::take(&mut self.searched[cpu.index()]) {
+                    self.search_usecs.record(time.0 / 1000);
+                }
             }
             _ => {}
         }

@@ -64,6 +64,9 @@ fn summary(machine: &MachineDescription) -> Vec<String> {
     page.push(units.join(", "));
     page.push(format!("kernel {}, HZ {} (a tick every {})", machine.kernel(), machine.hz().get(), machine.hz().tick()));
     page.push(format!("tick skew {} per CPU, IPI latency {}", machine.tick_skew(), machine.ipi_latency()));
+    if machine.polling_idle() {
+        page.push("idle CPUs are woken by a write, without an interrupt".to_owned());
+    }
     let work =
         if machine.scale_work() { "takes longer on smaller or slower CPUs" } else { "takes the same time on all CPUs" };
     page.push(format!("work {work}"));

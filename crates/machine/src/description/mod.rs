@@ -93,6 +93,7 @@ struct Timing {
     hz: Hz,
     tick_skew: Nanos,
     ipi_latency: Nanos,
+    polling_idle: bool,
     scale_work: bool,
 }
 
@@ -145,6 +146,11 @@ impl MachineDescription {
     /// From the sending of an inter-processor interrupt until the other CPU handles it.
     pub const fn ipi_latency(&self) -> Nanos {
         self.timing.ipi_latency
+    }
+
+    /// Do idle CPUs monitor the flag that asks them to reschedule (x86's MWAIT), so that a write wakes them and no interrupt?
+    pub const fn polling_idle(&self) -> bool {
+        self.timing.polling_idle
     }
 
     /// Do run times of workloads mean work on a CPU of full capacity at its highest frequency, so that they take longer

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 41] = [
+pub const OPERATIONS: [&str; 43] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -53,6 +53,8 @@ pub const OPERATIONS: [&str; 41] = [
     "TcpTransfer",
     "UdpTransfer",
     "LoopbackSoftirq",
+    "ChannelMove",
+    "ChannelMoveRemote",
 ];
 
 /// The highest price: one second, in picoseconds.

@@ -20,6 +20,7 @@ pub(super) struct RawMachine {
     pub(super) hz: Maybe<u64>,
     pub(super) tick_skew_ns: Maybe<u64>,
     pub(super) ipi_ns: Maybe<u64>,
+    pub(super) polling_idle: Option<bool>,
     pub(super) scale_work: Option<bool>,
     pub(super) cpus: Spanned<RawCpus>,
     #[serde(default)]

@@ -89,6 +89,7 @@ fn timing(raw: &RawMachine, count: u32) -> Result<Timing, Fault> {
         hz,
         tick_skew: Nanos(tick_skew),
         ipi_latency: Nanos(optional(&raw.ipi_ns, 0..=MAX_SPAN_NS, "ns", 0)?),
+        polling_idle: raw.polling_idle.unwrap_or(false),
         scale_work: raw.scale_work.unwrap_or(true),
     })
 }

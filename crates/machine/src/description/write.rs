@@ -69,6 +69,7 @@ fn head(out: &mut Lines, machine: &MachineDescription) {
     out.pair("hz", machine.hz().get());
     out.pair("tick_skew_ns", machine.tick_skew().0);
     out.pair("ipi_ns", machine.ipi_latency().0);
+    out.pair("polling_idle", machine.polling_idle());
     out.pair("scale_work", machine.scale_work());
 }
 

@@ -146,7 +146,7 @@ impl Machine {
             return Ok(Progress::Busy);
         }
         if let Some(work) = kernel.section.take() {
-            if self.seeks_on(observer, cpu, &work) {
+            if self.searches_on(observer, cpu, &work) {
                 return Ok(Progress::Done);
             }
             if !self.has_locks_for(cpu, &work) {
@@ -223,7 +223,9 @@ impl Machine {
         if self.wants_kernel_paths {
             let began = waited.unwrap_or(self.now);
             let waited = self.now - began;
-            let ends = !self.sched.paused(cpu).is_some_and(|pause| goes_on(path, pause));
+            let pauses = self.sched.paused(cpu).is_some_and(|pause| goes_on(path, pause));
+            let searches = path == KernelPath::Select && self.sched.is_searching(cpu);
+            let ends = !(pauses || searches);
             let event = MachineEvent::Kernel { cpu, path, began, took, waited, ends };
             observer.machine_event(self.now, &event);
         }

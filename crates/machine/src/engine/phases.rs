@@ -54,13 +54,13 @@ pub(crate) enum KernelWork {
 }
 
 impl Machine {
-    /// Whether a wake-up has to go on searching, since the idle CPU that it had found was taken meanwhile; then it does.
-    pub(super) fn seeks_on(&mut self, observer: &mut dyn Observer, cpu: CpuId, work: &KernelWork) -> bool {
+    /// Whether a wake-up still searches for a CPU; then it looks at some more.
+    pub(super) fn searches_on(&mut self, observer: &mut dyn Observer, cpu: CpuId, work: &KernelWork) -> bool {
         let KernelWork::FinishWakeup { pending, in_interrupt } = *work else { return false };
-        if !self.sched.is_found_cpu_taken(&pending) {
+        if !pending.is_searching() {
             return false;
         }
-        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.seek_on(ctx, pending));
+        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.search_on(ctx, pending));
         self.cpus[cpu.index()].kernel.section = Some(KernelWork::FinishWakeup { pending, in_interrupt });
         true
     }

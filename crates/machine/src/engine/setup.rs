@@ -140,6 +140,7 @@ impl Machine {
         }
         sched.boot(boot_start);
         sched.set_first_clamps(hardware.first_clamps);
+        sched.set_polling_idle(hardware.polling_idle);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {
             sched.features_mut().set(feature, on);

@@ -26,7 +26,7 @@ impl Machine {
             self.finish_step(observer, cpu, task, outcome);
             return Ok(());
         }
-        if self.pays_first(task) {
+        if self.pays_first(cpu, task) {
             return Ok(());
         }
         match self.tasks[task].step {
@@ -181,7 +181,7 @@ impl Machine {
     }
 
     /// A message has its price, which is paid before it moves: the system call, and copying. Returns whether that takes time.
-    fn pays_first(&mut self, task: usize) -> bool {
+    fn pays_first(&mut self, cpu: CpuId, task: usize) -> bool {
         let (channel, sends) = match self.tasks[task].step {
             Step::Send(channel) | Step::Offer { channel, .. } => (channel, true),
             Step::Receive(channel) => (channel, false),
@@ -190,7 +190,7 @@ impl Machine {
         if self.prices_are_free || core::mem::replace(&mut self.tasks[task].has_paid, true) {
             return false;
         }
-        let price = u128::from(self.transfer_price(channel, sends));
+        let price = u128::from(self.transfer_price(cpu, channel, sends));
         self.tasks[task].work_left = price * u128::from(FULL_SPEED) / 1000;
         self.replan(task);
         self.tasks[task].work_left > 0

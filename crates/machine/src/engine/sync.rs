@@ -49,6 +49,8 @@ struct Semaphore {
 struct ChannelState {
     channel: Channel,
     queued: u32,
+    /// The CPU that used it last.
+    used_by: Option<CpuId>,
     senders: VecDeque<usize>,
     receivers: VecDeque<usize>,
 }
@@ -86,6 +88,7 @@ impl SyncObjects {
                 .map(|channel| ChannelState {
                     channel: channel.clone(),
                     queued: 0,
+                    used_by: None,
                     senders: VecDeque::new(),
                     receivers: VecDeque::new(),
                 })
@@ -231,6 +234,7 @@ impl Machine {
             }
             self.wake(observer, cpu, receiver, is_sync);
         }
+        self.pay_afterwards(task, channel, 0);
         Outcome::GoesOn
     }
 
@@ -255,25 +259,49 @@ impl Machine {
             return Outcome::Waits;
         }
         state.queued -= 1;
-        let kind = state.channel.kind;
         while self.sync.channels[channel].queued <= self.sync.channels[channel].channel.wake_senders_at {
             let Some(sender) = self.sync.channels[channel].senders.pop_front() else { break };
             self.wake(observer, cpu, sender, true);
         }
-        if matches!(kind, ChannelKind::Tcp | ChannelKind::Udp) {
-            self.delay(task, self.hardware.prices.transfer_ps(kind));
-        }
+        let moves = self.channel_move_price(cpu, channel);
+        self.pay_afterwards(task, channel, moves);
         Outcome::GoesOn
     }
 
-    /// What a message costs before it moves through a channel, in picoseconds at full capacity. Through the loopback device,
-    /// a sender also does the work of the softirq that delivers; a receiver pays afterwards, since nearly all it does is copying.
-    pub(super) fn transfer_price(&self, channel: ObjectId, sends: bool) -> u64 {
+    /// A message has moved: what is left to pay for it, and for getting the channel's data.
+    fn pay_afterwards(&mut self, task: usize, channel: ObjectId, moves: u64) {
+        let half = match self.sync.channels[channel].channel.kind {
+            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => self.hardware.prices.transfer_ps(kind) / 2,
+            _ => 0,
+        };
+        self.delay(task, half + moves);
+    }
+
+    /// What a message costs before it moves through a channel, in picoseconds at full capacity.
+    ///
+    /// With TCP and UDP, sender and receiver each pay one half before the message moves and one after: the sender does on its way
+    /// back from the protocol what follows the wake-up, and a receiver that finds no message has done the first half when it
+    /// blocks. In between the sender does the work of the softirq that delivers. Elsewhere all is paid before.
+    pub(super) fn transfer_price(&mut self, cpu: CpuId, channel: ObjectId, sends: bool) -> u64 {
         let prices = &self.hardware.prices;
-        match self.sync.channels[channel].channel.kind {
-            ChannelKind::Tcp | ChannelKind::Udp if !sends => 0,
-            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => prices.transfer_ps(kind) + prices.loopback_softirq_ps(),
+        let work = match self.sync.channels[channel].channel.kind {
+            ChannelKind::Queue => return 0,
+            kind @ (ChannelKind::Tcp | ChannelKind::Udp) if !sends => return prices.transfer_ps(kind) / 2,
+            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => prices.transfer_ps(kind) / 2 + prices.loopback_softirq_ps(),
             kind => prices.transfer_ps(kind),
+        };
+        work + self.channel_move_price(cpu, channel)
+    }
+
+    /// What it takes to get the data of a channel to a CPU that uses it, in picoseconds: nothing if it used the channel last.
+    fn channel_move_price(&mut self, cpu: CpuId, channel: ObjectId) -> u64 {
+        let (local, remote) = self.hardware.prices.channel_move_ps();
+        match self.sync.channels[channel].used_by.replace(cpu) {
+            Some(last) if last != cpu => {
+                let places = &self.hardware.topology.cpus;
+                if places[last.index()].llc == places[cpu.index()].llc { local } else { remote }
+            }
+            _ => 0,
         }
     }
 

@@ -56,6 +56,7 @@ impl Sched {
         for cpu in self.cpu_ids() {
             self.finish_paths(ctx, cpu);
         }
+        self.finish_searches(ctx);
         for cpu in self.cpu_ids() {
             self.set_rq_offline(ctx, cpu);
         }

@@ -6,12 +6,24 @@
 //! when a core becomes idle, and only a search in vain takes it back.
 
 use super::decision::{WakeRule, WakeupDecision};
+use super::search::{Looks, Walk};
 use crate::ctx::Ctx;
 use crate::features::Feature;
 use crate::ids::CpuId;
 use crate::sched::Sched;
 use crate::topology::DomainId;
 use crate::work::Op;
+
+/// Where a search by cores is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CoreWalk {
+    /// Where it began.
+    start: CpuId,
+    /// The CPU by which it comes to the next core.
+    next: Option<CpuId>,
+    /// The first idle CPU on the way.
+    idle_cpu: Option<CpuId>,
+}
 
 impl Sched {
     /// A CPU goes idle: if its siblings are idle too, its cache domain has an idle core from now on.
@@ -55,26 +67,42 @@ impl Sched {
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
         self.scratch.select.assign_and(&self.domains.domains[sd].span, allowed);
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
-        let mut idle_cpu = None;
-        let mut next = self.scratch.select.next_wrap(start);
-        while let Some(cpu) = next {
+        let next = self.scratch.select.next_wrap(start);
+        if self.paths.on {
+            let select = &self.scratch.select;
+            self.paths.cpus[ctx.cpu.index()].candidates.clone_from(select);
+        }
+        self.search(ctx, sd, Walk::Cores(CoreWalk { start, next, idle_cpu: None }), decision);
+    }
+
+    /// Rules 2 and 3 of [`Sched::select_idle_core`], for so many looks. Returns whether the search is over.
+    pub(super) fn look_at_cores(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        walk: &mut CoreWalk,
+        decision: &mut WakeupDecision,
+        mut looks: Looks,
+    ) -> bool {
+        while let Some(cpu) = walk.next {
+            if looks.are_spent() {
+                return false;
+            }
             decision.nr_cores_scanned += 1;
-            if self.is_whole_core_idle(ctx, cpu, &mut idle_cpu, &mut decision.nr_scanned) {
+            ctx.charge(Op::ScanCore);
+            if self.is_whole_core_idle(ctx, cpu, &mut walk.idle_cpu, &mut decision.nr_scanned, &mut looks) {
                 decision.choose(cpu, WakeRule::IdleCore);
-                break;
+                return true;
             }
             // What is left of the core need not be looked at again, so the first CPU of what remains is always a new one.
             self.scratch.select.and_not_with(self.domains.cores.mask_of(cpu));
-            next = self.next_around(start, cpu);
+            walk.next = self.next_around(walk.start, cpu);
         }
-        ctx.work.count(Op::ScanCore, u64::from(decision.nr_cores_scanned));
-        if next.is_none() {
-            self.set_idle_cores(target, false);
-            match idle_cpu {
-                Some(cpu) => decision.choose(cpu, WakeRule::IdleCpuOfBusyCore),
-                None => decision.choose(target, WakeRule::NothingIdle),
-            }
+        self.set_idle_cores(decision.target, false);
+        match walk.idle_cpu {
+            Some(cpu) => decision.choose(cpu, WakeRule::IdleCpuOfBusyCore),
+            None => decision.choose(decision.target, WakeRule::NothingIdle),
         }
+        true
     }
 
     /// The next CPU of the candidates after `cpu` on the way around from `start` back to before it.
@@ -98,11 +126,13 @@ impl Sched {
         core: CpuId,
         idle_cpu: &mut Option<CpuId>,
         nr_scanned: &mut u32,
+        looks: &mut Looks,
     ) -> bool {
         let candidates = &self.scratch.select;
         let mut is_idle = true;
         for cpu in self.domains.cores.mask_of(core).iter() {
             *nr_scanned += 1;
+            looks.take();
             ctx.work.touch_read(cpu);
             if self.available_idle_cpu(cpu) {
                 if idle_cpu.is_none() && candidates.contains(cpu) {

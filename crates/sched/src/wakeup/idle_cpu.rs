@@ -6,6 +6,7 @@
 //! time and what searches have cost; and none.
 
 use super::decision::{WakeRule, WakeupDecision};
+use super::search::{Looks, Walk};
 use crate::ctx::Ctx;
 use crate::features::Feature;
 use crate::ids::CpuId;
@@ -15,6 +16,17 @@ use crate::work::Op;
 
 /// What SIS_PROP allows at the least, counting the CPU at which the search gives up.
 const LEAST_PROP_SCAN: u64 = 4;
+
+/// Where a search by single CPUs is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CpuWalk {
+    /// The CPU that is looked at next.
+    next: CpuId,
+    /// How many were.
+    pub nr_scanned: u32,
+    /// The domain to which the search is accounted, with SIS_PROP.
+    pub accounted_to: Option<DomainId>,
+}
 
 impl Sched {
     /// Searches the target's cache domain for an idle CPU.
@@ -45,48 +57,50 @@ impl Sched {
                 return decision.choose(target, WakeRule::ScanBusy);
             }
         }
-        let nr_scanned = self.scan_cpus(sd, decision);
-        decision.nr_scanned += nr_scanned;
-        ctx.work.count(Op::ScanCpu, u64::from(nr_scanned));
-        if ctx.work.records_touches() {
-            self.touch_scanned(ctx, sd, decision, nr_scanned);
-        }
-        if decision.rule != WakeRule::ScanLimit
-            && let Some(this_sd) = accounted_to
-        {
-            self.account_scan(ctx.cpu, this_sd, nr_scanned);
-        }
+        let next = CpuId((target.0 + 1) % self.rqs.len() as u32);
+        self.search(ctx, sd, Walk::Cpus(CpuWalk { next, nr_scanned: 0, accounted_to }), decision);
     }
 
-    /// Rules 3 and 4 of [`Sched::select_idle_cpu`]. Returns how many CPUs were looked at.
-    fn scan_cpus(&self, sd: DomainId, decision: &mut WakeupDecision) -> u32 {
+    /// Rules 3 and 4 of [`Sched::select_idle_cpu`], for so many looks. Returns whether the search is over.
+    pub(super) fn look_at_cpus(
+        &self,
+        ctx: &mut Ctx<'_>,
+        sd: DomainId,
+        walk: &mut CpuWalk,
+        decision: &mut WakeupDecision,
+        mut looks: Looks,
+    ) -> bool {
         let target = decision.target;
-        let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
+        let span = &self.domains.domains[sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
         let limit = decision.nr_idle_scan.unwrap_or(u32::MAX);
-        let mut nr_scanned = 0;
-        let mut choice = (target, WakeRule::NothingIdle);
-        for cpu in self.domains.domains[sd].span.iter_and_wrap_from(allowed, start) {
-            if nr_scanned == limit {
-                choice = (target, WakeRule::ScanLimit);
+        let (first, nr_before) = (walk.next, walk.nr_scanned);
+        let mut is_over = true;
+        decision.choose(target, WakeRule::NothingIdle);
+        // A walk that was interrupted must not begin a second round.
+        let nr_left = if nr_before == 0 { usize::MAX } else { span.weight_and(allowed) - nr_before as usize };
+        for cpu in span.iter_and_wrap_from(allowed, first).take(nr_left) {
+            if walk.nr_scanned == limit {
+                decision.choose(target, WakeRule::ScanLimit);
                 break;
             }
-            nr_scanned += 1;
+            if !looks.take() {
+                walk.next = cpu;
+                is_over = false;
+                break;
+            }
+            walk.nr_scanned += 1;
             if self.is_idle_for_wakeup(cpu) {
-                choice = (cpu, WakeRule::IdleCpu);
+                decision.choose(cpu, WakeRule::IdleCpu);
                 break;
             }
         }
-        decision.choose(choice.0, choice.1);
-        nr_scanned
-    }
-
-    /// Notes which CPUs a search has looked at: the same walk again, so that the search itself need not.
-    fn touch_scanned(&self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &WakeupDecision, nr_scanned: u32) {
-        let start = CpuId((decision.target.0 + 1) % self.rqs.len() as u32);
-        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
-        let scanned = self.domains.domains[sd].span.iter_and_wrap_from(allowed, start).take(nr_scanned as usize);
-        scanned.for_each(|cpu| ctx.work.touch_read(cpu));
+        let nr_looks = walk.nr_scanned - nr_before;
+        decision.nr_scanned += nr_looks;
+        ctx.work.count(Op::ScanCpu, u64::from(nr_looks));
+        // The same walk again, so that the search itself need not.
+        ctx.work.touch_read_all(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
+        is_over
     }
 
     /// How many CPUs a search of the target's cache domain may look at by SIS_UTIL, as of the last periodic balancing.
@@ -114,9 +128,8 @@ impl Sched {
         u32::try_from((nr as i32).wrapping_sub(1)).ok()
     }
 
-    /// Accounts the cost of a search that looked at this many CPUs.
-    fn account_scan(&mut self, this_cpu: CpuId, this_sd: DomainId, nr_scanned: u32) {
-        let cost = u64::from(nr_scanned) * self.tunables.changes.scan_cost_ns;
+    /// Accounts the cost of a search, in nanoseconds.
+    pub(super) fn account_scan(&mut self, this_cpu: CpuId, this_sd: DomainId, cost: u64) {
         let rq = &mut self.rqs[this_cpu.index()];
         rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(cost);
         let average = &mut self.domains.domains[this_sd].avg_scan_cost;

@@ -14,6 +14,7 @@ mod idle_cpu;
 mod idle_sibling;
 mod idlest_group;
 mod record;
+pub(crate) mod search;
 mod select;
 mod slow_path;
 #[cfg(test)]
@@ -57,13 +58,13 @@ pub struct PendingWakeup {
     migrated: bool,
     /// It is a new task: it was forked, not woken.
     is_new: bool,
-    /// A search has found the CPU idle.
-    is_found: bool,
+    /// A search for its CPU is under way: the CPU is not known yet.
+    is_searching: bool,
 }
 
 impl PendingWakeup {
     pub(crate) const fn of_new_task(task: TaskId, cpu: CpuId) -> Self {
-        Self { task, cpu, migrated: false, is_new: true, is_found: false }
+        Self { task, cpu, migrated: false, is_new: true, is_searching: false }
     }
 
     /// The task.
@@ -74,6 +75,11 @@ impl PendingWakeup {
     /// The CPU that was selected.
     pub const fn cpu(&self) -> CpuId {
         self.cpu
+    }
+
+    /// Whether no CPU is selected yet: [`Sched::search_on`] has to be called on the waker's CPU until there is.
+    pub const fn is_searching(&self) -> bool {
+        self.is_searching
     }
 }
 
@@ -103,7 +109,8 @@ impl Sched {
     }
 
     fn try_to_wake_up(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> bool {
-        let Some(pending) = self.select_for_wakeup(ctx, task, flags) else { return false };
+        let pending = self.without_pauses(|sched| sched.select_for_wakeup(ctx, task, flags));
+        let Some(pending) = pending else { return false };
         self.finish_wakeup(ctx, pending);
         true
     }
@@ -133,14 +140,20 @@ impl Sched {
         if is_on_cpu {
             // Its CPU has not switched away from it yet: nothing is selected, that CPU enqueues it when it has.
             self.tasks[task.index()].in_wakeup = true;
-            return Some(PendingWakeup { task, cpu: own_cpu, migrated: false, is_new: false, is_found: false });
+            return Some(PendingWakeup { task, cpu: own_cpu, migrated: false, is_new: false, is_searching: false });
         }
         let cpu = self.select_task_rq(ctx, task, prev_cpu, flags);
-        let p = &mut self.tasks[task.index()];
-        p.in_wakeup = true;
-        let (is_fair, migrated) = (p.class == SchedClass::Fair, p.cpu != cpu);
-        let is_found = is_fair && cpu != prev_cpu && cpu != ctx.cpu && self.is_idle_for_wakeup(cpu);
-        Some(PendingWakeup { task, cpu, migrated, is_new: false, is_found })
+        self.tasks[task.index()].in_wakeup = true;
+        if self.is_searching(ctx.cpu) {
+            return Some(PendingWakeup { task, cpu: prev_cpu, migrated: false, is_new: false, is_searching: true });
+        }
+        Some(self.pending_wakeup(task, cpu))
+    }
+
+    /// A wake-up whose CPU is known.
+    fn pending_wakeup(&self, task: TaskId, cpu: CpuId) -> PendingWakeup {
+        let migrated = self.tasks[task.index()].cpu != cpu;
+        PendingWakeup { task, cpu, migrated, is_new: false, is_searching: false }
     }
 
     /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
@@ -164,32 +177,6 @@ impl Sched {
             self.ttwu_do_activate(ctx, cpu, task, migrated);
         }
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
-    }
-
-    /// Whether the idle CPU that a search has found got work while the search took its time. A search looks at one CPU after the
-    /// other, so it would have seen that; [`Sched::seek_on`] lets it go on.
-    pub fn is_found_cpu_taken(&self, pending: &PendingWakeup) -> bool {
-        pending.is_found && !self.is_idle_for_wakeup(pending.cpu)
-    }
-
-    /// Goes on with a search whose CPU was taken: the next idle CPU of the cache domain, or the taken one if there is none.
-    pub fn seek_on(&mut self, ctx: &mut Ctx<'_>, pending: PendingWakeup) -> PendingWakeup {
-        let PendingWakeup { task, cpu, .. } = pending;
-        let taken = PendingWakeup { is_found: false, ..pending };
-        let Some(sd) = self.domains.cpus[cpu.index()].sd_llc else { return taken };
-        let start = CpuId((cpu.0 + 1) % self.rqs.len() as u32);
-        let allowed = &self.tasks[task.index()].cpus_allowed;
-        let mut found = None;
-        for candidate in self.domains.domains[sd].span.iter_and_wrap_from(allowed, start) {
-            ctx.charge(Op::ScanCpu);
-            ctx.work.touch_read(candidate);
-            if self.is_idle_for_wakeup(candidate) {
-                found = Some(candidate);
-                break;
-            }
-        }
-        let Some(cpu) = found else { return taken };
-        PendingWakeup { cpu, migrated: self.tasks[task.index()].cpu != cpu, ..pending }
     }
 
     /// The runqueue whose lock [`Sched::finish_wakeup`] will take if it is called now on a CPU; none if the wake-up is left to the
@@ -294,8 +281,7 @@ impl Sched {
         let p = &self.tasks[task.index()];
         if p.class == SchedClass::Fair {
             let decision = self.decide_fair(ctx, task, prev, flags);
-            ctx.report(Event::WakeupDecision(&decision));
-            return decision.cpu;
+            return if self.is_searching(ctx.cpu) { prev } else { self.decided(ctx, decision) };
         }
         let cpu = if p.nr_cpus_allowed > 1 {
             match p.class {
@@ -315,17 +301,22 @@ impl Sched {
 
     fn decide_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> WakeupDecision {
         let p = &self.tasks[task.index()];
-        let mut decision = if p.nr_cpus_allowed == 1 {
-            let mut decision = WakeupDecision::new(task, prev, ctx.cpu, flags);
-            decision.choose(p.cpus_allowed.first().expect("counted above"), WakeRule::PinnedToOne);
-            decision
-        } else {
-            self.select_task_rq_fair(ctx, task, prev, flags)
-        };
+        if p.nr_cpus_allowed > 1 {
+            return self.select_task_rq_fair(ctx, task, prev, flags);
+        }
+        let mut decision = WakeupDecision::new(task, prev, ctx.cpu, flags);
+        decision.choose(p.cpus_allowed.first().expect("every task may use some CPU"), WakeRule::PinnedToOne);
+        decision
+    }
+
+    /// Ends the selection of a CPU for a fair task: one that it may not use is replaced.
+    fn decided(&mut self, ctx: &mut Ctx<'_>, mut decision: WakeupDecision) -> CpuId {
+        let task = decision.task;
         if !self.is_cpu_allowed(task, decision.cpu) {
             let home = self.tasks[task.index()].cpu;
             decision.choose(self.select_fallback_rq(ctx, home, task), WakeRule::Fallback);
         }
-        decision
+        ctx.report(Event::WakeupDecision(&decision));
+        decision.cpu
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Host {
     checker: InvariantChecker,
     /// Paths are carried to their end at once.
     pub(super) resumes_at_once: bool,
+    /// Phases of searches for an idle CPU.
+    pub(super) nr_search_phases: usize,
 }
 
 impl Host {
@@ -68,6 +70,7 @@ impl Host {
             effects: Vec::new(),
             checker: InvariantChecker::default(),
             resumes_at_once: false,
+            nr_search_phases: 0,
         };
         for cpu in host.sched.cpu_ids() {
             host.settle(cpu);
@@ -186,6 +189,21 @@ impl Host {
     pub(super) fn wait(&mut self, ms: u64) {
         self.now += Nanos::from_millis(ms);
         self.sched.handle_jiffy(self.now.0 / 4_000_000);
+    }
+
+    /// An interrupt on a CPU wakes a task: a search for a CPU is carried to its end.
+    pub(super) fn wake(&mut self, cpu: CpuId, task: TaskId) {
+        let mut nr_phases = 0;
+        self.on(cpu, |sched, ctx| {
+            let Some(mut pending) = sched.begin_wakeup_interrupt(ctx, task) else { return };
+            while pending.is_searching() {
+                pending = sched.search_on(ctx, pending);
+                nr_phases += 1;
+            }
+            sched.finish_wakeup(ctx, pending);
+            sched.handle_interrupt_end(ctx);
+        });
+        self.nr_search_phases += nr_phases;
     }
 
     /// Delivers an interrupt, if its CPU takes it.

@@ -5,3 +5,4 @@ mod host;
 mod interleavings;
 mod races;
 mod same;
+mod searches;

@@ -68,9 +68,7 @@ fn act(host: &mut Host, tasks: &[TaskId], dice: &mut Dice) {
         }
         3..6 => host.tick(cpu),
         6..9 if host.runs(cpu).is_some() => host.on(cpu, |sched, ctx| sched.handle_block(ctx)),
-        9..13 if host.sleeps(task) && host.takes_irqs(cpu) => {
-            host.on(cpu, |sched, ctx| sched.handle_wakeup_interrupt(ctx, task));
-        }
+        9..13 if host.sleeps(task) && host.takes_irqs(cpu) => host.wake(cpu, task),
         13 if host.runs(cpu).is_some() => host.on(cpu, |sched, ctx| sched.handle_yield(ctx)),
         14 if host.runs(cpu).is_some() => {
             let nice = dice.below(40) as i8 - 20;
@@ -88,7 +86,7 @@ fn deliver_all(host: &mut Host) {
 
 #[test]
 fn with_pauses_that_take_no_time_a_run_is_the_same_as_without() {
-    let (mut nr_passes, mut nr_kicks) = (0, 0);
+    let (mut nr_passes, mut nr_kicks, mut nr_search_phases) = (0, 0, 0);
     for (index, topology) in machines().into_iter().enumerate() {
         for seed in 0..24 {
             let run = |pausing: bool| {
@@ -108,11 +106,14 @@ fn with_pauses_that_take_no_time_a_run_is_the_same_as_without() {
             }
             assert_eq!(plain.heard.log.len(), paused.heard.log.len());
             assert_eq!(plain.work.counts(), paused.work.counts(), "machine {index}, seed {seed}");
+            assert_eq!(plain.nr_search_phases, 0);
+            nr_search_phases += paused.nr_search_phases;
             nr_passes += plain.heard.passes.len();
             nr_kicks += plain.heard.kicks.iter().filter(|kick| kick.kicked).count();
         }
     }
     assert!(nr_passes > 2000 && nr_kicks > 100, "{nr_passes} passes and {nr_kicks} kicks are too few");
+    assert!(nr_search_phases > 1000, "{nr_search_phases} phases of searches are too few");
 }
 
 #[test]
