@@ -3,6 +3,7 @@
 //! by hand.
 
 use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::hardware::IdleState;
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::prices::Prices;
 use fairlab_sched::ids::CpuId;
@@ -126,6 +127,30 @@ fn an_idle_cpu_that_polls_needs_no_interrupt_but_a_busy_one_does() {
     assert_eq!(polled, 3_000, "one interrupt, to the hog's CPU");
     assert!(interrupted >= polled + 3_000, "{interrupted} ns");
     assert!(early < late, "{early} and {late}");
+}
+
+#[test]
+fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
+    // Without the queue of wake-ups the waker enqueues the task itself, so CPU 1 has to reschedule while it still sleeps.
+    for feature in ["TTWU_QUEUE 1", "TTWU_QUEUE 0"] {
+        let scenario = format!(
+            "cpus 2\nend 3ms\nfeature {feature}\ntask x cpu=1 mask=1-1 wait run 10us\n\
+             task a cpu=0 mask=0-0 run 1ms wake x run 1s\n"
+        );
+        let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", &scenario).expect("well-formed"));
+        setup.hardware.prices.set(Op::Wakeup, 1_000_000);
+        setup.hardware.idle_states[1] = vec![IdleState {
+            name: "deep".to_owned(),
+            exit_latency: Nanos::from_micros(200),
+            target_residency: Nanos::ZERO,
+            power_uw: None,
+        }];
+        let mut machine = Machine::new(setup).expect("a possible machine");
+        let mut notes = Notes::default();
+        machine.run(&mut notes).expect("tasks make progress");
+        let runs = notes.switches.iter().find(|&&(at, cpu)| cpu == CpuId(1) && at > 1_000_000);
+        assert_eq!(runs, Some(&(1_201_000, CpuId(1))), "{feature}");
+    }
 }
 
 #[test]

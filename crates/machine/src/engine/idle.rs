@@ -109,6 +109,12 @@ impl Machine {
         true
     }
 
+    /// Whether a CPU is on its way out of an idle state.
+    pub(super) fn is_leaving_idle_state(&self, cpu: CpuId) -> bool {
+        let idle = &self.cpus[cpu.index()].idle;
+        idle.current.is_some() && idle.back_at.is_some_and(|back_at| back_at > self.now)
+    }
+
     /// An idle CPU has something to do, such as an interrupt. Where that takes time, it sleeps anew afterwards if it still
     /// idles.
     pub(super) fn wake_from_idle_state(&mut self, cpu: CpuId) {

@@ -162,6 +162,11 @@ impl Machine {
                 return Ok(Progress::Busy);
             }
             self.serve(observer, cpu, kind)?;
+            // An interrupt that is put off until the CPU is awake will be back; nothing else happens there before.
+            if self.is_leaving_idle_state(cpu) && self.cpus[cpu.index()].kernel.interrupts.is_empty() {
+                self.release_locks(cpu);
+                return Ok(Progress::Busy);
+            }
         } else if self.cpus[cpu.index()].kernel.suspended > Nanos::ZERO {
             self.take_up_suspended(cpu);
             return Ok(Progress::Busy);
