@@ -108,7 +108,7 @@ fn hikey960_has_the_capacities_and_frequencies_of_its_device_tree() {
 #[test]
 fn sc7180_has_one_cache_and_two_capacities() {
     let topology = known("sc7180").topology();
-    assert_eq!(topology.capacity, [311, 311, 311, 311, 311, 311, 1024, 1024]);
+    assert_eq!(topology.capacity, [452, 452, 452, 452, 452, 452, 1024, 1024]);
     assert!(topology.cpus.iter().all(|place| place.llc == 0));
 }
 

@@ -84,6 +84,19 @@ pub struct PublishedChanges {
     pub newidle_blocked: bool,
     /// What SIS_PROP measures for each CPU that the idle-CPU scan looked at, in nanoseconds.
     pub scan_cost_ns: u64,
+    /// A task leaves its previous CPU only if that saves more than a sixteenth of the energy (before 6.0).
+    pub energy_margin: bool,
+    /// A domain's utilisation with a task is the sum of its CPUs' estimates, each with or without the task (before 6.0).
+    pub energy_sum: bool,
+    /// Energy is computed in whole milliwatts (before 6.0).
+    pub energy_mw: bool,
+    /// Frequencies that cost no less than a higher one are used all the same (before 5.16).
+    pub energy_inefficient: bool,
+    /// A CPU that runs out of work looks for some only if it expects to idle for `migration_cost_ns`, whatever the
+    /// narrowest domain costs (before 5.16).
+    pub newidle_min_idle: bool,
+    /// A wake-up for an idle CPU that shares the cache is not left to that CPU (before 6.0).
+    pub wakelist_far: bool,
 }
 
 impl Tunables {
@@ -404,6 +417,54 @@ pub const TUNABLES: &[TunableInfo] = &[
         range: ARM,
         get: |t| t.changes.scan_cost_ns as i64,
         set: |t, v| t.changes.scan_cost_ns = v as u64,
+    },
+    TunableInfo {
+        name: "energy_margin",
+        unit: "0 or 1",
+        meaning: "As before 6.0: a task leaves its previous CPU only if that saves more than a sixteenth of the energy.",
+        range: SWITCH,
+        get: |t| t.changes.energy_margin as i64,
+        set: |t, v| t.changes.energy_margin = v != 0,
+    },
+    TunableInfo {
+        name: "energy_sum",
+        unit: "0 or 1",
+        meaning: "As before 6.0: energy with a task is that of the sum of the CPUs' estimates, which is less where much load is blocked.",
+        range: SWITCH,
+        get: |t| t.changes.energy_sum as i64,
+        set: |t, v| t.changes.energy_sum = v != 0,
+    },
+    TunableInfo {
+        name: "energy_mw",
+        unit: "0 or 1",
+        meaning: "As before 6.0: energy is computed in whole milliwatts, so small differences are none.",
+        range: SWITCH,
+        get: |t| t.changes.energy_mw as i64,
+        set: |t, v| t.changes.energy_mw = v != 0,
+    },
+    TunableInfo {
+        name: "energy_inefficient",
+        unit: "0 or 1",
+        meaning: "As before 5.16: frequencies that cost no less than a higher one are used all the same.",
+        range: SWITCH,
+        get: |t| t.changes.energy_inefficient as i64,
+        set: |t, v| t.changes.energy_inefficient = v != 0,
+    },
+    TunableInfo {
+        name: "newidle_min_idle",
+        unit: "0 or 1",
+        meaning: "As before 5.16: a CPU that expects to idle for less than migration_cost_ns does not look for work.",
+        range: SWITCH,
+        get: |t| t.changes.newidle_min_idle as i64,
+        set: |t, v| t.changes.newidle_min_idle = v != 0,
+    },
+    TunableInfo {
+        name: "wakelist_far",
+        unit: "0 or 1",
+        meaning: "As before 6.0: with TTWU_QUEUE only wake-ups for CPUs of another cache are queued, not those for idle ones.",
+        range: SWITCH,
+        get: |t| t.changes.wakelist_far as i64,
+        set: |t, v| t.changes.wakelist_far = v != 0,
     },
 ];
 

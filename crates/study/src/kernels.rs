@@ -83,6 +83,26 @@ const CHANGES: &[Change] = &[
         tunables: &[],
     },
     Change {
+        since: (5, 16),
+        before: "frequencies that cost no less than a higher one are used; a CPU that expects to idle for less than a migration costs \
+                 does not look for work",
+        features: &[],
+        tunables: &[("energy_inefficient", 1), ("newidle_min_idle", 1)],
+    },
+    Change {
+        since: (6, 0),
+        before: "placement by energy leaves the previous CPU only for a sixteenth of the energy, which is estimated in milliwatts from \
+                 the sum of the CPUs' utilisations with the task",
+        features: &[],
+        tunables: &[("energy_margin", 1), ("energy_sum", 1), ("energy_mw", 1)],
+    },
+    Change {
+        since: (6, 0),
+        before: "a task that wakes up for an idle CPU of the same cache is enqueued by the waker",
+        features: &[],
+        tunables: &[("wakelist_far", 1)],
+    },
+    Change {
         since: (6, 0),
         before: "the search for an idle CPU is bounded by average idle time and measured cost (`--set scan_cost=NS` for each CPU \
                  looked at; at 0 nothing bounds it)",
@@ -190,7 +210,7 @@ mod tests {
         let features = |name| Kernel::named(name).expect("it is one of them").features().len();
         let tunables = |name| Kernel::named(name).expect("it is one of them").tunables().len();
         assert_eq!(KERNELS.map(|kernel| features(kernel.name)), [6, 6, 6, 5, 3, 3, 0]);
-        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [9, 9, 5, 4, 0, 0, 0]);
+        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [15, 15, 11, 10, 4, 4, 0]);
     }
 
     #[test]

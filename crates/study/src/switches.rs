@@ -101,6 +101,12 @@ const TUNABLE_ROWS: &[TunableRow] = &[
     ("blocked_limit", [0, 12], Digest("scan-limit.scn"), "calls of `update_blocked_averages()`"),
     ("newidle_blocked", [0, 1], Digest("energy.scn"), "who calls `update_blocked_averages()`"),
     ("scan_cost", [1_000, 0], Digest("scan-before-6.0.scn"), "how many CPUs a search looks at"),
+    ("energy_margin", [0, 1], Digest("switches/energy-before-6.0.scn"), "on which CPUs tasks are"),
+    ("energy_sum", [0, 1], Digest("switches/energy-before-6.0.scn"), "on which CPUs tasks are"),
+    ("energy_mw", [0, 1], Digest("switches/energy-before-6.0.scn"), "on which CPUs tasks are"),
+    ("energy_inefficient", [0, 1], NoRun(NO_SKIPPED), ""),
+    ("newidle_min_idle", [0, 1], Digest("numa.scn"), "who looks for work"),
+    ("wakelist_far", [0, 1], Digest("ping-pong.scn"), "which interrupts a wake-up sends"),
 ];
 
 const NO_DOUBLE_CLOCK: &str = "In none: no path updates a clock twice under one lock, nor did the reference complain in random scenarios. A test runs all scenarios with it.";
@@ -108,6 +114,7 @@ const NO_DOUBLE_CLOCK: &str = "In none: no path updates a clock twice under one 
 const LONG_LATENCY: &[&str] =
     &["switches/latency-warn.json", "--machine", "scenarios/switches/slow-wakeups.toml", "--features", "LATENCY_WARN"];
 const NO_EMPTIED: &str = "Only where kernel code takes time can a runqueue lose its tasks before its lock is taken; scenarios are free of prices.";
+const NO_SKIPPED: &str = "Frequencies are skipped on machines of machine files only; scenarios use all of theirs.";
 
 /// Sysctls and debugfs files of 6.1's scheduler that are no switches here, and why.
 pub const ABSENT: &[(&str, &str)] = &[

@@ -79,8 +79,8 @@ impl Sched {
     /// Rules, in order:
     /// 1. A queued wake-up will bring work: nothing to do.
     /// 2. The CPU counts as idle from now on.
-    /// 3. Unless some CPU has more than one task, and idle time is expected to exceed what the narrowest domain costs,
-    ///    nobody is searched.
+    /// 3. Unless some CPU has more than one task, and idle time is expected to exceed what the narrowest domain costs (with
+    ///    the tunable `newidle_min_idle`, as before 5.16: what moving a task costs), nobody is searched.
     /// 4. Otherwise its blocked load is updated and its domains are tried, from the narrowest, until expected idle time
     ///    is used up, or something was found or has come by itself.
     /// 5. A CPU that got work does not count as idle; one that did not may have to update blocked load of others.
@@ -102,7 +102,12 @@ impl Sched {
             stage: Stage::Blocked,
         };
         if let Some(base) = walk.next {
-            if self.domains.root.overload && avg_idle >= self.domains.domains[base].max_newidle_lb_cost {
+            let least = if self.tunables.changes.newidle_min_idle {
+                self.migration_cost_u64()
+            } else {
+                self.domains.domains[base].max_newidle_lb_cost
+            };
+            if self.domains.root.overload && avg_idle >= least {
                 return Ok(walk);
             }
             self.update_next_balance(base, &mut walk.next_balance);

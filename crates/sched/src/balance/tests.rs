@@ -516,6 +516,21 @@ fn nobody_searches_for_longer_than_idle_time_will_last() {
 }
 
 #[test]
+fn before_5_16_nobody_searches_who_expects_to_idle_for_less_than_a_migration_costs() {
+    let searches = |newidle_min_idle, avg_idle| {
+        let mut lab = newidle();
+        lab.sched.features.set(Feature::NiRandom, false);
+        lab.sched.tunables.changes.newidle_min_idle = newidle_min_idle;
+        lab.sched.rqs[1].avg_idle = avg_idle;
+        go_idle(&mut lab);
+        !lab.heard.passes.is_empty()
+    };
+    assert!(searches(false, 499_999));
+    assert!(!searches(true, 499_999));
+    assert!(searches(true, 500_000));
+}
+
+#[test]
 fn a_queued_wakeup_is_waited_for_without_counting_as_idle() {
     let mut lab = newidle();
     (lab.sched.rqs[1].ttwu_pending, lab.sched.rqs[1].idle_stamp) = (true, 7);

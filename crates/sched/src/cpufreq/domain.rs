@@ -194,8 +194,13 @@ impl FrequencyDomain {
 
     /// The lowest frequency in use that is not below `khz`, or the highest: `cpufreq_driver_resolve_freq()`.
     pub fn resolve(&self, khz: u64) -> u64 {
+        self.resolve_among(khz, false)
+    }
+
+    /// The same; with `all`, also those that otherwise are never used.
+    pub(super) fn resolve_among(&self, khz: u64, all: bool) -> u64 {
         let enough = self.khz.partition_point(|&own| own < khz);
-        let is_used = |place: &usize| !self.skipped.get(*place).is_some_and(|&skipped| skipped);
+        let is_used = |place: &usize| all || !self.skipped.get(*place).is_some_and(|&skipped| skipped);
         (enough..self.khz.len()).find(is_used).map_or_else(|| self.highest_khz(), |place| self.khz[place])
     }
 

@@ -9,6 +9,7 @@ use super::domain::{FrequencyDomain, Governor};
 use super::schedutil::map_util_perf;
 use crate::ids::CpuId;
 use crate::sched::Sched;
+use crate::tunables::PublishedChanges;
 use crate::units::Capacity;
 use alloc::vec::Vec;
 
@@ -26,6 +27,8 @@ pub struct EmPerfState {
     pub power_uw: u64,
     /// Power for as much work as the highest frequency does: what utilisation costs.
     pub cost: u64,
+    /// The same in whole milliwatts, as it was computed before 6.0.
+    pub cost_mw: u64,
     /// A higher frequency costs no more.
     pub is_inefficient: bool,
 }
@@ -45,21 +48,29 @@ pub struct PerfDomain {
 
 impl PerfDomain {
     /// Estimates the power of the domain: every CPU runs at the frequency that the busiest one needs, for as long as it has
-    /// work. In the unit of costs, microwatts.
+    /// work. In the unit of costs, microwatts; with the tunable `energy_mw` milliwatts.
     ///
     /// `max_util` is the highest utilisation of a CPU, `sum_util` that of all, `allowed_capacity` what heat leaves of a CPU.
-    pub fn energy(&self, max_util: u64, sum_util: u64, allowed_capacity: Capacity) -> u64 {
+    pub(crate) fn energy(
+        &self,
+        changes: &PublishedChanges,
+        max_util: u64,
+        sum_util: u64,
+        allowed_capacity: Capacity,
+    ) -> u64 {
         if sum_util == 0 {
             return 0;
         }
         let highest = self.table.last().expect("an energy model has frequencies").khz;
         let util = map_util_perf(max_util).min(allowed_capacity);
-        self.efficient_state(highest * util / self.capacity).cost * sum_util / self.capacity
+        let skips = self.skips_inefficient && !changes.energy_inefficient;
+        let state = self.state_for(highest * util / self.capacity, skips);
+        (if changes.energy_mw { state.cost_mw } else { state.cost }) * sum_util / self.capacity
     }
 
     /// The lowest state that is fast enough and not to be skipped, or the highest.
-    pub fn efficient_state(&self, khz: u64) -> &EmPerfState {
-        let is_good = |state: &&EmPerfState| state.khz >= khz && !(self.skips_inefficient && state.is_inefficient);
+    pub(super) fn state_for(&self, khz: u64, skips_inefficient: bool) -> &EmPerfState {
+        let is_good = |state: &&EmPerfState| state.khz >= khz && !(skips_inefficient && state.is_inefficient);
         self.table.iter().find(is_good).or_else(|| self.table.last()).expect("an energy model has frequencies")
     }
 }
@@ -69,8 +80,13 @@ impl PerfDomain {
 /// A frequency is inefficient if a higher one costs no more.
 pub(super) fn perf_table(khz: &[u64], power_uw: &[u64]) -> Vec<EmPerfState> {
     let highest = khz.last().copied().unwrap_or(0);
-    let state =
-        |(&khz, &power_uw)| EmPerfState { khz, power_uw, cost: highest * power_uw / khz, is_inefficient: false };
+    let state = |(&khz, &power_uw)| EmPerfState {
+        khz,
+        power_uw,
+        cost: highest * power_uw / khz,
+        cost_mw: highest * (power_uw / 1000) / khz,
+        is_inefficient: false,
+    };
     let mut table: Vec<EmPerfState> = khz.iter().zip(power_uw).map(state).collect();
     let mut least = u64::MAX;
     for state in table.iter_mut().rev() {

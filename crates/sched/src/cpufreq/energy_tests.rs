@@ -6,6 +6,7 @@ use super::energy_model::{PerfDomain, perf_table};
 use crate::ids::CpuId;
 use crate::sched::{Sched, SchedConfig};
 use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::tunables::PublishedChanges;
 use crate::units::Nanos;
 use std::vec;
 use std::vec::Vec;
@@ -68,22 +69,46 @@ fn inefficient_frequencies_are_skipped_only_where_cpufreq_skips_them() {
     );
     let table = perf_table(&KHZ, &power_uw);
     let mut pd = PerfDomain { cpus: vec![CpuId(0)], table, skips_inefficient: false, capacity: 1024 };
-    assert_eq!(pd.efficient_state(501).khz, 800);
+    assert_eq!(pd.state_for(501, pd.skips_inefficient).khz, 800);
     pd.skips_inefficient = true;
-    assert_eq!(pd.efficient_state(501).khz, 1000);
+    assert_eq!(pd.state_for(501, pd.skips_inefficient).khz, 1000);
 }
 
 #[test]
 fn energy_is_what_the_utilisation_costs_at_the_frequency_of_the_busiest() {
     let table = perf_table(&KHZ, &[100, 300, 500]);
     let pd = PerfDomain { cpus: vec![CpuId(0), CpuId(1)], table, skips_inefficient: false, capacity: 512 };
-    assert_eq!(pd.energy(0, 0, 512), 0);
+    let now = PublishedChanges::default();
+    assert_eq!(pd.energy(&now, 0, 0, 512), 0);
     // 1.25 * 204 of 512 fit into 500 of 1000, 1.25 * 206 do not.
-    assert_eq!(pd.energy(204, 300, 512), 200 * 300 / 512);
-    assert_eq!(pd.energy(206, 300, 512), 375 * 300 / 512);
-    assert_eq!(pd.energy(512, 300, 512), 500 * 300 / 512);
+    assert_eq!(pd.energy(&now, 204, 300, 512), 200 * 300 / 512);
+    assert_eq!(pd.energy(&now, 206, 300, 512), 375 * 300 / 512);
+    assert_eq!(pd.energy(&now, 512, 300, 512), 500 * 300 / 512);
     // Heat does not let the CPUs run faster than this.
-    assert_eq!(pd.energy(512, 300, 256), 200 * 300 / 512);
+    assert_eq!(pd.energy(&now, 512, 300, 256), 200 * 300 / 512);
+}
+
+#[test]
+fn before_6_0_energy_is_counted_in_whole_milliwatts() {
+    let table = perf_table(&KHZ, &[10_900, 30_100, 50_999]);
+    let costs: Vec<u64> = table.iter().map(|state| state.cost_mw).collect();
+    assert_eq!(costs, [20, 37, 50]);
+    let pd = PerfDomain { cpus: vec![CpuId(0)], table, skips_inefficient: false, capacity: 512 };
+    let energy = |energy_mw, sum| pd.energy(&PublishedChanges { energy_mw, ..Default::default() }, 204, sum, 512);
+    assert_eq!((energy(true, 30), energy(true, 50)), (1, 1), "20 utilisation more cost nothing");
+    assert_eq!((energy(false, 30), energy(false, 50)), (1277, 2128));
+}
+
+#[test]
+fn before_5_16_inefficient_frequencies_are_used() {
+    let power_uw = [250, 300, 500];
+    let domain = domain([0, 1], &power_uw, SCHEDUTIL).skipping_inefficient();
+    assert_eq!((domain.resolve_among(1, false), domain.resolve_among(1, true)), (800, 500));
+    let table = perf_table(&KHZ, &power_uw);
+    let pd = PerfDomain { cpus: vec![CpuId(0)], table, skips_inefficient: true, capacity: 1024 };
+    let energy =
+        |energy_inefficient| pd.energy(&PublishedChanges { energy_inefficient, ..Default::default() }, 10, 1024, 1024);
+    assert_eq!((energy(false), energy(true)), (375, 500));
 }
 
 #[test]

@@ -41,9 +41,10 @@ impl FrequencyLimits {
 
 impl CpufreqPolicy {
     /// The frequency that is switched to if one is asked for: the lowest in use that is not below it, within the limits.
-    pub(super) fn resolve(&self, khz: u64) -> u64 {
+    /// With `all`, inefficient ones are in use too.
+    pub(super) fn resolve(&self, khz: u64, all: bool) -> u64 {
         let max = self.limits.max_khz();
-        self.domain.resolve(khz.min(max)).min(max)
+        self.domain.resolve_among(khz.min(max), all).min(max)
     }
 }
 

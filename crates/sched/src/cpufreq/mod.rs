@@ -154,7 +154,7 @@ impl Sched {
     /// once: `cpufreq_driver_fast_switch()`.
     pub(super) fn cpufreq_driver_fast_switch(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
         let policy = &mut self.cpufreq.policies[policy];
-        let khz = policy.resolve(khz);
+        let khz = policy.resolve(khz, self.tunables.changes.energy_inefficient);
         if khz == policy.cur_khz {
             return;
         }

@@ -148,7 +148,7 @@ impl Sched {
             return sugov.next_khz;
         }
         sugov.cached_raw_khz = raw;
-        self.cpufreq.policies[policy].resolve(raw)
+        self.cpufreq.policies[policy].resolve(raw, self.tunables.changes.energy_inefficient)
     }
 
     /// What a CPU asks for, its boost for I/O included.

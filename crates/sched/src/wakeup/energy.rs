@@ -4,6 +4,9 @@
 //! Models `find_energy_efficient_cpu()`, `compute_energy()`, `eenv_task_busy_time()`, `eenv_pd_busy_time()`,
 //! `eenv_pd_max_util()` and `cpu_util_next()` (6.1). It is asked only where there is an energy model
 //! ([`crate::cpufreq::energy_model`]) and as long as no CPU is over-utilised: then spreading the load does not matter.
+//!
+//! The tunables `energy_margin`, `energy_sum`, `energy_mw` and `energy_inefficient` bring back how it was before 6.0. The
+//! reference has no switches for these; unit tests show each of them.
 
 use super::decision::{WakeRule, WakeupDecision};
 use crate::cpufreq::UtilType;
@@ -74,6 +77,7 @@ impl Sched {
     ///    Those that fit but for the lower clamp come after those that fit. Among domains where none fits, the one to which
     ///    heat leaves the most capacity is best.
     /// 4. The candidate where the task adds the least energy to its domain; the previous CPU if it adds no more there.
+    ///    With the tunable `energy_margin` it must add less by more than a sixteenth of the energy of all domains.
     /// 5. If a domain seems to need less with the task than without it, the estimate is worth nothing: the task stays.
     pub(super) fn find_energy_efficient_cpu(&mut self, ctx: &mut Ctx<'_>, decision: &mut WakeupDecision) -> bool {
         if !self.sched_energy_enabled() || self.domains.root.overutilized {
@@ -92,6 +96,8 @@ impl Sched {
         }
         let mut env =
             EnergyEnv { task, task_busy_time: self.task_busy_time(task, prev), pd_busy_time: 0, cpu_cap: 0, pd_cap: 0 };
+        let has_margin = self.tunables.changes.energy_margin;
+        let mut base_of_all = 0;
         let (mut prev_lead, mut prev_delta) = (Lead::NONE, u64::MAX);
         let (mut best, mut best_delta) = (Lead::NONE, u64::MAX);
         for pd in &self.cpufreq.perf_domains {
@@ -99,11 +105,16 @@ impl Sched {
             env.cpu_cap = first.cpu_capacity_orig - first.thermal_pressure;
             env.pd_cap = env.cpu_cap * pd.cpus.len() as u64;
             let found = self.energy_candidates(ctx, pd, sd, clamps, decision);
-            if found.best.is_none() && found.prev.is_none() {
+            let has_none = found.best.is_none() && found.prev.is_none();
+            if has_none && !has_margin {
                 continue;
             }
             env.pd_busy_time = self.pd_busy_time(ctx, pd, &env);
             let base = self.compute_energy(ctx, pd, &env, None);
+            base_of_all += base;
+            if has_none {
+                continue;
+            }
             if let Some((fitness, _)) = found.prev {
                 let Some(delta) = self.compute_energy(ctx, pd, &env, Some(prev)).checked_sub(base) else {
                     decision.choose(prev, WakeRule::EnergyUnsure);
@@ -131,7 +142,9 @@ impl Sched {
             best = Lead { cpu: Some(cpu), fitness, thermal_cap: env.cpu_cap };
         }
         let is_better = match best.fitness {
-            Fitness::Fits => prev_lead.fitness == Fitness::ButForClamp || best_delta < prev_delta,
+            Fitness::Fits if prev_lead.fitness == Fitness::ButForClamp => true,
+            Fitness::Fits if has_margin => prev_delta.saturating_sub(best_delta) > (base_of_all + prev_delta) >> 4,
+            Fitness::Fits => best_delta < prev_delta,
             Fitness::ButForClamp => best.thermal_cap > prev_lead.thermal_cap,
         };
         if let Some(cpu) = best.cpu.filter(|_| is_better) {
@@ -191,9 +204,14 @@ impl Sched {
     fn pd_busy_time(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv) -> u64 {
         ctx.work.count(Op::ScanCpu, pd.cpus.len() as u64);
         pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
-        let util = |&cpu: &CpuId| {
-            self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, None), UtilType::Energy, None)
-        };
+        self.pd_busy_time_with(pd, env, None)
+    }
+
+    /// Utilisation of a perf domain if the task were on `dst`, CPU by CPU. What the task adds to a CPU's estimate is less
+    /// than its own utilisation if what blocked there outweighs what is remembered of the tasks that are there.
+    fn pd_busy_time_with(&self, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
+        let util =
+            |&cpu: &CpuId| self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Energy, None);
         pd.cpus.iter().map(util).sum::<u64>().min(env.pd_cap)
     }
 
@@ -207,10 +225,11 @@ impl Sched {
         };
         let max_util = pd.cpus.iter().map(util).max().unwrap_or(0).min(env.cpu_cap);
         let busy_time = match dst {
+            Some(_) if self.tunables.changes.energy_sum => self.pd_busy_time_with(pd, env, dst),
             Some(_) => (env.pd_busy_time + env.task_busy_time).min(env.pd_cap),
             None => env.pd_busy_time,
         };
-        pd.energy(max_util, busy_time, env.cpu_cap)
+        pd.energy(&self.tunables.changes, max_util, busy_time, env.cpu_cap)
     }
 
     /// Utilisation of a CPU if a task were on `dst`, or on no CPU at all.

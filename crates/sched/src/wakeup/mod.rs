@@ -188,7 +188,8 @@ impl Sched {
     /// Whether a wake-up is left to the task's CPU: `ttwu_queue_cond()`.
     ///
     /// Rules: always to a CPU that has not switched away from the task yet. With TTWU_QUEUE, always to one that shares no
-    /// cache with this one; within the cache only to one without work, and never to this one.
+    /// cache with this one; within the cache only to one without work (with the tunable `wakelist_far`, as before 6.0, to
+    /// none), and never to this one.
     //
     // DIFFERS: the kernel spins until a CPU has switched away from the task that is woken, if that CPU has got other work
     // meanwhile or TTWU_QUEUE is off.
@@ -204,7 +205,7 @@ impl Sched {
         if !self.domains.cpus_share_cache(this_cpu, cpu) {
             return true;
         }
-        cpu != this_cpu && self.rqs[cpu.index()].nr_running == 0
+        cpu != this_cpu && self.rqs[cpu.index()].nr_running == 0 && !self.tunables.changes.wakelist_far
     }
 
     /// Activates the tasks whose wake-ups other CPUs have queued here: `sched_ttwu_pending()`.

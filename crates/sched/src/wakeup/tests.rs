@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of the selection by itself, in the smallest machine that shows it.
 
-use super::WakeFlags;
 use super::decision::{AffineRule, WakeRule, WakeupDecision};
+use super::{PendingWakeup, WakeFlags};
 use crate::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::cpumask::CpuMask;
 use crate::ctx::{Ctx, Effect};
@@ -331,6 +331,21 @@ fn a_cpu_with_only_sched_idle_tasks_counts_as_idle() {
 }
 
 #[test]
+fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
+    let leaves = |wakelist_far, llc| {
+        let mut lab = Lab::new(machine(4, 1, llc, 4));
+        lab.sched.tunables.changes.wakelist_far = wakelist_far;
+        lab.sched.tasks[lab.task.index()].on_cpu = false;
+        let pending =
+            PendingWakeup { task: lab.task, cpu: CpuId(1), migrated: false, is_new: false, is_searching: false };
+        lab.sched.wakeup_lock(CpuId(0), &pending).is_none()
+    };
+    assert!(leaves(false, 4));
+    assert!(!leaves(true, 4));
+    assert!(leaves(true, 1), "those for another cache are");
+}
+
+#[test]
 fn a_cpu_with_a_queued_wakeup_is_not_idle_any_more() {
     let mut lab = flat().busy(&[0]);
     lab.sched.rqs[1].ttwu_pending = true;
@@ -547,6 +562,40 @@ fn a_task_whose_lower_clamp_is_above_a_small_cpu_goes_to_a_big_one() {
 fn a_task_that_is_too_big_for_the_small_cpus_is_kept_off_them() {
     let decision = energy_aware(2, 0).util(400).select_from(0, 3, WAKE);
     assert_eq!(decision.cpu, CpuId(3));
+}
+
+#[test]
+fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
+    // CPU 3 has so much blocked load that what the task adds is little beside it.
+    let choose = |energy_margin, util| {
+        let mut lab = energy_aware(3, 500).util(util);
+        lab.sched.tunables.changes.energy_margin = energy_margin;
+        let decision = lab.select_from(2, 2, WAKE);
+        (decision.rule, decision.cpu.0)
+    };
+    assert_eq!(choose(false, 20), (WakeRule::EnergyBest, 0));
+    assert_eq!(choose(true, 20), (WakeRule::EnergyPrev, 2));
+    assert_eq!(choose(true, 60), (WakeRule::EnergyBest, 0));
+    // Where the task does not fit, what it would save is no question.
+    let mut lab = energy_aware(3, 500).util(400);
+    lab.sched.tunables.changes.energy_margin = true;
+    lab.sched.cfs_rqs[0].avg.util_avg = 400;
+    assert_eq!(lab.select_from(0, 0, WAKE).cpu, CpuId(2));
+}
+
+#[test]
+fn before_6_0_a_task_adds_nothing_where_more_is_blocked_than_it_is_remembered_for() {
+    let choose = |energy_sum| {
+        let mut lab = energy_aware(2, 400);
+        lab.sched.cfs_rqs[3].avg.util_avg = 400;
+        let se = lab.sched.tasks[lab.task.index()].se;
+        lab.sched.entities[se.index()].avg.util_est.enqueued = 100;
+        lab.sched.tunables.changes.energy_sum = energy_sum;
+        let decision = lab.select_from(0, 0, WAKE);
+        (decision.rule, decision.cpu.0)
+    };
+    assert_eq!(choose(false), (WakeRule::EnergyPrev, 0));
+    assert_eq!(choose(true), (WakeRule::EnergyBest, 2));
 }
 
 #[test]
