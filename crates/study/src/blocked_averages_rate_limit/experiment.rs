@@ -26,7 +26,7 @@ const WARM_UP: Nanos = Nanos::from_secs(1);
 /// Length of the published runs.
 const RUNTIME: Nanos = Nanos::from_secs(5);
 /// A service's time between two wake-ups.
-const SERVICE_PERIOD: Nanos = Nanos::from_millis(200);
+const SERVICE_PERIOD: Nanos = Nanos::from_millis(190);
 /// A service's work, at full capacity.
 const SERVICE_WORK: Nanos = Nanos::from_micros(100);
 
