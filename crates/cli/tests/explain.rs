@@ -141,3 +141,44 @@ fn questions_without_an_answer_fail_with_a_way_out() {
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains("SHA-256 differs"), "{message}");
 }
+
+/// The story of `scenarios/eight-cpus.scn`, which the book tells as well: here with the lines of the trace.
+#[test]
+fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_newly_idle_balancing_helps() {
+    let scenario = include_str!("../../../scenarios/eight-cpus.scn");
+    let (place, events) = run(scenario);
+    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
+    let selection = &answer["facts"]["selection"];
+    assert_eq!((&answer["facts"]["state"], &answer["facts"]["cpu"]), (&"waits".into(), &0.into()), "{said}");
+    assert_eq!((&selection["rule"], &selection["scan_limit"]), (&"ScanBusy".into(), &0.into()), "{said}");
+    assert!(said.contains("CPUs 7 are idle and allowed for it"), "{said}");
+
+    let wakee = answer["facts"]["pid"].as_u64().expect("the task has a pid");
+    let at = |time: u64, kind: &str| {
+        events.iter().find(|event| event["e"] == kind && event["t"] == START + time).expect("the trace has it").clone()
+    };
+    let line = |text: &str| -> Value { serde_json::from_str(text).expect("the line is JSON") };
+    assert_eq!(at(1_512_100_000, "wakeup"), line(r#"{"t":2512100000,"e":"wakeup","pid":1008,"cpu":0,"new":0,"on":0}"#));
+    // CPU 7's daemon sleeps again, and before the CPU idles it takes the task that waits.
+    assert_eq!(
+        at(1_513_010_000, "migrate"),
+        line(r#"{"t":2513010000,"e":"migrate","pid":1008,"from":0,"to":7,"on":7}"#)
+    );
+    assert_eq!(
+        at(1_513_010_000, "switch"),
+        line(r#"{"t":2513010000,"e":"switch","cpu":7,"prev":1007,"next":1008,"st":1}"#)
+    );
+    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1513.5ms"]);
+    assert_eq!((wakee, &answer["facts"]["cpu"]), (1008, &7.into()), "{said}");
+    let (_, said) = explain(&place, &["--balance", "7", "--at", "1513.5ms"]);
+    assert!(said.contains("At 1.51301s, newly-idle pass at level MC (CPUs 0-7): Moved: Tasks were moved"), "{said}");
+
+    // Without a limit the search finds it.
+    let (place, _) = run(&format!("{scenario}feature SIS_UTIL 0\n"));
+    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
+    assert_eq!(
+        (&answer["facts"]["cpu"], &answer["facts"]["selection"]["rule"]),
+        (&7.into(), &"IdleCpu".into()),
+        "{said}"
+    );
+}

@@ -27,6 +27,8 @@ pub struct Prices {
     /// What it takes to get the data of a channel from another CPU of the last-level cache, and from another cache.
     channel_move_ps: u64,
     channel_move_remote_ps: u64,
+    /// What a tracer of searches takes for each; 0: there is none.
+    tracer_ps: u64,
 }
 
 impl Prices {
@@ -44,6 +46,7 @@ impl Prices {
             loopback_softirq_ps: 0,
             channel_move_ps: 0,
             channel_move_remote_ps: 0,
+            tracer_ps: 0,
         }
     }
 
@@ -64,6 +67,16 @@ impl Prices {
         prices.channel_move_ps = list.ps("ChannelMove");
         prices.channel_move_remote_ps = list.ps("ChannelMoveRemote");
         prices
+    }
+
+    /// Has searches for an idle CPU traced from the start, at this price for each, in picoseconds (`Tracer` of a price list; 0: none).
+    pub fn trace_searches(&mut self, ps: u64) {
+        self.tracer_ps = ps;
+    }
+
+    /// What a tracer of searches takes for each, in picoseconds; 0 without one.
+    pub const fn tracer_ps(&self) -> u64 {
+        self.tracer_ps
     }
 
     /// Whether everything is free.

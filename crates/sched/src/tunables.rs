@@ -97,6 +97,8 @@ pub struct PublishedChanges {
     pub newidle_min_idle: bool,
     /// A wake-up for an idle CPU that shares the cache is not left to that CPU (before 6.0).
     pub wakelist_far: bool,
+    /// SIS_UTIL lets searches of cache domains of at most 16 CPUs look at more of them (proposed in 2022, never merged).
+    pub small_llc_scan: bool,
 }
 
 impl Tunables {
@@ -465,6 +467,14 @@ pub const TUNABLES: &[TunableInfo] = &[
         range: SWITCH,
         get: |t| t.changes.wakelist_far as i64,
         set: |t, v| t.changes.wakelist_far = v != 0,
+    },
+    TunableInfo {
+        name: "small_llc_scan",
+        unit: "0 or 1",
+        meaning: "As proposed in 2022: SIS_UTIL's limit is multiplied by 32 / CPUs in cache domains of at most 16 CPUs.",
+        range: SWITCH,
+        get: |t| t.changes.small_llc_scan as i64,
+        set: |t, v| t.changes.small_llc_scan = v != 0,
     },
 ];
 

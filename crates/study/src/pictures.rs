@@ -64,17 +64,18 @@ pub(crate) fn bars(name: &str, title: &str, unit: &str, rows: &[Bars]) -> Pictur
 /// Points of an arm: its name, and where they are.
 pub(crate) type Line<'a> = (&'a str, Vec<(f64, f64)>);
 
-/// Draws a line for each of two arms. Both axes begin at zero.
+/// Draws a line for each of two arms. Both axes begin at zero, or below if a figure is negative.
 pub(crate) fn lines(name: &str, title: &str, axes: (&str, &str), arms: &[Line<'_>]) -> Picture {
     draw(name, |area| {
         let points = || arms.iter().flat_map(|(_, points)| points);
         let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max) * 1.05;
+        let lowest = points().map(|point| point.1).fold(0.0, f64::min) * 1.05;
         let mut chart = ChartBuilder::on(area)
             .caption(title, ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(46)
             .y_label_area_size(64)
-            .build_cartesian_2d(0.0..most(|point| point.0), 0.0..most(|point| point.1))?;
+            .build_cartesian_2d(0.0..most(|point| point.0), lowest..most(|point| point.1))?;
         chart.configure_mesh().x_desc(axes.0).y_desc(axes.1).draw()?;
         for ((arm, points), colour) in arms.iter().zip(COLOURS) {
             chart

@@ -107,6 +107,12 @@ const TUNABLE_ROWS: &[TunableRow] = &[
     ("energy_inefficient", [0, 1], NoRun(NO_SKIPPED), ""),
     ("newidle_min_idle", [0, 1], Digest("numa.scn"), "who looks for work"),
     ("wakelist_far", [0, 1], Digest("ping-pong.scn"), "which interrupts a wake-up sends"),
+    (
+        "small_llc_scan",
+        [0, 1],
+        Digest("switches/small-llc.scn"),
+        "whether a search gives up before it finds an idle CPU",
+    ),
 ];
 
 const NO_DOUBLE_CLOCK: &str = "In none: no path updates a clock twice under one lock, nor did the reference complain in random scenarios. A test runs all scenarios with it.";

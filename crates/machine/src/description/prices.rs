@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 43] = [
+pub const OPERATIONS: [&str; 44] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -55,6 +55,7 @@ pub const OPERATIONS: [&str; 43] = [
     "LoopbackSoftirq",
     "ChannelMove",
     "ChannelMoveRemote",
+    "Tracer",
 ];
 
 /// The highest price: one second, in picoseconds.

@@ -217,6 +217,7 @@ impl Machine {
         let speed = u128::from(self.speed_of(cpu));
         let waited = self.cpus[cpu.index()].kernel.waits_since.take();
         let lines = self.spend_on_lines(cpu, ps);
+        let lines = if path == KernelPath::Select { lines + self.spend_on_tracer(cpu, ps, lines) } else { lines };
         let kernel = &mut self.cpus[cpu.index()].kernel;
         let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000 + u128::from(lines) * speed / 1000 + kernel.rest;
         let is_spinning = kernel.is_busy && kernel.until == Nanos::NEVER;
@@ -238,6 +239,16 @@ impl Machine {
             self.release_locks(cpu);
         }
         took
+    }
+
+    /// What the tracer takes at the end of a search, in picoseconds of wall time.
+    fn spend_on_tracer(&mut self, cpu: CpuId, ps: u64, lines: u64) -> u64 {
+        if !self.tracer.is_on() {
+            return 0;
+        }
+        let own_ps = (u128::from(ps) * u128::from(FULL_SPEED) / u128::from(self.speed_of(cpu))) as u64;
+        let searches_on = self.sched.is_searching(cpu);
+        self.tracer.selected(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
     }
 
     /// What the looks of a phase at runqueues take beside its other work, in picoseconds of wall time.

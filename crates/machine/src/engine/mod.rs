@@ -22,6 +22,7 @@ mod setup;
 mod steps;
 mod sync;
 mod tasks;
+mod tracer;
 
 pub use effects::{CpuCounters, MachineCounters};
 pub use idle::IdleResidency;
@@ -153,6 +154,7 @@ pub struct Machine {
     locks: Vec<locks::RqLock>,
     /// Cache lines of the runqueues.
     lines: lines::RqLines,
+    tracer: tracer::Tracer,
     /// CPUs to which a lock has come during this event.
     granted: VecDeque<CpuId>,
     /// What the observer wants.

@@ -6,6 +6,7 @@ use super::kernel::KernelState;
 use super::lines::RqLines;
 use super::locks::RqLock;
 use super::sync::SyncObjects;
+use super::tracer::Tracer;
 use super::{HostCpu, Machine, START, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue};
@@ -187,6 +188,7 @@ impl Machine {
             locks: vec![RqLock::default(); nr_cpus],
             granted: VecDeque::new(),
             lines: RqLines::new(&hardware),
+            tracer: Tracer::new(hardware.prices.tracer_ps(), hardware.nr_cpus()),
             wants: Wants::NOTHING,
             checks: None,
             hardware,

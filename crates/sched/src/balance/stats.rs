@@ -19,6 +19,9 @@ use crate::topology::{CpuIdleType, SchedGroupId, SdFlags};
 use crate::units::{CAPACITY_FULL, CAPACITY_SHIFT};
 use crate::work::Op;
 
+/// CPUs of a cache domain that counts as small with `small_llc_scan`.
+const SMALL_LLC: u32 = 16;
+
 /// What is known of a group: the kernel's `struct sg_lb_stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SgLbStats {
@@ -277,7 +280,11 @@ impl Sched {
             return;
         }
         let Some(shared) = cached.sd_llc_shared else { return };
-        self.domains.shared[shared].nr_idle_scan = nr_idle_scan(sum_util, sd.span_weight, sd.imbalance_pct);
+        let mut nr = nr_idle_scan(sum_util, sd.span_weight, sd.imbalance_pct);
+        if self.tunables.changes.small_llc_scan {
+            nr = boosted_for_small_llc(nr, sd.span_weight);
+        }
+        self.domains.shared[shared].nr_idle_scan = nr;
     }
 }
 
@@ -290,4 +297,11 @@ pub(crate) fn nr_idle_scan(sum_util: u64, llc_weight: u32, imbalance_pct: u32) -
     let x = sum_util / weight;
     let busy = (x * x * pct * pct / (10_000 * CAPACITY_FULL)).min(CAPACITY_FULL);
     ((CAPACITY_FULL - busy) * weight / CAPACITY_FULL) as i32
+}
+
+/// SIS_UTIL's limit as it was proposed for small cache domains: as many more of at most 16 CPUs as 32 are more than the domain has.
+///
+/// What was rounded down to nothing stays so, and more than there are CPUs means all.
+pub(crate) fn boosted_for_small_llc(nr_idle_scan: i32, llc_weight: u32) -> i32 {
+    if llc_weight <= SMALL_LLC { nr_idle_scan * 2 * SMALL_LLC as i32 / llc_weight as i32 } else { nr_idle_scan }
 }

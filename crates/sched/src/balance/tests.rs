@@ -8,7 +8,7 @@ use super::imbalance::{Situation, adjust_numa_imbalance, calculate_imbalance, wh
 use super::interval::{balance_interval, msecs_to_jiffies};
 use super::lab::{Lab, big_little, flat, smt};
 use super::newidle::prandom_u32_state;
-use super::stats::{SdLbStats, SgLbStats};
+use super::stats::{SdLbStats, SgLbStats, boosted_for_small_llc, nr_idle_scan};
 use crate::features::Feature;
 use crate::ids::CpuId;
 use crate::schedule::{NewIdle, NewIdleSite};
@@ -630,4 +630,16 @@ fn on_request_the_meter_lists_which_runqueues_a_pass_has_read_and_written() {
     assert_eq!(touches[..2], [(1, false), (0, false)]);
     let first_write = touches.iter().position(|&(_, write)| write).expect("a task was moved");
     assert_eq!(touches[first_write..], [(0, true), (1, true)]);
+}
+
+#[test]
+fn searches_of_small_cache_domains_may_look_at_more_of_them_with_the_boost() {
+    let of = |llc_weight: u32, percent: u64| {
+        let nr = nr_idle_scan(u64::from(llc_weight) * 1024 * percent / 100, llc_weight, 117);
+        (nr, boosted_for_small_llc(nr, llc_weight))
+    };
+    assert_eq!([0, 45, 75, 85].map(|percent| of(16, percent)), [(16, 32), (11, 22), (3, 6), (0, 0)]);
+    assert_eq!([0, 45, 75].map(|percent| of(8, percent)), [(8, 32), (5, 20), (1, 4)]);
+    assert_eq!([45, 75].map(|percent| of(12, percent)), [(8, 21), (2, 5)], "rounded down");
+    assert_eq!([45, 75].map(|percent| of(17, percent)), [(12, 12), (3, 3)], "no small domain");
 }

@@ -5,28 +5,30 @@ use crate::definition::ArmDefinition;
 use crate::run::machine;
 use crate::window::{Seen, Span, run_window};
 use crate::{Options, StudyError};
+use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
 use fairlab_workload::bench::netperf::{Netperf, TRANSACTION, Test};
+use fairlab_workload::bench::oltp::{self, Oltp};
 use fairlab_workload::bench::schbench::{Form, Schbench};
 use fairlab_workload::bench::stress_sock::{BOGO_OP, StressSock};
 use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
 use fairlab_workload::scn;
 use fairlab_workload::workload::Workload;
 
+/// Two caches of 112 CPUs.
+const MACHINE: &str = "xeon-2s-224";
 /// Tasks of a group of hackbench and of a message thread of schbench.
 const TASKS_PER_GROUP: u32 = 28;
 /// Half of them send, in hackbench, half receive.
 const FDS: u32 = TASKS_PER_GROUP / 2;
-/// Tasks of hackbench's groups where nothing else is said: its default.
-const DEFAULT_FDS: u32 = 20;
 /// What schbench was asked for (`-s` and `-c`).
 const SCHBENCH: Nanos = Nanos::from_micros(30_000);
 
 /// How long the machine has been up before the benchmark is started. Nearly nothing runs then; that long a busy CPU of a cache
 /// of 112 takes to balance it periodically, from which SIS_UTIL first learns how busy the cache is.
-const UPTIME: Nanos = Nanos::from_millis(2_000);
+pub(super) const UPTIME: Nanos = Nanos::from_millis(2_000);
 
 /// A benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,31 +41,20 @@ pub(super) enum Bench {
         pipe: bool,
         threads: bool,
     },
-    /// Groups of 40 tasks.
-    HackbenchOf40 {
-        pipe: bool,
-    },
     Schbench,
     StressSock,
-}
-
-/// Which machine it runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum On {
-    /// Two caches of 112 CPUs.
-    Xeon,
-    /// Caches of 16 CPUs.
-    Epyc,
+    Oltp,
 }
 
 /// A benchmark with a load, on a machine, under an arm.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Case {
-    pub(super) on: On,
     pub(super) bench: Bench,
     /// Instances, groups or message threads.
     pub(super) load: u32,
     pub(super) arm: String,
+    /// With a tracer of searches, which has a price.
+    pub(super) traced: bool,
 }
 
 impl Bench {
@@ -78,9 +69,8 @@ impl Bench {
             "process-sockets" => Self::Hackbench { pipe: false, threads: false },
             "threads-pipe" => Self::Hackbench { pipe: true, threads: true },
             "threads-sockets" => Self::Hackbench { pipe: false, threads: true },
-            "pipe" => Self::HackbenchOf40 { pipe: true },
-            "sockets" => Self::HackbenchOf40 { pipe: false },
             "sock" => Self::StressSock,
+            "OLTP" => Self::Oltp,
             _ => return None,
         })
     }
@@ -92,7 +82,8 @@ impl Bench {
     pub(super) fn span(self, options: Options) -> Span {
         let (warm_up, window) = match self {
             Self::Schbench => (300, if options.quick { 1_000 } else { 3_000 }),
-            Self::StressSock => (160, 100),
+            Self::StressSock => (400, 40),
+            Self::Oltp => (400, 400),
             _ if options.quick => (200, 20),
             _ => (400, 40),
         };
@@ -101,9 +92,9 @@ impl Bench {
 
     fn workload(self, load: u32, length: Nanos) -> Workload {
         let netperf = |test| Netperf { test, length, pairs: load, ..Netperf::default() }.workload();
-        let hackbench = |fds, pipe, threads| Hackbench {
+        let hackbench = |pipe, threads| Hackbench {
             groups: load,
-            fds,
+            fds: FDS,
             loops: 1_000_000,
             pipe,
             threads,
@@ -115,12 +106,11 @@ impl Bench {
             Self::UdpRr => netperf(Test::UdpRr),
             Self::Tbench => Tbench { clients: load, runtime: length, seed: 0 }.workload(),
             Self::Hackbench { pipe, threads } => {
-                let mut workload = hackbench(FDS, pipe, threads).workload();
+                let mut workload = hackbench(pipe, threads).workload();
                 // Nothing else tells the two apart; so they are two runs at different phases against the tick.
                 workload.tasks[0].start_at = Some(Nanos(if threads { 1_300_000 } else { 0 }));
                 workload
             }
-            Self::HackbenchOf40 { pipe } => hackbench(DEFAULT_FDS, pipe, false).workload(),
             Self::Schbench => Schbench {
                 form: Form::Y2016,
                 message_threads: load,
@@ -132,6 +122,7 @@ impl Bench {
             }
             .workload(),
             Self::StressSock => StressSock { instances: load, timeout: length }.workload(),
+            Self::Oltp => Oltp { threads: load, time: length, seed: 0 }.workload(),
         }
     }
 
@@ -141,10 +132,10 @@ impl Bench {
         let done = match self {
             Self::TcpRr | Self::UdpRr => marks(TRANSACTION),
             Self::Hackbench { .. } => marks(LOOP) * f64::from(FDS),
-            Self::HackbenchOf40 { .. } => marks(LOOP) * f64::from(DEFAULT_FDS),
             Self::Tbench => OPERATIONS.iter().zip(DONE..).map(|(op, mark)| marks(mark) * f64::from(op.data)).sum(),
             Self::Schbench => seen.since_noted.count() as f64,
             Self::StressSock => marks(BOGO_OP),
+            Self::Oltp => marks(oltp::TRANSACTION),
         };
         done * 1e9 / seen.window.0 as f64
     }
@@ -152,7 +143,7 @@ impl Bench {
 
 /// A task on the first CPU of each cache that is there at one tick in eight and leaves no utilisation worth counting, as on a machine
 /// that is up and idle: someone has to balance, lest searches find the state of the boot, in which they look at no CPU.
-fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
+pub(super) fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
     let mut text = format!("cpus {}\n", hardware.nr_cpus());
     let places = &hardware.topology.cpus;
     for (cpu, place) in places.iter().enumerate() {
@@ -164,22 +155,27 @@ fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
     workload.tasks.extend(daemons.workload.tasks);
 }
 
+/// What the tracer takes for a search on that machine, in picoseconds.
+fn tracer_price() -> u64 {
+    preset(MACHINE).expect("studies use presets").prices().ps("Tracer")
+}
+
 impl Case {
     /// What the label of a row names: `TCP_RR 28 threads`, and what may follow after a comma.
     pub(super) fn of_row(label: &str, arm: &str) -> Option<Self> {
         let mut words = label.split([' ', ',']);
         let bench = Bench::from_name(words.next()?)?;
         let load = words.next()?.parse().ok()?;
-        let on = if matches!(bench, Bench::HackbenchOf40 { .. }) { On::Epyc } else { On::Xeon };
-        Some(Self { on, bench, load, arm: arm.to_owned() })
+        let traced = label.ends_with(", traced");
+        Some(Self { traced, bench, load, arm: arm.to_owned() })
     }
 
     /// Runs it.
     pub(super) fn run(&self, arm: &ArmDefinition, options: Options) -> Result<Seen, StudyError> {
-        let hardware = machine(match self.on {
-            On::Xeon => "xeon-2s-224",
-            On::Epyc => "epyc-16llc",
-        });
+        let mut hardware = machine(MACHINE);
+        if self.traced {
+            hardware.prices.trace_searches(tracer_price());
+        }
         let span = self.bench.span(options);
         let span = Span { warm_up: UPTIME + span.warm_up, ..span };
         let mut workload = self.bench.workload(self.load, span.warm_up + span.window);
@@ -192,6 +188,7 @@ impl Case {
 
     /// The name for progress.
     pub(super) fn name(&self) -> String {
-        format!("{:?} {} {}", self.bench, self.load, self.arm)
+        let traced = if self.traced { " traced" } else { "" };
+        format!("{:?} {} {}{traced}", self.bench, self.load, self.arm)
     }
 }

@@ -11,8 +11,11 @@ const PUBLISHED_S: f64 = 100.0;
 
 /// With which arm's run the rows of a table are compared, if they are changes.
 pub(super) fn base_of(table: &str) -> Option<&'static str> {
-    matches!(table, "netperf" | "hackbench" | "tbench" | "schbench" | "counters" | "lock waiting" | "stress-ng sock")
-        .then_some("before")
+    matches!(
+        table,
+        "netperf" | "hackbench" | "tbench" | "schbench" | "counters" | "lock waiting" | "stress-ng sock" | "OLTP"
+    )
+    .then_some("before")
 }
 
 /// What a row's figure comes from.
@@ -49,7 +52,7 @@ impl Figures<'_> {
             "dom_eff" => ratios.dom_eff,
             "fast_rate" => ratios.fast_rate,
             "success_rate" => ratios.success_rate,
-            "netperf" | "hackbench" | "tbench" => {
+            "netperf" | "hackbench" | "tbench" | "OLTP" => {
                 let (before, after) = (case.bench.throughput(base?), case.bench.throughput(seen));
                 let remark = format!("{before:.0} and {after:.0} in a second");
                 return Some(Measured::number(change(before, after)).because(remark));
@@ -74,13 +77,32 @@ impl Figures<'_> {
                 return Some(Measured::number(change(per_search(base), per_search(seen))).because(remark));
             }
             "stress-ng sock" => match what? {
-                "bogo ops" => change(case.bench.throughput(base?), case.bench.throughput(seen)),
-                "involuntary switches" => change(base?.preemptions as f64, seen.preemptions as f64),
+                "bogo ops" => {
+                    let (before, after) = (case.bench.throughput(base?), case.bench.throughput(seen));
+                    let remark = format!(
+                        "{before:.0} and {after:.0} in a second, utilisation {:.0} and {:.0} %",
+                        base?.util_percent, seen.util_percent
+                    );
+                    return Some(Measured::number(change(before, after)).because(remark));
+                }
+                "involuntary" => {
+                    let in_ms = |seen: &Seen| seen.preemptions as f64 * 1e6 / seen.window.0 as f64;
+                    let (before, after) = (in_ms(base?), in_ms(seen));
+                    let remark = format!("{before:.0} and {after:.0} in a millisecond");
+                    return Some(Measured::number(change(before, after)).because(remark));
+                }
                 _ => return None,
             },
             "reckoning" => 100.0 / ratios.dom_eff,
             "one CPU" => seen.search.sis_scanned as f64 / seen.search.sis_search as f64,
             "utilisation" => seen.util_percent,
+            "histogram shares" | "untraced shares" => {
+                let begin: u64 = what?.strip_suffix(" us")?.parse().ok()?;
+                let count = |is_it: &dyn Fn(u64) -> bool| -> u64 {
+                    seen.search_usecs.buckets().filter(|&(from, _)| is_it(from)).map(|(_, count)| count).sum()
+                };
+                100.0 * count(&|from| from == begin) as f64 / count(&|_| true).max(1) as f64
+            }
             "histogram" => {
                 let (begin, _) = seen.search_usecs.buckets().max_by_key(|&(_, count)| count)?;
                 return Some(Measured::number(begin as f64).because(seen.search_usecs.bpftrace("usecs")));

@@ -2,11 +2,15 @@
 //! The study `sis-util`: what limiting the search for an idle CPU by utilisation does (SIS_UTIL, Linux 6.0).
 //!
 //! [`nr_scan`]: how many CPUs a search may look at, from machines that run. [`case`]: benchmarks that run under an arm. Each is run once
-//! and serves all tables that have a row for it: how well searches do, throughput, latencies, counters.
+//! and serves all tables that have a row for it: how well searches do, throughput, latencies, counters. [`small_llc`]: hackbench on caches of
+//! 16 CPUs, with the boost that was proposed for them. [`eight_cpus`]: a small cache of which seven in eight CPUs are busy.
 
 mod case;
+mod eight_cpus;
 mod figures;
 mod nr_scan;
+mod plots;
+mod small_llc;
 
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
 use crate::report::{Measured, Report, Row, Table};
@@ -23,29 +27,35 @@ const NR_SCAN_PART: f64 = 0.05;
 
 /// Runs the study.
 pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
-    let mut tables = vec![nr_scan::table(study)?];
+    let mut tables = vec![nr_scan::table(study)?, eight_cpus::table(study)?];
     progress.done("nr_scan", NR_SCAN_PART);
-    let published = study.tables.iter().filter(|table| table.name != "nr_scan");
+    let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE];
+    let published = study.tables.iter().filter(|table| !own.contains(&table.name.as_str()));
     let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, options)).collect();
     let seen = run_cases(study, &published, options, progress)?;
     for table in &published {
         tables.push(fill(table, &seen)?);
     }
+    if !options.quick {
+        tables.push(small_llc::table(study)?);
+    }
     let notes = notes(options);
+    let pictures = plots::pictures(&tables);
     let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new(), pictures: Vec::new() })
+    Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new(), pictures })
 }
 
 /// Whether a row is worth its time where there is little.
 fn is_quick(label: &str) -> bool {
     let Some(case) = Case::of_row(label, "") else { return false };
     match case.bench {
+        _ if case.traced => false,
         Bench::TcpRr => matches!(case.load, 84 | 168 | 224),
         Bench::UdpRr => false,
         Bench::Tbench => case.load == 112,
         Bench::Hackbench { threads, .. } => !threads && matches!(case.load, 2 | 8),
         Bench::Schbench => matches!(case.load, 4 | 8),
-        Bench::HackbenchOf40 { .. } | Bench::StressSock => false,
+        Bench::StressSock | Bench::Oltp => false,
     }
 }
 
@@ -118,9 +128,11 @@ fn notes(options: Options) -> Vec<String> {
     if options.quick {
         notes.push(
             "Quick: netperf TCP_RR with 84, 168 and 224 threads, tbench with 112, hackbench with 2 and 8 groups of processes, \
-             schbench with 4 and 8 message threads; UDP_RR, threads and the other loads are left out."
+             schbench with 4 and 8 message threads; UDP_RR, threads, the other loads and the follow-up questions are left out."
                 .to_owned(),
         );
+    } else {
+        notes.push(small_llc::note());
     }
     notes
 }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A cache of eight CPUs of which seven are always busy: `scenarios/eight-cpus.scn`, under both arms.
+//!
+//! Its utilisation is 87.5 %, above the 85 % at which SIS_UTIL ends searches. So a wake-up does not find the idle CPU 7.
+
+use crate::StudyError;
+use crate::definition::{ArmDefinition, StudyDefinition};
+use crate::report::{Measured, Table};
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::observer::{Observer, Wants};
+
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{BalanceVerdict, Event, Probe};
+use fairlab_sched::topology::CpuIdleType;
+use fairlab_sched::units::Nanos;
+
+use fairlab_sched::wakeup::decision::WakeRule;
+use fairlab_workload::scn;
+
+/// The table's name in the study's data.
+pub(super) const TABLE: &str = "eight CPUs";
+const SCENARIO: &str = include_str!("../../../../scenarios/eight-cpus.scn");
+/// The idle one.
+const IDLE: CpuId = CpuId(7);
+
+/// What became of the wake-up.
+#[derive(Default)]
+struct Story {
+    /// Which task, where it was put, by which rule, how many CPUs a search could have looked at.
+    woken: Option<(TaskId, CpuId, WakeRule, Option<u32>)>,
+    /// It was moved to the idle CPU.
+    moved: bool,
+    /// By a CPU that balanced in this state.
+    moved_by: Option<CpuIdleType>,
+}
+
+impl Probe for Story {
+    fn event(&mut self, _now: Nanos, event: &Event<'_>) {
+        match *event {
+            // All other wake-ups are of tasks that may use one CPU only.
+            Event::WakeupDecision(decision) if decision.rule != WakeRule::PinnedToOne => {
+                self.woken = Some((decision.task, decision.cpu, decision.rule, decision.nr_idle_scan));
+            }
+            Event::Migrate { task, to: IDLE, .. } => self.moved |= self.woken.is_some_and(|woken| woken.0 == task),
+            Event::BalanceDecision(pass)
+                if self.moved && self.moved_by.is_none() && pass.verdict == BalanceVerdict::Moved =>
+            {
+                self.moved_by = Some(pass.idle);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Story {
+    fn wants(&self) -> Wants {
+        Wants { events: true, details: true, pelt: false }
+    }
+}
+
+fn story(arm: &ArmDefinition) -> Result<Story, StudyError> {
+    let scenario = scn::parse("eight-cpus.scn", SCENARIO).expect("the scenario is tested");
+    let setup = Setup {
+        features: arm.switched_features(),
+        named_tunables: arm.set_tunables(),
+        ..Setup::from_scenario(scenario)
+    };
+    let mut story = Story::default();
+    Machine::new(setup)?.run(&mut story)?;
+    Ok(story)
+}
+
+pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+    let stories = [story(study.arm("before"))?, story(study.arm("after"))?];
+    Ok(Table::fill(study.table(TABLE), |row| {
+        let story = &stories[usize::from(row.arm == "after")];
+        let Some((_, cpu, rule, nr_idle_scan)) = story.woken else { return Measured::text("no wake-up") };
+        match row.label.as_str() {
+            "8 CPUs, nr_scan" => {
+                nr_idle_scan.map_or_else(|| Measured::text("no limit"), |nr| Measured::number(f64::from(nr)))
+            }
+            "8 CPUs, wake-up finds CPU 7" => {
+                Measured::text(if cpu == IDLE { "yes" } else { "no" }).because(format!("rule {}", rule.name()))
+            }
+            "8 CPUs, CPU 7 gets work by" => Measured::text(match story.moved_by {
+                _ if cpu == IDLE => "wake-up",
+                Some(CpuIdleType::NewlyIdle) => "newly-idle",
+                Some(_) => "periodic",
+                None => "nothing",
+            }),
+            _ => Measured::text("not measured"),
+        }
+    }))
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! hackbench on caches of 16 CPUs, with and without the proposed boost of searches there (`small_llc_scan`).
+//!
+//! Published is a direction only: a slight regression after the change. So each figure is the mean of several runs that start at
+//! other phases against the tick, and a change is one where it is larger than the spreads of both.
+
+use super::case::{UPTIME, add_daemons};
+use crate::StudyError;
+use crate::definition::StudyDefinition;
+use crate::report::{Measured, Table};
+use crate::run::machine;
+use crate::window::{Seen, Span, run_window};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// The table's name in the study's data.
+pub(super) const TABLE: &str = "small caches";
+/// Groups, and senders in each.
+const GROUPS: u32 = 16;
+const FDS: u32 = 20;
+/// Has caches of 16 CPUs.
+const MACHINE: &str = "epyc-16llc";
+/// By how much one run starts after another: no divisor of a tick.
+const PHASE: Nanos = Nanos(1_300_000);
+
+/// Runs of each arm.
+const RUNS: u64 = 2;
+/// Warm-up and window of a run with pipes, and with sockets. The one has found its state before 100 ms; with the other, which sends
+/// messages in long series, limits and utilisation take three times as long to settle.
+const PIPES: Span = Span { warm_up: Nanos::from_millis(150), window: Nanos::from_millis(20) };
+const SOCKETS: Span = Span { warm_up: Nanos::from_millis(300), window: Nanos::from_millis(20) };
+/// A change of not more than this, in percent, is a slight one.
+const SLIGHT: f64 = 10.0;
+
+/// One run with pipes or sockets under an arm.
+fn run(study: &StudyDefinition, arm: &str, pipe: bool, phase: u64) -> Result<Seen, StudyError> {
+    let hardware = machine(MACHINE);
+    let bench =
+        Hackbench { groups: GROUPS, fds: FDS, loops: 1_000_000, pipe, start_signal: true, ..Hackbench::default() };
+    let mut workload = bench.workload();
+    workload.tasks[0].start_at = Some(UPTIME + Nanos(phase * PHASE.0));
+    add_daemons(&hardware, &mut workload);
+    let span = if pipe { PIPES } else { SOCKETS };
+    run_window(study.arm(arm), hardware, workload, Span { warm_up: UPTIME + span.warm_up, ..span })
+}
+
+/// Messages in a microsecond.
+fn messages_per_us(seen: &Seen) -> f64 {
+    let loops = seen.marks.get(&LOOP).copied().unwrap_or(0);
+    loops as f64 * f64::from(FDS) * 1e3 / seen.window.0 as f64
+}
+
+/// What a change is in words.
+fn direction(before: &Measured, after: &Measured) -> Measured {
+    let (Some(from), Some(to)) = (before.value.number(), after.value.number()) else { return Measured::text("none") };
+    let percent = 100.0 * (to - from) / from;
+    let words = if (to - from).abs() <= before.spread + after.spread {
+        "no difference"
+    } else {
+        match (percent < 0.0, percent.abs() <= SLIGHT) {
+            (true, true) => "slightly slower",
+            (true, false) => "much slower",
+            (false, true) => "slightly faster",
+            (false, false) => "much faster",
+        }
+    };
+    Measured::text(words).because(format!("{percent:+.1} %"))
+}
+
+/// How it was measured.
+pub(super) fn note() -> String {
+    format!(
+        "Small caches: machine {MACHINE} with its prices, {} after {} with pipes, after {} with sockets, means of {RUNS} runs.",
+        PIPES.window, PIPES.warm_up, SOCKETS.warm_up
+    )
+}
+
+pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+    let arms = ["before", "after", "boost"];
+    let cases = arms.iter().flat_map(|arm| [true, false].map(|pipe| (*arm, pipe)));
+    let cases: Vec<_> = cases.flat_map(|case| (0..RUNS).map(move |phase| (case, phase))).collect();
+    let runs: Vec<_> = cases
+        .into_par_iter()
+        .map(|((arm, pipe), phase)| Ok(((arm, pipe), run(study, arm, pipe, phase)?)))
+        .collect::<Result<_, StudyError>>()?;
+    let mut seen: BTreeMap<(&str, bool), Vec<Seen>> = BTreeMap::new();
+    for (case, run) in runs {
+        seen.entry(case).or_default().push(run);
+    }
+    Ok(Table::fill(study.table(TABLE), |row| {
+        let (kind, what) = row.label.split_once(", ").unwrap_or((&row.label, ""));
+        let mean = |arm: &str, what: fn(&Seen) -> f64| {
+            Measured::mean_of_runs(seen[&(arm, kind == "pipe")].iter().map(what).collect())
+        };
+        match what {
+            "messages/us" => mean(&row.arm, messages_per_us),
+            "se_eff, %" => mean(&row.arm, |seen| seen.search.ratios().se_eff),
+            "success_rate, %" => mean(&row.arm, |seen| seen.search.ratios().success_rate),
+            "beside before" => direction(&mean("before", messages_per_us), &mean(&row.arm, messages_per_us)),
+            "beside after" => direction(&mean("after", messages_per_us), &mean(&row.arm, messages_per_us)),
+            _ => Measured::text("not measured"),
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_has_a_word_if_it_is_larger_than_what_runs_differ_by() {
+        let words = |before: [f64; 2], after: [f64; 2]| {
+            let [before, after] = [before, after].map(|runs| Measured::mean_of_runs(runs.to_vec()));
+            direction(&before, &after).value.to_string()
+        };
+        assert_eq!(words([100.0, 100.0], [96.0, 98.0]), "slightly slower");
+        assert_eq!(words([100.0, 100.0], [50.0, 50.0]), "much slower");
+        assert_eq!(words([98.0, 102.0], [96.0, 99.0]), "no difference");
+        assert_eq!(words([50.0, 50.0], [51.0, 51.0]), "slightly faster");
+        assert_eq!(words([50.0, 50.0], [60.0, 60.0]), "much faster");
+    }
+}
