@@ -24,9 +24,9 @@ pub struct Prices {
     udp_transfer_ps: u64,
     /// What the softirq costs that delivers it.
     loopback_softirq_ps: u64,
-    /// What it takes to get the data of a channel from another CPU of the last-level cache, and from another cache.
-    channel_move_ps: u64,
-    channel_move_remote_ps: u64,
+    /// What it takes to get a line of a channel's data from another CPU of the last-level cache, and from another cache.
+    channel_line_ps: u64,
+    channel_line_remote_ps: u64,
     /// What a tracer of searches takes for each; 0: there is none.
     tracer_ps: u64,
 }
@@ -44,8 +44,8 @@ impl Prices {
             tcp_transfer_ps: 0,
             udp_transfer_ps: 0,
             loopback_softirq_ps: 0,
-            channel_move_ps: 0,
-            channel_move_remote_ps: 0,
+            channel_line_ps: 0,
+            channel_line_remote_ps: 0,
             tracer_ps: 0,
         }
     }
@@ -64,8 +64,8 @@ impl Prices {
         prices.tcp_transfer_ps = list.ps("TcpTransfer");
         prices.udp_transfer_ps = list.ps("UdpTransfer");
         prices.loopback_softirq_ps = list.ps("LoopbackSoftirq");
-        prices.channel_move_ps = list.ps("ChannelMove");
-        prices.channel_move_remote_ps = list.ps("ChannelMoveRemote");
+        prices.channel_line_ps = list.ps("ChannelLine");
+        prices.channel_line_remote_ps = list.ps("ChannelLineRemote");
         prices
     }
 
@@ -116,15 +116,15 @@ impl Prices {
         self.loopback_softirq_ps = ps;
     }
 
-    /// What it takes to get the data of a channel (buffer, socket, wait queue) from the CPU that used it last, in picoseconds:
-    /// within a last-level cache and from another one.
-    pub const fn channel_move_ps(&self) -> (u64, u64) {
-        (self.channel_move_ps, self.channel_move_remote_ps)
+    /// What it takes to get a cache line of a channel's data (buffer, socket, wait queue) from the CPU that used it last, in
+    /// picoseconds: within a last-level cache and from another one.
+    pub const fn channel_line_ps(&self) -> (u64, u64) {
+        (self.channel_line_ps, self.channel_line_remote_ps)
     }
 
     /// Sets that.
-    pub fn set_channel_move(&mut self, local_ps: u64, remote_ps: u64) {
-        (self.channel_move_ps, self.channel_move_remote_ps) = (local_ps, remote_ps);
+    pub fn set_channel_line(&mut self, local_ps: u64, remote_ps: u64) {
+        (self.channel_line_ps, self.channel_line_remote_ps) = (local_ps, remote_ps);
     }
 
     /// Sets what moving a message costs beside the system call, in picoseconds. A queue in shared memory is always free.

@@ -92,12 +92,12 @@ fn the_data_of_a_channel_that_another_cpu_has_used_come_from_there() {
     let bench = Netperf { own_work: Nanos(500), ..Netperf::default() };
     let latency = |machine: &str| {
         let mut hardware = ideal(machine);
-        hardware.prices.set_channel_move(1_000_000, 0);
+        hardware.prices.set_channel_line(25_000, 0);
         let (meter, _) = measure(hardware, bench.workload(), NetperfMeter::new(bench), Nanos::from_millis(10));
         meter.result(Nanos::from_millis(10)).latency.p50_ns
     };
     assert_eq!(latency("uniprocessor"), 1_000, "nothing moves");
-    // On two CPUs both channels move for the sender and for the receiver.
+    // On two CPUs both channels move for the sender and for the receiver, 40 lines each time.
     assert_eq!(latency("laptop-8"), 1_000 + 4 * 1_000);
 }
 

@@ -53,8 +53,8 @@ pub const OPERATIONS: [&str; 44] = [
     "TcpTransfer",
     "UdpTransfer",
     "LoopbackSoftirq",
-    "ChannelMove",
-    "ChannelMoveRemote",
+    "ChannelLine",
+    "ChannelLineRemote",
     "Tracer",
 ];
 

@@ -20,7 +20,7 @@ use crate::units::Nanos;
 
 /// At how many CPUs a search looks before it lets time pass. A look takes as long as a line needs to come from another core, and
 /// CPUs are idle for microseconds, so that a few looks can be one.
-const LOOKS_PER_PHASE: u32 = 2;
+const LOOKS_PER_PHASE: u32 = 4;
 
 /// A search that has begun.
 #[derive(Clone, Copy, Debug)]

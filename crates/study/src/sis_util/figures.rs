@@ -9,10 +9,15 @@ use fairlab_observe::measure::search::SearchCounters;
 /// The time for which counts are told, in seconds: the length of the published runs.
 const PUBLISHED_S: f64 = 100.0;
 
+/// The name of a table without what it says of the start of its runs.
+fn plain_name(table: &str) -> &str {
+    table.strip_suffix(" from the boot").unwrap_or(table)
+}
+
 /// With which arm's run the rows of a table are compared, if they are changes.
 pub(super) fn base_of(table: &str) -> Option<&'static str> {
     matches!(
-        table,
+        plain_name(table),
         "netperf" | "hackbench" | "tbench" | "schbench" | "counters" | "lock waiting" | "stress-ng sock" | "OLTP"
     )
     .then_some("before")
@@ -47,7 +52,7 @@ impl Figures<'_> {
         let Self { case, seen, base } = *self;
         let ratios = seen.search.ratios();
         let what = label.split(", ").nth(1);
-        Some(Measured::number(match table {
+        Some(Measured::number(match plain_name(table) {
             "se_eff" => ratios.se_eff,
             "dom_eff" => ratios.dom_eff,
             "fast_rate" => ratios.fast_rate,

@@ -16,7 +16,7 @@ use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
 use crate::report::{Measured, Report, Row, Table};
 use crate::window::Seen;
 use crate::{Options, Progress, StudyError};
-use case::{Bench, Case};
+use case::{Bench, Case, UPTIME};
 use figures::Figures;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ fn is_quick(label: &str) -> bool {
     let Some(case) = Case::of_row(label, "") else { return false };
     match case.bench {
         _ if case.traced => false,
-        Bench::TcpRr => matches!(case.load, 84 | 168 | 224),
+        Bench::TcpRr => matches!(case.load, 84 | 224),
         Bench::UdpRr => false,
         Bench::Tbench => case.load == 112,
         Bench::Hackbench { threads, .. } => !threads && matches!(case.load, 2 | 8),
@@ -97,9 +97,12 @@ fn run_cases(
         .collect()
 }
 
+/// The run of a row under an arm. Where a change is told, that before it started as usual.
 fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<Case, StudyError> {
-    Case::of_row(&row.label, arm)
-        .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))
+    let case = Case::of_row(&row.label, arm)
+        .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))?;
+    let is_base = figures::base_of(&table.name) == Some(arm);
+    Ok(Case { from_boot: case.from_boot && !is_base, ..case })
 }
 
 /// A table with its figures.
@@ -120,14 +123,17 @@ fn notes(options: Options) -> Vec<String> {
         let span = bench.span(options);
         format!("{} after {}", span.window, span.warm_up)
     };
+    let tells = [("netperf", Bench::TcpRr), ("tbench", Bench::Tbench), ("schbench", Bench::Schbench)]
+        .map(|(name, bench)| (name, tell(bench)));
+    let hackbench = tell(Bench::Hackbench { pipe: true, threads: false });
+    let spans = tells.map(|(name, span)| format!("{span} for {name}")).join(", ");
     let mut notes = vec![format!(
-        "Machine xeon-2s-224 with its prices, one run per figure. Measured are {} for netperf, tbench and hackbench, {} for schbench.",
-        tell(Bench::TcpRr),
-        tell(Bench::Schbench)
+        "Machine xeon-2s-224 with its prices, one run per figure. Measured are {spans}, {hackbench} for hackbench; warm-ups begin after {UPTIME} in which \
+         the machine is nearly idle."
     )];
     if options.quick {
         notes.push(
-            "Quick: netperf TCP_RR with 84, 168 and 224 threads, tbench with 112, hackbench with 2 and 8 groups of processes, \
+            "Quick: netperf TCP_RR with 84 and 224 threads, tbench with 112, hackbench with 2 and 8 groups of processes, \
              schbench with 4 and 8 message threads; UDP_RR, threads, the other loads and the follow-up questions are left out."
                 .to_owned(),
         );

@@ -6,11 +6,12 @@
 
 use crate::StudyError;
 use crate::definition::StudyDefinition;
-use crate::report::{Measured, Table};
+use crate::report::{Measured, Row, Table};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
 use fairlab_sched::ids::CpuId;
 use fairlab_workload::scn;
+use rayon::prelude::*;
 use std::fmt::Write;
 
 /// `util_avg` of a CPU that is always busy: its sums are rounded down.
@@ -56,19 +57,14 @@ fn parse_label(label: &str) -> Option<(u64, u64)> {
 }
 
 pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
-    let mut error = None;
-    let table = Table::fill(study.table("nr_scan"), |row| {
-        let measure = || {
-            let named = parse_label(&row.label);
-            let (llc_weight, percent) =
-                named.ok_or_else(|| StudyError::Measurement(format!("row {} names no cache", row.label)))?;
-            let (nr, util) = nr_idle_scan(llc_weight, percent)?;
-            Ok(Measured::number(f64::from(nr)).because(format!("sum of util_avg {util}")))
-        };
-        measure().unwrap_or_else(|failure: StudyError| {
-            error.get_or_insert(failure);
-            Measured::text("failed")
-        })
+    let definition = study.table("nr_scan");
+    let rows = definition.rows.par_iter().map(|row| {
+        let (llc_weight, percent) = parse_label(&row.label)
+            .ok_or_else(|| StudyError::Measurement(format!("row {} names no cache", row.label)))?;
+        let (nr, util) = nr_idle_scan(llc_weight, percent)?;
+        let measured = Measured::number(f64::from(nr)).because(format!("sum of util_avg {util}"));
+        Ok(Row::new(definition, row, measured))
     });
-    error.map_or(Ok(table), Err)
+    let rows = rows.collect::<Result<_, StudyError>>()?;
+    Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
 }
