@@ -23,13 +23,15 @@ fn judged(tables: &[Table]) -> Vec<Judged> {
         .collect()
 }
 
-/// Measures with each price of a preset machine halved and doubled. `measure` gives the tables whose verdicts count.
+/// Measures with each price of a preset machine halved and doubled, or with those that are named. `measure` gives the tables whose
+/// verdicts count.
 ///
 /// A row of the result says how many rows are then reproduced, and which verdicts differ from those with the prices as they are.
 pub(crate) fn table(
     definition: &TableDefinition,
     arm: &str,
     machine: &str,
+    only: Option<&[&str]>,
     measure: impl Fn(Hardware) -> Result<Vec<Table>, StudyError> + Sync,
 ) -> Result<Table, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
@@ -40,7 +42,8 @@ pub(crate) fn table(
     };
     let base = with("", 0)?;
     let prices: Vec<(&str, u64)> = description.prices().iter().map(|price| (price.operation(), price.ps())).collect();
-    let cases: Vec<_> = prices.iter().flat_map(|price| FACTORS.map(|factor| (*price, factor))).collect();
+    let varied = prices.iter().filter(|(operation, _)| only.is_none_or(|only| only.contains(operation)));
+    let cases: Vec<_> = varied.flat_map(|price| FACTORS.map(|factor| (*price, factor))).collect();
     let row = |label: String, verdicts: &[Judged]| {
         let reproduced = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Reproduced).count();
         let changed: Vec<String> = base

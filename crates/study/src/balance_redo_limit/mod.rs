@@ -59,7 +59,7 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     progress.done("other workloads", 0.6);
     if !options.quick {
         let size = Size { seeds: 1, length: Nanos::from_millis(50) };
-        tables.push(sensitivity::table(study.table("prices"), "unlimited, limit 0", MACHINE, |hardware| {
+        tables.push(sensitivity::table(study.table("prices"), "unlimited, limit 0", MACHINE, None, |hardware| {
             let of = |arm: &str| {
                 Ok((arm.to_owned(), measure::runs(study.arm(arm), &hardware, Shape::USUAL, size.length, size.seeds)?))
             };

@@ -81,8 +81,9 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     let pictures = scaling::pictures(study, &tables);
     if !options.quick {
         let definition = study.table("sensitivity");
-        tables
-            .push(sensitivity::table(definition, "before, after", MACHINE, |hardware| with_prices(study, &hardware))?);
+        tables.push(sensitivity::table(definition, "before, after", MACHINE, None, |hardware| {
+            with_prices(study, &hardware)
+        })?);
     }
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
     let outputs = outputs.collect();

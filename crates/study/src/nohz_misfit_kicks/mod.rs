@@ -52,7 +52,7 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     progress.done("other workloads", 0.6);
     if !options.quick {
         let few = Choice::usual(8);
-        tables.push(sensitivity::table(study.table("prices"), "before, after", MACHINE, |hardware| {
+        tables.push(sensitivity::table(study.table("prices"), "before, after", MACHINE, None, |hardware| {
             kicks::both_published(study, &hardware, few)
         })?);
     }

@@ -18,7 +18,7 @@ use fairlab_workload::scn;
 use fairlab_workload::workload::Workload;
 
 /// Two caches of 112 CPUs.
-const MACHINE: &str = "xeon-2s-224";
+pub(super) const MACHINE: &str = "xeon-2s-224";
 /// Tasks of a group of hackbench and of a message thread of schbench.
 const TASKS_PER_GROUP: u32 = 28;
 /// Half of them send, in hackbench, half receive.
@@ -84,14 +84,13 @@ impl Bench {
     /// truth in 32 ms. Pairs of netperf are in one of two states at high loads, and it takes as long again until they are in the
     /// other. Both arms of a benchmark have the same span.
     pub(super) fn span(self, options: Options) -> Span {
-        let window = if options.quick { 20 } else { 30 };
         let (warm_up, window) = match self {
             Self::Schbench => (300, if options.quick { 1_000 } else { 3_000 }),
             Self::StressSock => (400, 40),
-            Self::Oltp => (400, 400),
-            Self::TcpRr | Self::UdpRr => (if options.quick { 160 } else { 240 }, window),
-            Self::Tbench => (150, window),
-            Self::Hackbench { .. } => (100, window),
+            Self::Oltp => (200, 200),
+            Self::TcpRr | Self::UdpRr => (if options.quick { 160 } else { 200 }, 20),
+            Self::Tbench => (120, 20),
+            Self::Hackbench { .. } => (100, 20),
         };
         Span { warm_up: Nanos::from_millis(warm_up), window: Nanos::from_millis(window) }
     }
@@ -178,11 +177,14 @@ impl Case {
 
     /// Runs it.
     pub(super) fn run(&self, arm: &ArmDefinition, options: Options) -> Result<Seen, StudyError> {
-        let mut hardware = machine(MACHINE);
+        self.run_on(machine(MACHINE), arm, self.bench.span(options))
+    }
+
+    /// Runs it on a machine whose prices may be others, in a span that begins with the benchmark.
+    pub(super) fn run_on(&self, mut hardware: Hardware, arm: &ArmDefinition, span: Span) -> Result<Seen, StudyError> {
         if self.traced {
             hardware.prices.trace_searches(tracer_price());
         }
-        let span = self.bench.span(options);
         let uptime = if self.from_boot { Nanos::ZERO } else { UPTIME };
         let span = Span { warm_up: uptime + span.warm_up, ..span };
         let mut workload = self.bench.workload(self.load, span.warm_up + span.window);

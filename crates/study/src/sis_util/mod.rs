@@ -10,6 +10,7 @@ mod eight_cpus;
 mod figures;
 mod nr_scan;
 mod plots;
+mod prices;
 mod small_llc;
 
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
@@ -24,12 +25,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The part of the study that the first table takes.
 const NR_SCAN_PART: f64 = 0.05;
+/// How far it is after its cases, and after the small caches, in full.
+const CASES_DONE: f64 = 0.7;
+const SMALL_LLC_DONE: f64 = 0.87;
 
 /// Runs the study.
 pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
     let mut tables = vec![nr_scan::table(study)?, eight_cpus::table(study)?];
     progress.done("nr_scan", NR_SCAN_PART);
-    let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE];
+    let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE, prices::TABLE];
     let published = study.tables.iter().filter(|table| !own.contains(&table.name.as_str()));
     let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, options)).collect();
     let seen = run_cases(study, &published, options, progress)?;
@@ -38,6 +42,8 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     }
     if !options.quick {
         tables.push(small_llc::table(study)?);
+        progress.done("small caches", SMALL_LLC_DONE);
+        tables.push(prices::table(study)?);
     }
     let notes = notes(options);
     let pictures = plots::pictures(&tables);
@@ -90,7 +96,8 @@ fn run_cases(
         .map(|case| {
             let seen = case.run(study.arm(&case.arm), options)?;
             let done = nr_done.fetch_add(1, Ordering::Relaxed) + 1;
-            let part = NR_SCAN_PART + (1.0 - NR_SCAN_PART) * done as f64 / nr_cases as f64;
+            let all = if options.quick { 1.0 } else { CASES_DONE };
+            let part = NR_SCAN_PART + (all - NR_SCAN_PART) * done as f64 / nr_cases as f64;
             progress.done(&case.name(), part);
             Ok((case, seen))
         })
