@@ -10,7 +10,9 @@
 use crate::definition::{ArmDefinition, Figure, RowDefinition, StudyDefinition};
 use crate::report::{Measured, Table};
 use crate::run::{machine, only_first_idle_state, performance_governor, run_until_done};
+use crate::sensitivity;
 use crate::{Options, Progress, StudyError};
+use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::pipe::pipe;
@@ -34,14 +36,20 @@ struct Size {
 
 /// A benchmark at a level under an arm.
 type Key = (&'static str, String, String);
+/// A benchmark under an arm, so many groups deep, with a seed.
+type Job<'a> = (&'static str, &'a ArmDefinition, u32, u64);
+
+const MACHINE: &str = "hikey";
+/// How far the study is before these tables, and in full after those that have published figures.
+const BEGIN: f64 = 0.15;
+const MEASURED: f64 = 0.75;
 
 /// Runs a workload whose tasks start at times that differ by seed, to its end. Returns the seconds.
-fn seconds(arm: &ArmDefinition, mut workload: Workload, seed: u64) -> Result<f64, StudyError> {
+fn seconds(arm: &ArmDefinition, mut hardware: Hardware, mut workload: Workload, seed: u64) -> Result<f64, StudyError> {
     // Another phase against the tick for each seed.
     for task in &mut workload.tasks {
         task.start_at = Some(Nanos(seed * 317_000 % 4_000_000));
     }
-    let mut hardware = machine("hikey");
     performance_governor(&mut hardware);
     only_first_idle_state(&mut hardware);
     let begin = Nanos(seed * 317_000 % 4_000_000);
@@ -49,13 +57,13 @@ fn seconds(arm: &ArmDefinition, mut workload: Workload, seed: u64) -> Result<f64
     Ok((end - begin).0 as f64 / 1e9)
 }
 
-fn measure(size: &Size, benchmark: &str, arm: &ArmDefinition, levels: u32, seed: u64) -> Result<f64, StudyError> {
+fn measure(size: &Size, hardware: Hardware, (benchmark, arm, levels, seed): Job<'_>) -> Result<f64, StudyError> {
     if benchmark == "pipe" {
-        let time = seconds(arm, pipe(size.pipe_rounds, levels), seed)?;
+        let time = seconds(arm, hardware, pipe(size.pipe_rounds, levels), seed)?;
         return Ok(size.pipe_rounds as f64 / time);
     }
     let hackbench = Hackbench { loops: size.hackbench_loops, group_levels: levels, ..Hackbench::default() };
-    let time = seconds(arm, hackbench.workload(), seed)?;
+    let time = seconds(arm, hardware, hackbench.workload(), seed)?;
     Ok(time * PUBLISHED_LOOPS / size.hackbench_loops as f64)
 }
 
@@ -69,12 +77,32 @@ pub(super) fn tables(
     } else {
         Size { pipe_rounds: 1_000_000, pipe_seeds: 3, hackbench_loops: 1_000, hackbench_seeds: 16 }
     };
-    let mut jobs: Vec<(Key, &ArmDefinition, u32, u64)> = Vec::new();
+    let end = if options.quick { 1.0 } else { MEASURED };
+    let done = |name: &str, part: f64| progress.done(name, BEGIN + (end - BEGIN) * part);
+    let mut tables = measured(study, &size, &machine(MACHINE), &done)?;
+    if !options.quick {
+        let size = Size { pipe_rounds: 100_000, pipe_seeds: 1, hackbench_loops: 100, hackbench_seeds: 2 };
+        let definition = study.table("prices");
+        tables.push(sensitivity::table(definition, "before, after", MACHINE, None, |hardware| {
+            measured(study, &size, &hardware, &|_, _| {})
+        })?);
+    }
+    Ok((tables, notes(&size)))
+}
+
+/// The tables of a machine whose prices may be others.
+fn measured(
+    study: &StudyDefinition,
+    size: &Size,
+    hardware: &Hardware,
+    done: &(dyn Fn(&str, f64) + Sync),
+) -> Result<Vec<Table>, StudyError> {
+    let mut jobs: Vec<(Key, Job<'_>)> = Vec::new();
     for (benchmark, seeds) in [("pipe", size.pipe_seeds), ("hackbench", size.hackbench_seeds)] {
         for arm in &study.arms {
             for (level, depth) in LEVELS {
                 for seed in 0..seeds {
-                    jobs.push(((benchmark, level.to_owned(), arm.name.clone()), arm, depth, seed));
+                    jobs.push(((benchmark, level.to_owned(), arm.name.clone()), (benchmark, arm, depth, seed)));
                 }
             }
         }
@@ -82,10 +110,10 @@ pub(super) fn tables(
     let (nr_jobs, nr_done) = (jobs.len(), AtomicUsize::new(0));
     let results: Vec<(Key, f64)> = jobs
         .into_par_iter()
-        .map(|(key, arm, depth, seed)| {
-            let value = measure(&size, key.0, arm, depth, seed)?;
-            let done = nr_done.fetch_add(1, Ordering::Relaxed) + 1;
-            progress.done(&format!("{} {} {}", key.0, key.1, key.2), 0.15 + 0.85 * done as f64 / nr_jobs as f64);
+        .map(|(key, job)| {
+            let value = measure(size, hardware.clone(), job)?;
+            let part = (nr_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / nr_jobs as f64;
+            done(&format!("{} {} {}", key.0, key.1, key.2), part);
             Ok((key, value))
         })
         .collect::<Result<_, StudyError>>()?;
@@ -109,7 +137,11 @@ pub(super) fn tables(
         let gain = study.table(&format!("{benchmark} gain"));
         tables.push(Table::fill(gain, |row| gain_of(&by_key, benchmark, row)));
     }
-    let notes = vec![
+    Ok(tables)
+}
+
+fn notes(size: &Size) -> Vec<String> {
+    vec![
         format!(
             "Tables pipe and hackbench: machine hikey with its prices, performance governor. {} seeds of {} rounds, {} seeds of {} \
              loops; with another seed the tasks start at another phase against the tick. Figures are means, spreads half the range.",
@@ -121,8 +153,7 @@ pub(super) fn tables(
         "hackbench wakes about once per six messages, so few scalings are saved per message: the simulated gain has the \
          size of its own spread, and the published one (spreads of 2 to 11 %) cannot come from the scalings alone."
             .to_owned(),
-    ];
-    Ok((tables, notes))
+    ]
 }
 
 /// The change of the mean, in percent; its spread is half the range of the changes seed by seed.
