@@ -69,8 +69,7 @@ impl Sched {
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let next = self.scratch.select.next_wrap(start);
         if self.paths.on {
-            let select = &self.scratch.select;
-            self.paths.cpus[ctx.cpu.index()].candidates.clone_from(select);
+            self.swap_candidates(ctx.cpu);
         }
         self.search(ctx, sd, Walk::Cores(CoreWalk { start, next, idle_cpu: None }), decision);
     }

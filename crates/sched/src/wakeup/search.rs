@@ -123,7 +123,7 @@ impl Sched {
     }
 
     /// The candidates of the CPU's search take the place of those of searches that do not pause, or the other way round.
-    fn swap_candidates(&mut self, cpu: CpuId) {
+    pub(super) fn swap_candidates(&mut self, cpu: CpuId) {
         core::mem::swap(&mut self.paths.cpus[cpu.index()].candidates, &mut self.scratch.select);
     }
 
