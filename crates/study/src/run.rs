@@ -64,6 +64,28 @@ pub(crate) fn only_first_idle_state(hardware: &mut Hardware) {
     }
 }
 
+/// A number that depends on nothing but these two: splitmix64's finisher.
+pub(crate) fn draw(seed: u64, place: u64) -> u64 {
+    let mut x = (seed << 32 | place).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// A machine under an arm, with a workload for some time.
+pub(crate) fn setup(arm: &ArmDefinition, hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
+    Setup {
+        hardware,
+        workload,
+        features: arm.switched_features(),
+        tunables: Vec::new(),
+        named_tunables: arm.set_tunables(),
+        duration,
+        snapshot_every: None,
+        perturb: None,
+    }
+}
+
 /// What a run needs beside the arm.
 pub(crate) struct Run {
     pub(crate) hardware: Hardware,
@@ -74,36 +96,18 @@ pub(crate) struct Run {
 
 /// Runs a workload under an arm to its end, and gives the machine as it then is.
 pub(crate) fn run(arm: &ArmDefinition, run: Run, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
-    let setup = Setup {
-        hardware: run.hardware,
-        workload: run.workload,
-        features: arm.switched_features(),
-        tunables: Vec::new(),
-        named_tunables: arm.set_tunables(),
-        duration: run.duration,
-        snapshot_every: run.snapshot_every,
-        perturb: None,
-    };
-    let mut machine = Machine::new(setup)?;
+    let setup = setup(arm, run.hardware, run.workload, run.duration);
+    let mut machine = Machine::new(Setup { snapshot_every: run.snapshot_every, ..setup })?;
     machine.run(observer)?;
     Ok(machine)
 }
 
 /// The longest that a benchmark is given.
 const PATIENCE: Nanos = Nanos::from_secs(3600);
+
 /// Runs a workload whose tasks all end. Returns when the last one did, from the start of the run.
 pub(crate) fn run_until_done(arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Nanos, StudyError> {
-    let setup = Setup {
-        hardware,
-        workload,
-        features: arm.switched_features(),
-        tunables: Vec::new(),
-        named_tunables: arm.set_tunables(),
-        duration: PATIENCE,
-        snapshot_every: None,
-        perturb: None,
-    };
-    let mut machine = Machine::new(setup)?;
+    let mut machine = Machine::new(setup(arm, hardware, workload, PATIENCE))?;
     let mut last_exit = LastExit::default();
     bench::run(&mut machine, &mut last_exit, &mut |_| {})?;
     if machine.tasks().iter().any(|task| !task.dead) {

@@ -6,7 +6,8 @@
 
 use crate::StudyError;
 use crate::definition::ArmDefinition;
-use fairlab_machine::engine::{Machine, START, Setup};
+use crate::run::setup;
+use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{KernelPath, MachineEvent, NoObserver, Observer, Wants};
 use fairlab_observe::latency::Latency;
@@ -182,17 +183,7 @@ pub(crate) fn run_window(
     workload: Workload,
     span: Span,
 ) -> Result<Seen, StudyError> {
-    let setup = Setup {
-        hardware,
-        workload,
-        features: arm.switched_features(),
-        tunables: Vec::new(),
-        named_tunables: arm.set_tunables(),
-        duration: span.warm_up + span.window,
-        snapshot_every: None,
-        perturb: None,
-    };
-    let mut machine = Machine::new(setup)?;
+    let mut machine = Machine::new(setup(arm, hardware, workload, span.warm_up + span.window))?;
     machine.start(&mut WarmUp)?;
     machine.advance(&mut WarmUp, START + span.warm_up)?;
     let (waits, waiting) = lock_waits(&machine);

@@ -2,6 +2,7 @@
 //! Many short tasks: somewhat more than one for each CPU, so that some runqueues have two and others run out of work all the time.
 
 use crate::StudyError;
+use crate::run::draw;
 use fairlab_workload::rtapp;
 use fairlab_workload::workload::Workload;
 
@@ -41,12 +42,4 @@ impl Shape {
         rtapp::parse("short.json", &text, rtapp::Options::for_cpus(nr_cpus))
             .map_err(|error| StudyError::Measurement(error.to_string()))
     }
-}
-
-/// A number that depends on nothing but these two: splitmix64's finisher.
-fn draw(seed: u64, place: u64) -> u64 {
-    let mut x = (seed << 32 | place).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

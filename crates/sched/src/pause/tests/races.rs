@@ -273,17 +273,23 @@ fn a_walk_for_tickless_cpus_ends_when_its_cpu_gets_work() {
     assert_eq!(host.sched.curr(CpuId(1)), woken);
 }
 
+/// CPUs 0 and 1 have two tasks each, the others none.
+fn with_two_tickless() -> Host {
+    let mut host = flat(4);
+    for cpu in [0, 0, 1, 1, 2, 3] {
+        host.fork(cpu);
+    }
+    block(&mut host, 2);
+    block(&mut host, 3);
+    host.wait(400);
+    host.heard.kicks.clear();
+    host
+}
+
 #[test]
 fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
     let kicks = |pausing: bool| {
-        let mut host = flat(4);
-        for cpu in [0, 0, 1, 1, 2, 3] {
-            host.fork(cpu);
-        }
-        block(&mut host, 2);
-        block(&mut host, 3);
-        host.wait(400);
-        host.heard.kicks.clear();
+        let mut host = with_two_tickless();
         host.sched.set_pausing(pausing);
         host.tick(CpuId(0));
         host.tick(CpuId(1));
@@ -303,14 +309,7 @@ fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
 
 #[test]
 fn a_tick_that_looks_after_another_has_asked_sees_that() {
-    let mut host = flat(4);
-    for cpu in [0, 0, 1, 1, 2, 3] {
-        host.fork(cpu);
-    }
-    block(&mut host, 2);
-    block(&mut host, 3);
-    host.wait(400);
-    host.heard.kicks.clear();
+    let mut host = with_two_tickless();
     host.sched.set_pausing(true);
     host.tick(CpuId(0));
     host.tick(CpuId(1));
