@@ -3,11 +3,11 @@
 
 use crate::description::{self, MachineDescription};
 use crate::prices::Prices;
-pub use fairlab_sched::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use fairlab_sched::ids::CpuId;
+pub use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
+use fairlab_sched::state::uclamp::FirstClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::MachineTopology;
-use fairlab_sched::uclamp::FirstClamps;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::scn::ScenarioMachine;
 

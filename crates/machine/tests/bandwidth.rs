@@ -4,9 +4,9 @@
 use fairlab_machine::engine::{Machine, Setup, SetupError};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer};
-use fairlab_sched::group::bandwidth::BandwidthStats;
 use fairlab_sched::ids::GroupId;
 use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scn;
 

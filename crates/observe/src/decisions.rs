@@ -2,7 +2,7 @@
 //! Why tasks went where they went: selections of a CPU by rule, passes of load balancing by outcome.
 
 use fairlab_sched::probe::{BalanceDecision, BalanceVerdict, KickDecision};
-use fairlab_sched::wakeup::decision::{WakeKind, WakeRule, WakeupDecision};
+use fairlab_sched::told::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

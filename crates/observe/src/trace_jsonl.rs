@@ -6,12 +6,12 @@ use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::pelt::SchedAvg;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::task::OnRq;
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
+use fairlab_sched::words::pelt::SchedAvg;
 use std::io::{self, Write};
 
 /// Pid of the first task of a workload.

@@ -4,10 +4,10 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, Effect};
-use fairlab_sched::fork::NewTask;
 use fairlab_sched::ids::{CpuId, GroupId, TaskId};
 use fairlab_sched::probe::NoProbe;
 use fairlab_sched::sched::{Sched, SchedConfig};
+use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task::Policy;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::Nanos;

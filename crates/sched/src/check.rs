@@ -7,13 +7,17 @@
 //! [`groups`] at task groups and their lists, [`idle`] at who is idle and who has been asked for something; the real-time and
 //! deadline classes look after their own.
 
-mod cpus;
-mod fair;
-mod groups;
-mod idle;
+pub(crate) mod cpus;
+pub(crate) mod deadline;
+pub(crate) mod fair;
+pub(crate) mod groups;
+pub(crate) mod idle;
+pub(crate) mod realtime;
+#[cfg(test)]
+mod tests;
 
-use crate::entity::vruntime_before;
-use crate::sched::Sched;
+use crate::state::entity::vruntime_before;
+use crate::state::sched::Sched;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -64,8 +68,8 @@ impl InvariantChecker {
         cpus::check(sched, &mut self.tasks)?;
         groups::check(sched, &mut self.most_shares)?;
         idle::check(sched)?;
-        crate::classes::rt::check(sched)?;
-        crate::classes::deadline::check(sched)?;
+        realtime::check(sched)?;
+        deadline::check(sched)?;
         self.check_virtual_time(sched)
     }
 
@@ -93,6 +97,3 @@ impl Sched {
         InvariantChecker::default().check(self)
     }
 }
-
-#[cfg(test)]
-mod tests;

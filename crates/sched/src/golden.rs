@@ -4,17 +4,17 @@
 //! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192, run as a program. Every number of every step
 //! is compared; a test that passes says how many steps those were.
 
-use crate::cpumask::CpuMask;
-use crate::ctx::{Ctx, Effect};
-use crate::fork::NewTask;
-use crate::ids::{CpuId, EntityId, GroupId, TaskId};
-use crate::pelt::SchedAvg;
-use crate::probe::NoProbe;
-use crate::sched::{Sched, SchedConfig};
-use crate::task::Policy;
-use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::units::{CAPACITY_FULL, Nanos};
-use crate::work::WorkMeter;
+use crate::state::new_task::NewTask;
+use crate::state::sched::{Sched, SchedConfig};
+use crate::state::task::Policy;
+use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::told::ctx::{Ctx, Effect};
+use crate::told::probe::NoProbe;
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::words::pelt::SchedAvg;
+use crate::words::units::{CAPACITY_FULL, Nanos};
+use crate::words::work::WorkMeter;
 use serde_json::Value;
 use std::path::Path;
 use std::string::String;

@@ -13,47 +13,23 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub(crate) mod balance;
-pub mod boot;
-pub mod change;
 pub mod check;
 pub mod classes;
-pub mod cpufreq;
-pub mod cpumask;
-pub mod cpuset;
-pub mod ctx;
-pub mod entity;
-pub mod features;
-pub(crate) mod fits;
-pub mod fork;
 #[cfg(test)]
 mod golden;
-pub mod group;
-pub(crate) mod h_load;
-pub mod hotplug;
-pub mod idle;
-pub mod ids;
-pub mod inherit;
-pub mod ipi;
-pub(crate) mod misfit;
-pub mod nohz;
-pub mod pause;
-pub mod pelt;
-pub mod probe;
+#[cfg(test)]
+pub(crate) mod lab;
+pub mod paths;
 #[cfg(test)]
 pub(crate) mod recorded_states;
-pub mod rq;
-pub mod sched;
-pub mod schedule;
-pub(crate) mod softirq;
-pub mod stopper;
-pub mod task;
-pub mod timer;
-pub mod topology;
-pub mod tunables;
-pub mod uclamp;
-pub mod units;
-pub mod wakeup;
-pub mod warn;
-pub mod weight;
-pub mod work;
+pub mod rules;
+pub mod state;
+pub mod told;
+pub mod track;
+pub mod words;
+
+// What other crates meet, by the names that the kernel's readers know.
+pub use paths::{boot, walks};
+pub use state::{sched, task, topology};
+pub use told::{ctx, probe};
+pub use words::{cpumask, features, ids, tunables, units, weight, work};

@@ -5,16 +5,16 @@
 //! lines that follow say what a function made of it. The numbers were put into the kernel's structures as they are, so
 //! they are put into ours in the same way here.
 
-use crate::cpumask::CpuMask;
-use crate::ctx::{Ctx, Effect};
-use crate::fork::NewTask;
-use crate::ids::{CpuId, GroupId, TaskId};
-use crate::probe::NoProbe;
-use crate::sched::{Sched, SchedConfig};
-use crate::task::{Policy, SchedClass};
-use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::units::{Capacity, Nanos};
-use crate::work::WorkMeter;
+use crate::state::new_task::NewTask;
+use crate::state::sched::{Sched, SchedConfig};
+use crate::state::task::{Policy, SchedClass};
+use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::told::ctx::{Ctx, Effect};
+use crate::told::probe::NoProbe;
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::words::units::{Capacity, Nanos};
+use crate::words::work::WorkMeter;
 use serde_json::Value;
 use std::format;
 use std::path::Path;

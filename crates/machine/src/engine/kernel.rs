@@ -19,7 +19,7 @@ use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::pause::{Pause, PausedPath, PhaseLock};
+use fairlab_sched::paths::walks::{Pause, PausedPath, PhaseLock};
 use fairlab_sched::units::Nanos;
 use std::collections::VecDeque;
 

@@ -10,7 +10,7 @@ use crate::event::EventKind;
 use crate::observer::{KernelPath, Observer};
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::wakeup::PendingWakeup;
+use fairlab_sched::paths::wake::PendingWakeup;
 
 /// Something that a CPU's kernel has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use fairlab_machine::observer::Observer;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, Probe};
+use fairlab_sched::told::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::wakeup::decision::{WakeKind, WakeupDecision};
 use std::collections::{BTreeMap, VecDeque};
 
 /// So many switches of each CPU are kept.

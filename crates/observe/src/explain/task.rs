@@ -6,7 +6,7 @@ use super::history::{Selection, State, Wait, WaitCause};
 use super::words::{count, cpu_list, mask, moment, part, task_name};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::task::SchedClass;
-use fairlab_sched::wakeup::decision::{AffineRule, WakeKind};
+use fairlab_sched::told::wakeup::{AffineRule, WakeKind};
 use serde_json::{Value, json};
 
 /// Of those that ran while a task waited, so many are named.

@@ -10,8 +10,8 @@ use super::search::searches_domain;
 use crate::latency::{Latency, LatencySummary};
 use fairlab_machine::observer::{KernelPath, MachineEvent};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::told::wakeup::WakeupDecision;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::wakeup::decision::WakeupDecision;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Calls of `kick_ilb()`: which CPU's tick asked a tickless one for help, and why.
 
-use fairlab_sched::nohz::NOHZ_STATS_KICK;
 use fairlab_sched::probe::{KickDecision, KickReason};
+use fairlab_sched::told::balance::NOHZ_STATS_KICK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl Why {
 mod tests {
     use super::*;
     use fairlab_sched::ids::CpuId;
-    use fairlab_sched::nohz::{NOHZ_BALANCE_KICK, NOHZ_NEXT_KICK};
+    use fairlab_sched::told::balance::{NOHZ_BALANCE_KICK, NOHZ_NEXT_KICK};
 
     #[test]
     fn calls_are_counted_with_their_reasons_whether_or_not_they_interrupt() {

@@ -9,7 +9,7 @@
 //!   published ratios of netperf and tbench follow from each other, before the change and after it;
 //! - `sis_failed`: searches that found no idle CPU.
 
-use fairlab_sched::wakeup::decision::{WakeRule, WakeupDecision};
+use fairlab_sched::told::wakeup::{WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 
 /// The counters.
@@ -171,7 +171,7 @@ impl SearchCounters {
 mod tests {
     use super::*;
     use fairlab_sched::ids::{CpuId, TaskId};
-    use fairlab_sched::wakeup::decision::{AffineRule, WakeKind};
+    use fairlab_sched::told::wakeup::{AffineRule, WakeKind};
 
     fn decision(rule: WakeRule, nr_scanned: u32) -> WakeupDecision {
         WakeupDecision {

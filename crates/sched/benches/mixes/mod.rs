@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Inputs for updates of an entity's averages: the mixes of `pelt bench`, in its order.
 
-use fairlab_sched::entity::{Owner, SchedEntity};
 use fairlab_sched::ids::{CfsRqId, TaskId};
-use fairlab_sched::pelt::Contribution;
-use fairlab_sched::pelt::util_est::UTIL_AVG_UNCHANGED;
+use fairlab_sched::state::entity::{Owner, SchedEntity};
+use fairlab_sched::words::pelt::Contribution;
+use fairlab_sched::words::pelt::util_est::UTIL_AVG_UNCHANGED;
 
 /// Number of inputs in a mix.
 const NR_INPUTS: usize = 4096;

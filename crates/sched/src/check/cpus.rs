@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Invariants of runqueues and tasks: who is where, and what runqueues count of that.
 
-use super::{Checked, ensure};
-use crate::features::Feature;
-use crate::ids::{CpuId, TaskId};
-use crate::rq::Rq;
-use crate::sched::Sched;
-use crate::stopper::StopWork;
-use crate::task::{OnRq, SchedClass, Task, TaskState};
+use crate::check::{Checked, ensure};
+use crate::state::rq::Rq;
+use crate::state::sched::Sched;
+use crate::state::stop_work::StopWork;
+use crate::state::task::{OnRq, SchedClass, Task, TaskState};
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
 
 /// What a runqueue must have counted, by the tasks that are queued there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     nr_stop: u32,
     nr_rt: u32,
     nr_dl: u32,
@@ -20,7 +20,7 @@ pub(super) struct Tally {
     on_cpu: u32,
 }
 
-pub(super) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
+pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
     tallies.clear();
     tallies.resize(sched.rqs.len(), Tally::default());
     for (index, task) in sched.tasks.iter().enumerate() {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Invariants of cfs_rqs: what they count and sum, the order of their entities, and who runs.
 
-use super::{Checked, ensure};
-use crate::entity::{Owner, SchedEntity, vruntime_before};
-use crate::ids::{CfsRqId, EntityId};
-use crate::rq::cfs_rq::CfsRq;
-use crate::sched::Sched;
+use crate::check::{Checked, ensure};
+use crate::state::entity::{Owner, SchedEntity, vruntime_before};
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::Sched;
+use crate::words::ids::{CfsRqId, EntityId};
 
 /// What a cfs_rq must have counted, by its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     nr_running: u32,
     h_nr_running: u32,
     idle_nr_running: u32,
@@ -17,7 +17,7 @@ pub(super) struct Tally {
     weight: u64,
 }
 
-pub(super) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
+pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
     count(sched, tallies);
     for (index, (cfs_rq, tally)) in sched.cfs_rqs.iter().zip(&*tallies).enumerate() {
         let id = CfsRqId::from_index(index);
@@ -138,7 +138,7 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> Checked {
 fn check_running(sched: &Sched) -> Checked {
     for rq in &sched.rqs {
         let task = &sched.tasks[rq.curr.index()];
-        let is_fair = task.class == crate::task::SchedClass::Fair && rq.curr != rq.idle;
+        let is_fair = task.class == crate::state::task::SchedClass::Fair && rq.curr != rq.idle;
         let mut entity = is_fair.then_some(task.se);
         while let Some(id) = entity {
             let (cfs_rq, parent) = sched.place_of(id);

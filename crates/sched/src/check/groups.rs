@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Invariants of task groups: their load, their weights, and the lists of cfs_rqs that have load.
 
-use super::{Checked, ensure};
-use crate::entity::Owner;
-use crate::ids::{CfsRqId, CpuId, GroupId};
-use crate::sched::Sched;
-use crate::weight::SHARES_RANGE;
+use crate::check::{Checked, ensure};
+use crate::state::entity::Owner;
+use crate::state::sched::Sched;
+use crate::words::ids::{CfsRqId, CpuId, GroupId};
+use crate::words::weight::SHARES_RANGE;
 use alloc::vec::Vec;
 
 /// `most_shares` has, for each group, the most shares that it has had so far. An entity may still have the weight of a share
 /// that was taken away: the kernel leaves a hierarchy alone while it is throttled (`update_cfs_group()`).
-pub(super) fn check(sched: &Sched, most_shares: &mut Vec<u64>) -> Checked {
+pub(crate) fn check(sched: &Sched, most_shares: &mut Vec<u64>) -> Checked {
     most_shares.resize(sched.groups.len(), 0);
     for (index, most) in most_shares.iter_mut().enumerate() {
         *most = sched.groups[index].shares.max(*most);
@@ -36,7 +36,7 @@ fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> Checked {
         ensure!(cfs_rq.is_idle == group.is_idle, "{below:?} is idle: {}, {id:?}: {}", cfs_rq.is_idle, group.is_idle);
         let weight = se.load.weight;
         ensure!(
-            weight >= *SHARES_RANGE.start() && weight <= most_shares.max(crate::weight::NICE_0_LOAD),
+            weight >= *SHARES_RANGE.start() && weight <= most_shares.max(crate::words::weight::NICE_0_LOAD),
             "{entity:?} of {id:?} with {} shares, at most {most_shares} so far, has weight {weight}",
             group.shares
         );

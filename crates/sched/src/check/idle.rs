@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Invariants of idleness and of what CPUs ask of each other.
 
-use super::{Checked, ensure};
-use crate::ctx::IpiKind;
-use crate::ids::{CpuId, TaskId};
-use crate::ipi::CallFunction;
-use crate::sched::Sched;
-use crate::task::{SchedClass, TaskState};
+use crate::check::{Checked, ensure};
+use crate::state::calls::CallFunction;
+use crate::state::sched::Sched;
+use crate::state::task::{SchedClass, TaskState};
+use crate::told::ctx::IpiKind;
+use crate::words::ids::{CpuId, TaskId};
 
-pub(super) fn check(sched: &Sched) -> Checked {
+pub(crate) fn check(sched: &Sched) -> Checked {
     let mut nr_tickless = 0;
     for cpu in sched.cpu_ids() {
         let rq = &sched.rqs[cpu.index()];

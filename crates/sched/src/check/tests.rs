@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Each kind of damage is found.
 
-use super::InvariantChecker;
-use crate::ctx::Ctx;
+use crate::check::InvariantChecker;
 use crate::golden::{CPU, Rig};
-use crate::ids::{EntityId, TaskId};
-use crate::sched::Sched;
-use crate::task::{Policy, TaskState};
+use crate::state::sched::Sched;
+use crate::state::task::{Policy, TaskState};
+use crate::told::ctx::Ctx;
+use crate::words::ids::{EntityId, TaskId};
 use std::string::{String, ToString};
 
 /// A CPU with a running task in a group, and a waiting one in the root group.
 fn busy() -> (Rig, TaskId, TaskId) {
     let mut rig = Rig::new();
-    rig.sched.boot(crate::units::Nanos::ZERO);
+    rig.sched.boot(crate::words::units::Nanos::ZERO);
     let (group, _) = rig.group();
     let fork = |sched: &mut Sched, ctx: &mut Ctx<'_>, group| {
-        let new = crate::fork::NewTask {
+        let new = crate::state::new_task::NewTask {
             pid: 1000,
             policy: Policy::Normal,
             nice: 0,
             group,
-            cpus_allowed: crate::cpumask::CpuMask::full(1),
+            cpus_allowed: crate::words::cpumask::CpuMask::full(1),
             uclamp: None,
         };
         sched.handle_fork(ctx, new)
@@ -28,7 +28,7 @@ fn busy() -> (Rig, TaskId, TaskId) {
     let (running, waiting) = rig.with(|sched, ctx| {
         let running = fork(sched, ctx, group);
         sched.handle_reschedule(ctx);
-        (running, fork(sched, ctx, crate::ids::GroupId::ROOT))
+        (running, fork(sched, ctx, crate::words::ids::GroupId::ROOT))
     });
     assert_eq!(rig.sched.curr(CPU), running);
     assert_eq!(rig.sched.check_invariants(), Ok(()));
@@ -56,7 +56,8 @@ fn damaged_orders_and_lists_are_found() {
     assert!(damage(|sched, _, waiting| sched.entities[waiting.index()].vruntime += 1).contains("waits on"));
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].curr = None).contains("2 entities, but 1 wait and 0 run"));
     assert!(damage(|sched, running, _| sched.cfs_rqs[0].next = Some(running)).contains("has as next"));
-    let unlisted = damage(|sched, _, _| sched.list_del_leaf_cfs_rq(sched.cfs_rq_of_group(crate::ids::GroupId(1), CPU)));
+    let unlisted =
+        damage(|sched, _, _| sched.list_del_leaf_cfs_rq(sched.cfs_rq_of_group(crate::words::ids::GroupId(1), CPU)));
     assert!(unlisted.contains("is not in the list"), "{unlisted}");
     let without_parent = damage(|sched, _, _| sched.list_del_leaf_cfs_rq(sched.root_cfs_rq(CPU)));
     assert!(without_parent.contains("is not behind it"), "{without_parent}");

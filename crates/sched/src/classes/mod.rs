@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What all scheduling classes have in common, by class: the kernel's `struct sched_class`.
 
-pub mod callbacks;
-pub mod cpudeadline;
-pub(crate) mod cpupri;
 pub mod deadline;
-pub(crate) mod prio;
-pub mod rt;
+pub mod fair;
+pub(crate) mod rt;
 
-use crate::ctx::Ctx;
-use crate::features::Feature;
-use crate::ids::{CpuId, TaskId};
-use crate::probe::Event;
-use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
-use crate::sched::Sched;
-use crate::task::{OnRq, SchedClass, TaskState};
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::state::sched::Sched;
+use crate::state::task::{OnRq, SchedClass, TaskState};
+use crate::told::ctx::Ctx;
+use crate::told::probe::Event;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
 
 impl Sched {
     /// Puts a task on a runqueue whose clock is up to date: `activate_task()`.

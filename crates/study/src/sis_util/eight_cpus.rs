@@ -14,7 +14,7 @@ use fairlab_sched::probe::{BalanceVerdict, Event, Probe};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 
-use fairlab_sched::wakeup::decision::WakeRule;
+use fairlab_sched::told::wakeup::WakeRule;
 use fairlab_workload::scn;
 
 /// The table's name in the study's data.

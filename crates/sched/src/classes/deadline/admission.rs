@@ -5,13 +5,13 @@
 //! `prio_changed_dl()` and the deadline part of `__sched_setscheduler()` (6.1). What was admitted is known for the whole
 //! machine: all CPUs together may be used up to the share that real-time tasks may have.
 
-use super::entity::{time_before, to_ratio};
-use crate::classes::callbacks::BalanceCallback;
-use crate::ctx::Ctx;
-use crate::ids::{CpuId, TaskId};
-use crate::sched::Sched;
-use crate::task::{Policy, SchedClass};
-use crate::units::{Capacity, cap_scale};
+use crate::state::callbacks::BalanceCallback;
+use crate::state::deadline::entity::{time_before, to_ratio};
+use crate::state::sched::Sched;
+use crate::state::task::{Policy, SchedClass};
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::units::{Capacity, cap_scale};
 use core::fmt;
 
 /// The shortest runtime, in ns.

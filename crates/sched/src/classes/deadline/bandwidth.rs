@@ -4,22 +4,14 @@
 //! Models `task_contending()`, `task_non_contending()`, `inactive_task_timer()` and the sums `this_bw` and `running_bw`
 //! (6.1). `this_bw` has every task of the CPU. `running_bw` has those that are active, and a task that falls asleep stays
 //! active until its zero-lag time, since it may wake up and go on with its old budget and deadline until then.
-
-use super::entity::BW_SHIFT;
-use crate::ctx::Ctx;
-use crate::ids::{CpuId, TaskId};
-use crate::rq::enqueue::EnqueueFlags;
-use crate::sched::Sched;
-use crate::task::{SchedClass, TaskState};
-use crate::timer::Timer;
-use crate::units::{CAPACITY_SHIFT, Capacity};
+use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::state::sched::Sched;
+use crate::state::task::{SchedClass, TaskState};
+use crate::state::timers::Timer;
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, TaskId};
 
 impl Sched {
-    /// The capacity that deadline tasks need on a CPU: `cpu_bw_dl()`.
-    pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> Capacity {
-        (self.rqs[cpu.index()].dl.running_bw << CAPACITY_SHIFT) >> BW_SHIFT
-    }
-
     pub(crate) fn add_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.rqs[cpu.index()].dl.running_bw += self.tasks[task.index()].dl.dl_bw;
         self.cpufreq_update_util(ctx, cpu);
@@ -46,7 +38,7 @@ impl Sched {
     ///
     /// If it had left another CPU (`flags.migrated`), it took its bandwidth along. A task that is still active only stops
     /// its timer.
-    pub(super) fn task_contending(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+    pub(crate) fn task_contending(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         let dl = &self.tasks[task.index()].dl;
         if dl.dl_runtime == 0 {
             return;
@@ -68,7 +60,7 @@ impl Sched {
     /// 1. If its zero-lag time has passed (or its timer runs already), it is inactive at once; if it has ended or left the
     ///    class, its bandwidth is free for others then.
     /// 2. Otherwise it stays active until the inactive timer expires at its zero-lag time.
-    pub(super) fn task_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+    pub(crate) fn task_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (cpu, state, is_deadline) = (p.cpu, p.state, p.class == SchedClass::Deadline);
         if p.dl.dl_runtime == 0 {
@@ -111,17 +103,17 @@ impl Sched {
     }
 
     /// A task that slept is active again or goes to another CPU: its timer is not needed any more.
-    pub(super) fn stop_being_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+    pub(crate) fn stop_being_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         self.tasks[task.index()].dl.is_non_contending = false;
         self.cancel_inactive_timer(ctx, task);
     }
 
-    pub(super) fn cancel_inactive_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+    pub(crate) fn cancel_inactive_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = self.tasks[task.index()].dl.inactive_timer_cpu;
         self.cancel_timer(ctx, cpu, Timer::DlInactive(task));
     }
 
-    pub(super) fn is_inactive_timer_active(&self, task: TaskId) -> bool {
+    pub(crate) fn is_inactive_timer_active(&self, task: TaskId) -> bool {
         let cpu = self.tasks[task.index()].dl.inactive_timer_cpu;
         self.rqs[cpu.index()].timers.is_active(Timer::DlInactive(task))
     }

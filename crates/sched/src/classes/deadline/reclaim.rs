@@ -6,9 +6,9 @@
 //! Parri and Sun, "Multicore CPU Reclaiming: Parallel or Sequential?" (2016), in the form of the kernel's
 //! Documentation/scheduler/sched-deadline.rst, 2.2.
 
-use super::entity::{BW_SHIFT, to_ratio};
-use crate::ids::{CpuId, TaskId};
-use crate::sched::Sched;
+use crate::state::deadline::entity::{BW_SHIFT, to_ratio};
+use crate::state::sched::Sched;
+use crate::words::ids::{CpuId, TaskId};
 
 /// The whole of a CPU.
 const BW_UNIT: u64 = 1 << BW_SHIFT;
@@ -22,7 +22,7 @@ impl Sched {
     }
 
     /// Bandwidth is admitted, in equal parts on all active CPUs.
-    pub(super) fn add_admitted(&mut self, bw: u64) {
+    pub(crate) fn add_admitted(&mut self, bw: u64) {
         let nr_cpus = self.hotplug.active.weight() as u64;
         let root = &mut self.dl_root;
         root.total_bw = root.total_bw.wrapping_add(bw);
@@ -30,7 +30,7 @@ impl Sched {
     }
 
     /// Bandwidth that was admitted is free again.
-    pub(super) fn sub_admitted(&mut self, bw: u64) {
+    pub(crate) fn sub_admitted(&mut self, bw: u64) {
         let nr_cpus = self.hotplug.active.weight() as u64;
         let root = &mut self.dl_root;
         root.total_bw = root.total_bw.wrapping_sub(bw);
@@ -51,7 +51,7 @@ impl Sched {
     /// The time counts with `max(u / u_max, 1 - u_inactive - u_extra)`: `u` is the task's bandwidth, `u_max` what deadline
     /// tasks may have of a CPU, `u_inactive` the bandwidth of the CPU's tasks that are inactive, and `u_extra` the CPU's part
     /// of what nobody was admitted for.
-    pub(super) fn grub_reclaim(&self, cpu: CpuId, task: TaskId, delta_ns: u64) -> u64 {
+    pub(crate) fn grub_reclaim(&self, cpu: CpuId, task: TaskId, delta_ns: u64) -> u64 {
         let dl = &self.rqs[cpu.index()].dl;
         let (ratio, most) = self.reclaimable();
         let u_inactive = dl.this_bw.wrapping_sub(dl.running_bw);

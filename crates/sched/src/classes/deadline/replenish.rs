@@ -4,18 +4,18 @@
 //! Models `setup_new_dl_entity()`, `replenish_dl_entity()`, `update_dl_entity()`, `dl_check_constrained_dl()`,
 //! `start_dl_timer()` and `dl_task_timer()` (6.1).
 
-use super::entity::time_before;
-use crate::ctx::Ctx;
-use crate::ids::{CpuId, TaskId};
-use crate::rq::enqueue::EnqueueFlags;
-use crate::sched::Sched;
-use crate::task::SchedClass;
-use crate::timer::Timer;
+use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::state::deadline::entity::time_before;
+use crate::state::sched::Sched;
+use crate::state::task::SchedClass;
+use crate::state::timers::Timer;
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, TaskId};
 
 impl Sched {
     /// A task enters the class, or comes back after a change, with a deadline in the past: a new period begins, unless it
     /// is throttled.
-    pub(super) fn setup_new_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn setup_new_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
         if !dl.is_throttled {
@@ -29,7 +29,7 @@ impl Sched {
     /// 1. Who has yielded gives up what was left.
     /// 2. A budget and a period are added, until the budget is positive.
     /// 3. If the deadline is in the past even so, a new period begins now.
-    pub(super) fn replenish_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn replenish_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
         if dl.dl_deadline == 0 {
@@ -57,7 +57,7 @@ impl Sched {
     /// 1. If the deadline has passed, a new period begins.
     /// 2. If the rest of the budget until the deadline is more than the density allows: with a deadline before the end of
     ///    the period the budget is cut (revised wake-up rule), otherwise a new period begins.
-    pub(super) fn update_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn update_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
         if time_before(dl.deadline, now) {
@@ -72,7 +72,7 @@ impl Sched {
     }
 
     /// A task with a deadline before the end of its period, which wakes up between the two, has to wait for the next period.
-    pub(super) fn check_constrained_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+    pub(crate) fn check_constrained_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &self.tasks[task.index()].dl;
         let is_between = time_before(dl.deadline, now) && time_before(now, dl.next_period());
@@ -87,7 +87,7 @@ impl Sched {
     /// Arms the replenishment timer for the task's next period. Returns false if that has begun already.
     ///
     /// A beginning less than a microsecond ago is still worth a timer.
-    pub(super) fn start_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+    pub(crate) fn start_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         const TOO_LATE_NS: i64 = -1000;
         let p = &self.tasks[task.index()];
         let wait = p.dl.next_period().wrapping_sub(self.rqs[p.cpu.index()].clock);

@@ -4,17 +4,17 @@
 //! Models `enqueue_task_dl()`, `dequeue_task_dl()`, `update_curr_dl()`, `yield_task_dl()`, `check_preempt_curr_dl()`,
 //! `pick_next_task_dl()`, `set_next_task_dl()`, `put_prev_task_dl()` and `task_tick_dl()` (6.1).
 
-use super::entity::time_before;
-use crate::classes::callbacks::BalanceCallback;
-use crate::ctx::Ctx;
-use crate::features::Feature;
-use crate::ids::{CpuId, TaskId};
-use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
-use crate::sched::Sched;
-use crate::task::SchedClass;
-use crate::timer::Timer;
-use crate::units::cap_scale;
-use crate::work::Op;
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::state::callbacks::BalanceCallback;
+use crate::state::deadline::entity::time_before;
+use crate::state::sched::Sched;
+use crate::state::task::SchedClass;
+use crate::state::timers::Timer;
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::units::cap_scale;
+use crate::words::work::Op;
 
 impl Sched {
     /// Rules, in order:

@@ -4,24 +4,15 @@
 //! Models `sched_rt_runtime_exceeded()`, `do_start_rt_bandwidth()`, `do_sched_rt_period_timer()` and
 //! `do_balance_runtime()` (6.1). One timer serves all CPUs; it runs only while there is real-time work.
 
-use crate::ctx::Ctx;
-use crate::features::Feature;
-use crate::ids::CpuId;
-use crate::sched::Sched;
-use crate::timer::{Timer, forward};
-
-/// The timer of the period: `def_rt_bandwidth`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RtBandwidth {
-    /// Whether it runs.
-    active: bool,
-    /// When it expires, or would, in ns. Periods go on from here while it does not run.
-    expires: u64,
-}
+use crate::state::sched::Sched;
+use crate::state::timers::{Timer, forward};
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::ids::CpuId;
 
 impl Sched {
     /// Starts the timer if there is a limit and it does not run: `start_rt_bandwidth()`.
-    pub(super) fn start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
+    pub(crate) fn start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
         if self.tunables.rt_runtime_us >= 0 {
             self.do_start_rt_bandwidth(ctx);
         }
@@ -39,7 +30,7 @@ impl Sched {
     }
 
     /// Runtime of the real-time tasks of a CPU in each period, in ns.
-    pub(super) fn rt_runtime(&self, cpu: CpuId) -> u64 {
+    pub(crate) fn rt_runtime(&self, cpu: CpuId) -> u64 {
         let own = self.tunables.rt_runtime_us * 1000;
         if own < 0 || self.rqs[cpu.index()].rt.unlimited {
             return u64::MAX;
@@ -47,12 +38,12 @@ impl Sched {
         (own + self.rqs[cpu.index()].rt.borrowed).max(0) as u64
     }
 
-    fn rt_period(&self) -> u64 {
+    pub(crate) fn rt_period(&self) -> u64 {
         self.tunables.rt_period_us * 1000
     }
 
     /// Charges the real-time tasks of a CPU; if they have used up their runtime, they stop.
-    pub(super) fn account_rt_runtime(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta: u64) {
+    pub(crate) fn account_rt_runtime(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta: u64) {
         if self.tunables.rt_runtime_us < 0 {
             return;
         }
@@ -113,47 +104,9 @@ impl Sched {
         }
     }
 
-    /// The timer has expired: periods end. It goes on while there is real-time work or used runtime to forget.
-    pub(crate) fn sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>) {
-        let period = self.rt_period().max(self.hrtimer_resolution());
-        let nr_periods = forward(&mut self.rt_root.bandwidth.expires, ctx.now.0, period);
-        if nr_periods > 0 && !self.do_sched_rt_period_timer(ctx, nr_periods) {
-            self.rt_root.bandwidth.active = false;
-            return;
-        }
-        let at = self.rt_root.bandwidth.expires;
-        self.start_timer(ctx, Timer::RtPeriod, at);
-    }
-
-    /// Gives each CPU the runtime of so many periods. Returns whether any has something left to limit.
-    fn do_sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>, nr_periods: u64) -> bool {
-        let (mut is_needed, mut is_throttled) = (false, false);
-        for cpu in self.cpu_ids() {
-            if !self.features.has(Feature::RtRuntimeShare) {
-                self.rqs[cpu.index()].rt.borrowed = 0;
-            }
-            let rt = &self.rqs[cpu.index()].rt;
-            if rt.rt_time == 0 && rt.nr_running == 0 {
-                continue;
-            }
-            self.release_rq_locks();
-            self.update_rq_clock(ctx, cpu);
-            let may_run = self.end_rt_period(cpu, nr_periods);
-            let rt = &self.rqs[cpu.index()].rt;
-            is_needed |= rt.rt_time > 0 || rt.nr_running > 0;
-            is_throttled |= rt.throttled;
-            if may_run && rt.nr_running > 0 {
-                self.enqueue_top_rt_rq(ctx, cpu);
-                self.resched_curr(ctx, cpu);
-            }
-        }
-        // Without a limit the timer only lasts as long as somebody is still throttled.
-        is_needed && (is_throttled || self.tunables.rt_runtime_us >= 0)
-    }
-
     /// Gives a CPU the runtime of so many periods. Returns whether its tasks should be looked at: they were throttled and
     /// are no more, or had not run yet.
-    fn end_rt_period(&mut self, cpu: CpuId, nr_periods: u64) -> bool {
+    pub(crate) fn end_rt_period(&mut self, cpu: CpuId, nr_periods: u64) -> bool {
         if self.rqs[cpu.index()].rt.rt_time == 0 {
             return !self.rqs[cpu.index()].rt.throttled;
         }

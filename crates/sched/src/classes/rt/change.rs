@@ -3,11 +3,11 @@
 //!
 //! Models `switched_to_rt()`, `switched_from_rt()` and `prio_changed_rt()` (6.1).
 
-use super::super::callbacks::BalanceCallback;
-use super::super::prio::Prio;
-use crate::ctx::Ctx;
-use crate::ids::TaskId;
-use crate::sched::Sched;
+use crate::state::callbacks::BalanceCallback;
+use crate::state::prio::Prio;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::TaskId;
 
 impl Sched {
     /// A task has come to the class. If it runs, time that counts as real-time begins; if it waits, it may preempt or be

@@ -4,14 +4,14 @@
 //! Models `enqueue_task_rt()`, `dequeue_task_rt()`, `inc_rt_tasks()`, `dec_rt_tasks()`, `enqueue_top_rt_rq()` and
 //! `dequeue_top_rt_rq()` (6.1).
 
-use super::super::cpupri::CpuLevel;
-use super::super::prio::Prio;
-use super::NO_PRIO;
-use crate::ctx::Ctx;
-use crate::ids::{CpuId, TaskId};
-use crate::rq::enqueue::{DequeueFlags, EnqueueFlags};
-use crate::sched::Sched;
-use crate::work::Op;
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::state::prio::Prio;
+use crate::state::rt::NO_PRIO;
+use crate::state::rt::cpupri::CpuLevel;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::work::Op;
 
 impl Sched {
     /// Enqueues a real-time task: behind the others of its priority, before them if its priority was lowered, or where it
@@ -45,7 +45,7 @@ impl Sched {
     }
 
     /// A task goes behind or before the others of its priority: `requeue_task_rt()`.
-    pub(super) fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, at_head: bool) {
+    pub(crate) fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, at_head: bool) {
         if self.tasks[task.index()].rt.on_rq {
             let queues = &mut self.rqs[cpu.index()].rt.queues;
             queues.remove(&mut self.tasks, task);
@@ -55,7 +55,7 @@ impl Sched {
 
     /// The tasks count as runnable on the CPU, unless they are throttled. All of them come at once: a CPU that gets from
     /// less than two runnable tasks to two or more is noted as overloaded.
-    pub(super) fn enqueue_top_rt_rq(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+    pub(crate) fn enqueue_top_rt_rq(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         if rq.rt.queued || rq.rt.throttled {
             return;
@@ -72,7 +72,7 @@ impl Sched {
     }
 
     /// So many tasks do not count as runnable on the CPU any more.
-    pub(super) fn dequeue_top_rt_rq(&mut self, cpu: CpuId, nr: u32) {
+    pub(crate) fn dequeue_top_rt_rq(&mut self, cpu: CpuId, nr: u32) {
         let rq = &mut self.rqs[cpu.index()];
         if core::mem::take(&mut rq.rt.queued) {
             rq.nr_running -= nr;
@@ -80,7 +80,7 @@ impl Sched {
     }
 
     /// A task could run elsewhere, if it may.
-    pub(super) fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed > 1 {
             let prio = p.prio();
@@ -91,7 +91,7 @@ impl Sched {
     }
 
     /// A task runs here, or not at all.
-    pub(super) fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
         let rt = &mut self.rqs[cpu.index()].rt;
         rt.pushable.remove(task);
         rt.highest_next = rt.pushable.first().map_or(NO_PRIO, |(prio, _)| prio);

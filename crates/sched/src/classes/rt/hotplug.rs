@@ -3,10 +3,10 @@
 //!
 //! Models `rq_offline_rt()`, `rq_online_rt()`, `__disable_runtime()` and `__enable_runtime()` (6.1).
 
-use super::super::cpupri::CpuLevel;
-use crate::ctx::Ctx;
-use crate::ids::CpuId;
-use crate::sched::Sched;
+use crate::state::rt::cpupri::CpuLevel;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::CpuId;
 
 impl Sched {
     /// A runqueue goes offline. Its tasks have no limit from now on, so that they can leave.

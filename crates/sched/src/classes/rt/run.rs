@@ -4,11 +4,11 @@
 //! Models `pick_next_task_rt()`, `set_next_task_rt()`, `put_prev_task_rt()`, `update_curr_rt()`, `task_tick_rt()`,
 //! `yield_task_rt()` and `balance_rt()` (6.1).
 
-use super::super::callbacks::BalanceCallback;
-use crate::ctx::Ctx;
-use crate::ids::{CpuId, TaskId};
-use crate::sched::Sched;
-use crate::task::{Policy, SchedClass};
+use crate::state::callbacks::BalanceCallback;
+use crate::state::sched::Sched;
+use crate::state::task::{Policy, SchedClass};
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, TaskId};
 
 impl Sched {
     /// The first task of the highest priority, unless all are throttled. It runs next, and what waits may be pushed.
@@ -102,7 +102,7 @@ impl Sched {
     }
 
     /// Puts off that waiting tasks are pushed, if there are any.
-    pub(super) fn queue_push_tasks(&mut self, cpu: CpuId) {
+    pub(crate) fn queue_push_tasks(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         if rq.rt.pushable.first().is_some() {
             rq.callbacks.queue(BalanceCallback::RtPush);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of the class by itself, in the smallest machine that shows it.
 
-use super::super::prio::MAX_RT_PRIO;
-use crate::cpumask::CpuMask;
-use crate::ctx::{Ctx, Effect};
-use crate::features::Feature;
-use crate::fork::NewTask;
-use crate::ids::{CpuId, GroupId, TaskId};
-use crate::probe::NoProbe;
-use crate::sched::{Sched, SchedConfig};
-use crate::task::{Policy, Uclamp};
-use crate::timer::Timer;
-use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::units::Nanos;
-use crate::work::WorkMeter;
+use crate::state::new_task::NewTask;
+use crate::state::prio::MAX_RT_PRIO;
+use crate::state::sched::{Sched, SchedConfig};
+use crate::state::task::{Policy, Uclamp};
+use crate::state::timers::Timer;
+use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::told::ctx::{Ctx, Effect};
+use crate::told::probe::NoProbe;
+use crate::words::cpumask::CpuMask;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::words::units::Nanos;
+use crate::words::work::WorkMeter;
 use std::vec;
 use std::vec::Vec;
 
@@ -280,7 +280,7 @@ fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
         if feature.is_some() {
             // The overloaded CPU is asked to push instead.
             assert_eq!(lab.cpu_of(task), CPU0);
-            lab.on(CPU0, |sched, ctx| sched.handle_ipi(ctx, crate::ctx::IpiKind::CallFunction));
+            lab.on(CPU0, |sched, ctx| sched.handle_ipi(ctx, crate::told::ctx::IpiKind::CallFunction));
             lab.settle();
         }
         assert_eq!((lab.cpu_of(task), lab.curr(CPU1)), (CPU1, task), "with {feature:?}");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is admitted, what is refused, and when bandwidth is free again.
 
-use super::super::PolicyError;
-use super::super::entity::to_ratio;
-use super::lab::{Job, Lab, MS, START, US, dl};
-use crate::ids::CpuId;
-use crate::task::Policy;
+use crate::classes::deadline::admission::PolicyError;
+use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
+use crate::state::deadline::entity::to_ratio;
+use crate::state::task::Policy;
+use crate::words::ids::CpuId;
 use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);

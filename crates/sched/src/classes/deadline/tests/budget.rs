@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Budgets: how much a task may run in each period, and when it gets more.
 
-use super::lab::{Job, Lab, MS, START, US, dl};
-use crate::features::Feature;
-use crate::ids::{CpuId, TaskId};
+use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
+use crate::state::deadline::DlEntity;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
 
 const CPU: CpuId = CpuId(0);
 
@@ -14,7 +15,7 @@ fn precise_lab(capacity: u64) -> Lab {
     lab
 }
 
-fn entity(lab: &Lab, task: TaskId) -> super::super::DlEntity {
+fn entity(lab: &Lab, task: TaskId) -> DlEntity {
     lab.sched.task(task).dl
 }
 
@@ -66,7 +67,7 @@ fn who_yields_waits_for_the_next_period() {
 }
 
 /// A task that blocks after `work` and wakes up at `again`.
-fn sleeper(lab: &mut Lab, policy: crate::task::Policy, work: u64, again: u64) -> TaskId {
+fn sleeper(lab: &mut Lab, policy: crate::state::task::Policy, work: u64, again: u64) -> TaskId {
     let task = lab.fork_deadline(CPU, policy);
     lab.set_job(task, Job { work, due: u64::MAX });
     lab.release(again, task, Job { work: u64::MAX, due: u64::MAX });

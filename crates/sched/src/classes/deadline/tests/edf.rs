@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Who runs on one CPU: the earliest deadline.
 
-use super::lab::{Job, Lab, MS, START, US, dl};
-use crate::ids::{CpuId, TaskId};
+use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
+use crate::words::ids::{CpuId, TaskId};
 use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
@@ -16,7 +16,7 @@ const HYPERPERIOD: u64 = 48 * UNIT;
 struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -104,7 +104,7 @@ fn among_equal_deadlines_who_came_first_runs() {
 fn a_deadline_task_goes_before_a_real_time_one() {
     let mut lab = Lab::new(&[1024]);
     let urgent = lab.fork(CPU, None);
-    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, urgent, crate::task::Policy::Fifo(99))).unwrap();
+    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, urgent, crate::state::task::Policy::Fifo(99))).unwrap();
     let task = lab.fork_deadline(CPU, dl(MS, 10 * MS, 10 * MS));
     lab.run_until(START + 10 * US);
     assert_eq!(lab.sched.curr(CPU), task);
@@ -114,7 +114,7 @@ fn a_deadline_task_goes_before_a_real_time_one() {
 fn a_cpu_with_deadline_tasks_is_closed_to_real_time_ones() {
     let mut lab = Lab::new(&[1024, 1024]);
     let task = lab.fork(CPU, None);
-    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, crate::task::Policy::Fifo(99))).unwrap();
+    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, crate::state::task::Policy::Fifo(99))).unwrap();
     lab.run_until(START + 10 * US);
     let deadline = lab.fork_deadline(CPU, dl(5 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + 20 * US);

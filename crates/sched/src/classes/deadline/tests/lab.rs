@@ -2,27 +2,27 @@
 //! A bare machine for tests: jobs that are released at given times, ticks, timers and interrupts that take no time.
 
 use crate::check::InvariantChecker;
-use crate::cpumask::CpuMask;
-use crate::ctx::{Ctx, Effect, IpiKind};
-use crate::fork::NewTask;
-use crate::ids::{CpuId, GroupId, TaskId};
-use crate::probe::NoProbe;
-use crate::sched::{Sched, SchedConfig};
-use crate::task::Policy;
-use crate::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::units::Nanos;
-use crate::work::WorkMeter;
+use crate::state::new_task::NewTask;
+use crate::state::sched::{Sched, SchedConfig};
+use crate::state::task::Policy;
+use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::told::ctx::{Ctx, Effect, IpiKind};
+use crate::told::probe::NoProbe;
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::words::units::Nanos;
+use crate::words::work::WorkMeter;
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub(super) const US: u64 = 1_000;
-pub(super) const MS: u64 = 1_000_000;
+pub(crate) const US: u64 = 1_000;
+pub(crate) const MS: u64 = 1_000_000;
 /// When a test begins; the boot comes before.
-pub(super) const START: u64 = 1_000_000_000;
+pub(crate) const START: u64 = 1_000_000_000;
 const TICK_NS: u64 = 4 * MS;
 
 /// A deadline policy, in ns.
-pub(super) fn dl(runtime: u64, deadline: u64, period: u64) -> Policy {
+pub(crate) fn dl(runtime: u64, deadline: u64, period: u64) -> Policy {
     Policy::Deadline { runtime: Nanos(runtime), deadline: Nanos(deadline), period: Nanos(period) }
 }
 
@@ -36,7 +36,7 @@ enum What {
 
 /// Work of a task, in ns, that is to be done by a time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
+pub(crate) struct Job {
     pub work: u64,
     pub due: u64,
 }
@@ -47,7 +47,7 @@ struct Timer {
     version: u32,
 }
 
-pub(super) struct Lab {
+pub(crate) struct Lab {
     pub sched: Sched,
     pub now: u64,
     /// Time that each task has run, in ns.
@@ -69,7 +69,7 @@ pub(super) struct Lab {
 
 impl Lab {
     /// CPUs of these capacities under one cache.
-    pub(super) fn new(capacity: &[u64]) -> Self {
+    pub(crate) fn new(capacity: &[u64]) -> Self {
         let nr_cpus = capacity.len();
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
         let topology = MachineTopology {
@@ -103,7 +103,7 @@ impl Lab {
     }
 
     /// Lets the scheduler do something on a CPU.
-    pub(super) fn on<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
+    pub(crate) fn on<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
         let mut effects = core::mem::take(&mut self.effects);
         let mut ctx = Ctx {
             cpu,
@@ -127,7 +127,7 @@ impl Lab {
     }
 
     /// A task that runs for ever, forked on a CPU.
-    pub(super) fn fork(&mut self, cpu: CpuId, cpus_allowed: Option<&[CpuId]>) -> TaskId {
+    pub(crate) fn fork(&mut self, cpu: CpuId, cpus_allowed: Option<&[CpuId]>) -> TaskId {
         let nr_cpus = self.sched.nr_cpus();
         let new = NewTask {
             pid: 1000,
@@ -148,24 +148,24 @@ impl Lab {
     }
 
     /// The same as a deadline task at once.
-    pub(super) fn fork_deadline(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
+    pub(crate) fn fork_deadline(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
         let task = self.fork(cpu, None);
         self.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
         task
     }
 
     /// The present job of a task ends after so much work, and by a time.
-    pub(super) fn set_job(&mut self, task: TaskId, job: Job) {
+    pub(crate) fn set_job(&mut self, task: TaskId, job: Job) {
         self.jobs[task.index()] = Some(job);
     }
 
     /// A job is released, which wakes its task.
-    pub(super) fn release(&mut self, at: u64, task: TaskId, job: Job) {
+    pub(crate) fn release(&mut self, at: u64, task: TaskId, job: Job) {
         self.push(at, What::Release(task, job));
     }
 
     /// Lets time pass.
-    pub(super) fn run_until(&mut self, until: u64) {
+    pub(crate) fn run_until(&mut self, until: u64) {
         self.settle_all();
         loop {
             let next_event = self.events.first().map_or(u64::MAX, |&(at, _)| at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-mod admission;
-mod budget;
-mod edf;
-mod lab;
-mod moves;
+pub(crate) mod admission;
+pub(crate) mod budget;
+pub(crate) mod edf;
+pub(crate) mod lab;
+pub(crate) mod moves;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! On which CPUs deadline tasks run.
 
-use super::lab::{Job, Lab, MS, START, US, dl};
-use crate::ids::{CpuId, TaskId};
-use crate::timer::Timer;
+use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
+use crate::state::timers::Timer;
+use crate::words::ids::{CpuId, TaskId};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -132,7 +132,7 @@ fn a_timer_that_is_started_elsewhere_expires_there() {
 
 #[test]
 fn damage_is_found() {
-    let damage = |what: fn(&mut crate::sched::Sched, TaskId)| {
+    let damage = |what: fn(&mut crate::state::sched::Sched, TaskId)| {
         let mut lab = Lab::new(&[1024; 2]);
         let tasks = tasks(&mut lab, &[10, 20, 30]);
         lab.run_until(START + MS);

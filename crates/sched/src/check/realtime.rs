@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Invariants of the real-time class: what is counted, ordered and marked of its tasks, computed anew from them.
+
+use crate::check::{Checked, ensure};
+use crate::state::prio::Prio;
+use crate::state::rt::NO_PRIO;
+use crate::state::rt::cpupri::CpuLevel;
+use crate::state::sched::Sched;
+use crate::state::task::SchedClass;
+use crate::words::ids::{CpuId, TaskId};
+
+/// What a runqueue must have counted.
+#[derive(Debug)]
+struct Tally {
+    nr_running: u32,
+    nr_migratory: u32,
+    nr_pushable: usize,
+    highest: Prio,
+    highest_pushable: Prio,
+}
+
+pub(crate) fn check(sched: &Sched) -> Checked {
+    for cpu in sched.cpu_ids() {
+        check_rq(sched, cpu)?;
+    }
+    sched.rt_root.overload.check()
+}
+
+/// The real-time tasks of a CPU, in the order of its queues.
+fn queued_tasks(sched: &Sched, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
+    sched.rqs[cpu.index()].rt.queues.iter(&sched.tasks).take(sched.tasks.len() + 1)
+}
+
+fn tally(sched: &Sched, cpu: CpuId) -> Tally {
+    let curr = sched.rqs[cpu.index()].curr;
+    let none = Tally { nr_running: 0, nr_migratory: 0, nr_pushable: 0, highest: NO_PRIO, highest_pushable: NO_PRIO };
+    queued_tasks(sched, cpu).fold(none, |mut tally, id| {
+        let p = &sched.tasks[id.index()];
+        tally.nr_running += 1;
+        tally.highest = tally.highest.min(p.prio());
+        if p.nr_cpus_allowed > 1 {
+            tally.nr_migratory += 1;
+            if id != curr {
+                tally.nr_pushable += 1;
+                tally.highest_pushable = tally.highest_pushable.min(p.prio());
+            }
+        }
+        tally
+    })
+}
+
+fn check_rq(sched: &Sched, cpu: CpuId) -> Checked {
+    let rq = &sched.rqs[cpu.index()];
+    let rt = &rq.rt;
+    for id in queued_tasks(sched, cpu) {
+        let p = &sched.tasks[id.index()];
+        ensure!(
+            p.cpu == cpu && p.class == SchedClass::RealTime && p.is_queued() && p.rt.on_rq,
+            "{id:?} is in a real-time queue of {cpu:?}, but is {p:?}"
+        );
+    }
+    let tally = tally(sched, cpu);
+    let (nr_running, highest) = (tally.nr_running, tally.highest);
+    ensure!(
+        (rt.nr_running, rt.nr_migratory) == (nr_running, tally.nr_migratory),
+        "{cpu:?} counts {} real-time tasks and {} that may leave: {tally:?}",
+        rt.nr_running,
+        rt.nr_migratory
+    );
+    ensure!(
+        (rt.highest_curr, rt.highest_next) == (highest, tally.highest_pushable),
+        "{cpu:?} has priorities {} and {}: {tally:?}",
+        rt.highest_curr,
+        rt.highest_next
+    );
+    let is_overloaded = tally.nr_migratory > 0 && nr_running > 1;
+    ensure!(
+        rt.overloaded == is_overloaded && sched.rt_root.overload.cpus().contains(cpu) == (is_overloaded && rq.online),
+        "{cpu:?} is marked as overloaded: {}, {tally:?}",
+        rt.overloaded
+    );
+    let may_run = nr_running > 0 && !rt.throttled;
+    ensure!(rt.queued == may_run, "{cpu:?} has queued {}, throttled {}: {tally:?}", rt.queued, rt.throttled);
+    let level = sched.rt_root.cpupri.level(cpu);
+    ensure!(
+        rq.dl.nr_running > 0 || level == if rq.online { CpuLevel::of_prio(highest) } else { CpuLevel::INVALID },
+        "{cpu:?} has {level:?} as its level: {tally:?}"
+    );
+    check_pushable(sched, cpu, &tally)
+}
+
+fn check_pushable(sched: &Sched, cpu: CpuId, tally: &Tally) -> Checked {
+    let rq = &sched.rqs[cpu.index()];
+    let (mut nr, mut before) = (0, Prio::MIN);
+    for (prio, id) in rq.rt.pushable.iter() {
+        let p = &sched.tasks[id.index()];
+        ensure!(
+            p.cpu == cpu && p.rt.on_rq && p.nr_cpus_allowed > 1 && id != rq.curr && p.prio() == prio && before <= prio,
+            "{id:?} is pushable on {cpu:?} with {prio} behind {before}, but is {p:?}"
+        );
+        (nr, before) = (nr + 1, prio);
+    }
+    ensure!(nr == tally.nr_pushable, "{cpu:?} has {nr} pushable tasks: {tally:?}");
+    Ok(())
+}

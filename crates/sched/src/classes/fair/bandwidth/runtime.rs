@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How the CPUs of a group use up runtime, draw more of it from the pool, and give back what they do not need.
+//!
+//! Models `account_cfs_rq_runtime()`, `assign_cfs_rq_runtime()` and `return_cfs_rq_runtime()` (6.1).
+
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::CfsRqId;
+
+/// What a CPU keeps when its last task of the group leaves: `min_cfs_rq_runtime`.
+const KEPT_NS: i64 = 1_000_000;
+
+impl Sched {
+    /// Charges time that was used to a cfs_rq, if its group has a quota.
+    #[inline]
+    pub(crate) fn account_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, used_ns: u64) {
+        if self.cfs_rqs[id.index()].runtime_enabled {
+            self.use_runtime(ctx, id, used_ns);
+        }
+    }
+
+    /// Uses runtime up. When it has run out a slice is drawn from the pool; if that fails too, whoever runs has to stop,
+    /// and the cfs_rq is throttled on that occasion.
+    fn use_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, used_ns: u64) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.runtime_remaining -= used_ns as i64;
+        if cfs_rq.runtime_remaining > 0 || cfs_rq.throttled {
+            return;
+        }
+        let slice = self.bandwidth_slice_ns();
+        if !self.assign_cfs_rq_runtime(ctx, id, slice) {
+            let cfs_rq = &self.cfs_rqs[id.index()];
+            if cfs_rq.curr.is_some() {
+                self.resched_curr(ctx, cfs_rq.cpu);
+            }
+        }
+    }
+
+    /// Draws from the pool until a cfs_rq has `target_ns`, as far as the pool goes. Returns whether it has any runtime then.
+    ///
+    /// Somebody who draws keeps the period timer running.
+    pub(crate) fn assign_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, target_ns: u64) -> bool {
+        let group = self.cfs_rqs[id.index()].group;
+        if self.groups[group.index()].bandwidth.limits.quota.is_some() {
+            self.start_cfs_bandwidth(ctx, group);
+        }
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let pool = &mut self.groups[group.index()].bandwidth;
+        let drawn = pool.take(target_ns.wrapping_sub(cfs_rq.runtime_remaining as u64));
+        pool.idle &= drawn == 0;
+        cfs_rq.runtime_remaining += drawn as i64;
+        cfs_rq.runtime_remaining > 0
+    }
+
+    /// A cfs_rq of a group with a quota gives back what it does not need, if it has become empty.
+    ///
+    /// It keeps 1 ms. If others are throttled and the pool then holds more than a slice, they get it soon.
+    #[inline]
+    pub(crate) fn return_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        if cfs_rq.runtime_enabled && cfs_rq.nr_running == 0 && cfs_rq.runtime_remaining > KEPT_NS {
+            self.give_back(ctx, id);
+        }
+    }
+
+    fn give_back(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let slice = self.bandwidth_slice_ns();
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let slack = cfs_rq.runtime_remaining - KEPT_NS;
+        cfs_rq.runtime_remaining = KEPT_NS;
+        let group = cfs_rq.group;
+        let pool = &mut self.groups[group.index()].bandwidth;
+        if pool.limits.quota().is_some() {
+            pool.runtime += slack as u64;
+            if pool.runtime > slice && !pool.throttled.is_empty() {
+                self.start_cfs_slack_bandwidth(ctx, group);
+            }
+        }
+    }
+
+    /// How much a CPU draws at a time: `sched_cfs_bandwidth_slice()`.
+    pub(crate) fn bandwidth_slice_ns(&self) -> u64 {
+        self.tunables.cfs_bandwidth_slice_us * 1000
+    }
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+use crate::state::group::bandwidth::{Bandwidth, BandwidthError, CfsBandwidth};
+use crate::state::new_task::NewTask;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::{Sched, SchedConfig};
+use crate::state::task::Policy;
+use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::told::ctx::Ctx;
+use crate::told::probe::NoProbe;
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::words::units::Nanos;
+use crate::words::work::WorkMeter;
+use std::string::ToString;
+use std::vec;
+use std::vec::Vec;
+
+const CPU0: CpuId = CpuId(0);
+const CPU1: CpuId = CpuId(1);
+
+const fn ms(time: u64) -> Nanos {
+    Nanos(time * 1_000_000)
+}
+
+fn limits(quota_ms: u64, period_ms: u64, burst_ms: u64) -> Bandwidth {
+    Bandwidth::new(Some(ms(quota_ms)), ms(period_ms), ms(burst_ms)).expect("the kernel accepts it")
+}
+
+/// A scheduler whose time the test moves. It starts at 1 s.
+struct Lab {
+    sched: Sched,
+    now: Nanos,
+}
+
+impl Lab {
+    fn new(nr_cpus: u32) -> Self {
+        let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
+        let topology = MachineTopology {
+            cpus: (0..nr_cpus).map(place).collect(),
+            capacity: vec![1024; nr_cpus as usize],
+            levels: vec![TopologyLevel::Mc],
+            distances: vec![vec![10]],
+        };
+        let mut sched =
+            Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 249 }).expect("the machine is possible");
+        sched.boot(ms(999));
+        sched.handle_jiffy(250);
+        Self { sched, now: ms(1000) }
+    }
+
+    fn on<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
+        let mut effects = Vec::new();
+        let mut ctx = Ctx {
+            cpu,
+            now: self.now,
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects: &mut effects,
+            probe: &mut NoProbe,
+            work: &mut WorkMeter::default(),
+        };
+        let result = act(&mut self.sched, &mut ctx);
+        while self.sched.need_resched(cpu) {
+            self.sched.handle_reschedule(&mut ctx);
+        }
+        result
+    }
+
+    fn group(&mut self, parent: GroupId, bandwidth: Option<Bandwidth>) -> GroupId {
+        self.on(CPU0, |sched, ctx| {
+            let group = sched.create_group(ctx, parent);
+            if let Some(bandwidth) = bandwidth {
+                sched.set_group_bandwidth(ctx, group, bandwidth).expect("it is not the root group");
+            }
+            group
+        })
+    }
+
+    /// A task that is runnable on a CPU and nowhere else.
+    fn task(&mut self, cpu: CpuId, group: GroupId) -> TaskId {
+        let cpus_allowed = CpuMask::from_cpus(self.sched.nr_cpus(), [cpu]);
+        let new = NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        self.on(cpu, |sched, ctx| sched.handle_fork(ctx, new))
+    }
+
+    fn tick_at(&mut self, cpu: CpuId, time: Nanos) {
+        self.now = time;
+        self.on(cpu, |sched, ctx| sched.handle_tick(ctx));
+    }
+
+    fn timer_at(&mut self, cpu: CpuId, time: Nanos) {
+        self.now = time;
+        self.on(cpu, |sched, ctx| sched.handle_timer(ctx));
+    }
+
+    fn cfs_rq(&self, group: GroupId, cpu: CpuId) -> &CfsRq {
+        &self.sched.cfs_rqs[self.sched.cfs_rq_of_group(group, cpu).index()]
+    }
+
+    fn clock(&self, group: GroupId, cpu: CpuId) -> u64 {
+        self.sched.cfs_rq_clock_pelt(self.sched.cfs_rq_of_group(group, cpu))
+    }
+
+    fn is_idle(&self, cpu: CpuId) -> bool {
+        self.sched.is_idle_task_running(cpu)
+    }
+}
+
+#[test]
+fn what_the_kernel_refuses_is_refused_with_the_way_out() {
+    let long = Nanos(((1 << 44) - 1) * 1000);
+    let table = [
+        (Some(Nanos(999_999)), ms(100), ms(0), "a quota of 999.999us is too short; it must be at least 1ms"),
+        (Some(ms(1)), Nanos(999_999), ms(0), "a period of 999.999us is too short; it must be at least 1ms"),
+        (None, Nanos(5), ms(0), "a period of 5ns is too short; it must be at least 1ms"),
+        (Some(ms(1)), Nanos(1_000_000_001), ms(0), "a period of 1.000000001s is too long; it may be 1s at the most"),
+        (Some(ms(2)), ms(100), ms(3), "a burst of 3ms is too long; it may be as long as the quota of 2ms"),
+    ];
+    for (quota, period, burst, message) in table {
+        let error = Bandwidth::new(quota, period, burst).expect_err(message);
+        assert_eq!(error.to_string(), message);
+    }
+    assert!(Bandwidth::new(Some(long), ms(100), ms(0)).is_ok());
+    assert_eq!(Bandwidth::new(Some(long), ms(100), Nanos(1)), Err(BandwidthError::RuntimeTooLong(Nanos(long.0 + 1))));
+    assert!(Bandwidth::new(Some(ms(1)), ms(1), ms(1)).is_ok());
+    assert!(Bandwidth::new(None, ms(1000), ms(500)).is_ok(), "without a quota the burst is not looked at");
+}
+
+#[test]
+fn the_root_group_has_no_quota() {
+    let mut lab = Lab::new(1);
+    let result = lab.on(CPU0, |sched, ctx| sched.set_group_bandwidth(ctx, GroupId::ROOT, limits(5, 10, 0)));
+    assert_eq!(result, Err(BandwidthError::RootGroup));
+}
+
+#[test]
+fn a_pool_holds_a_quota_and_a_burst_at_the_most() {
+    let mut pool = CfsBandwidth::new();
+    pool.set(limits(10, 100, 4));
+    assert_eq!(pool.runtime, 10_000_000);
+    pool.refill();
+    assert_eq!(pool.runtime, 14_000_000);
+    assert_eq!((pool.stats.nr_burst, pool.stats.burst_time), (0, 0));
+    assert_eq!(pool.take(13_000_000), 13_000_000);
+    pool.refill();
+    assert_eq!(pool.runtime, 11_000_000);
+    assert_eq!((pool.stats.nr_burst, pool.stats.burst_time), (1, 3_000_000), "3 ms more than the quota were used");
+    assert_eq!(pool.take(20_000_000), 11_000_000);
+    assert_eq!(pool.take(1), 0);
+}
+
+#[test]
+fn periods_end_at_multiples_of_their_length() {
+    let mut pool = CfsBandwidth::new();
+    pool.set(limits(10, 30, 0));
+    assert_eq!(pool.forward_period(1_000_000_000), 34);
+    assert_eq!(pool.period_expires, 1_020_000_000);
+    assert_eq!(pool.forward_period(1_019_999_999), 0);
+    assert_eq!(pool.forward_period(1_020_000_000), 1);
+    assert_eq!(pool.forward_period(1_110_000_000), 3);
+    assert_eq!(pool.period_expires, 1_140_000_000);
+    assert!(!pool.is_refilled_within(1_135_000_000, 5_000_000));
+    assert!(pool.is_refilled_within(1_135_000_001, 5_000_000));
+}
+
+#[test]
+fn periods_that_are_too_short_are_doubled_while_they_stay_below_a_second() {
+    let mut pool = CfsBandwidth::new();
+    pool.set(limits(10, 125, 5));
+    pool.scale_up();
+    assert_eq!(pool.limits, limits(20, 250, 10));
+    pool.scale_up();
+    assert_eq!(pool.limits, limits(40, 500, 20));
+    pool.scale_up();
+    assert_eq!(pool.limits, limits(40, 500, 20), "a period of 1 s would be the longest one");
+}
+
+#[test]
+fn walks_over_groups_visit_the_newest_child_first() {
+    let mut lab = Lab::new(1);
+    let a = lab.group(GroupId::ROOT, None);
+    let [b, c] = [(); 2].map(|()| lab.group(a, None));
+    let d = lab.group(b, None);
+    lab.group(GroupId::ROOT, None);
+    let sched = &lab.sched;
+    let down: Vec<_> = core::iter::successors(Some(a), |&group| sched.next_downwards(a, group)).collect();
+    assert_eq!(down, [a, c, b, d]);
+    let up: Vec<_> =
+        core::iter::successors(Some(sched.first_upwards(a)), |&group| sched.next_upwards(a, group)).collect();
+    assert_eq!(up, [c, d, b, a]);
+}
+
+#[test]
+fn a_group_without_quota_accounts_for_nothing_and_needs_no_timer() {
+    let mut lab = Lab::new(1);
+    let group = lab.group(GroupId::ROOT, None);
+    lab.task(CPU0, group);
+    lab.tick_at(CPU0, ms(1004));
+    let cfs_rq = lab.cfs_rq(group, CPU0);
+    assert_eq!((cfs_rq.runtime_enabled, cfs_rq.runtime_remaining), (false, 0));
+    assert!(!lab.sched.group(group).bandwidth.period_active);
+}
+
+#[test]
+fn a_group_that_has_used_its_quota_leaves_the_cpu_with_everything_below() {
+    let mut lab = Lab::new(1);
+    let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    let below = lab.group(top, None);
+    lab.task(CPU0, below);
+    assert!(!lab.is_idle(CPU0));
+    lab.tick_at(CPU0, ms(1004));
+    assert!(lab.is_idle(CPU0));
+    assert_eq!(lab.sched.rq(CPU0).nr_running, 0);
+    assert_eq!(lab.sched.cfs_rq(CPU0).h_nr_running, 0);
+    assert_eq!(lab.cfs_rq(top, CPU0).h_nr_running, 1, "the task is still the group's");
+    assert_eq!(lab.cfs_rq(top, CPU0).runtime_remaining, -1_000_000, "what was used too much is owed");
+    assert!(lab.cfs_rq(top, CPU0).throttled && !lab.cfs_rq(below, CPU0).throttled);
+    assert_eq!((lab.cfs_rq(top, CPU0).throttle_count, lab.cfs_rq(below, CPU0).throttle_count), (1, 1));
+
+    lab.timer_at(CPU0, ms(1010));
+    assert!(!lab.is_idle(CPU0));
+    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 0);
+    let pool = &lab.sched.group(top).bandwidth;
+    assert_eq!(pool.runtime, 2_000_000 - 1, "the debt, and 1 ns to go on with");
+    assert_eq!((pool.stats.nr_periods, pool.stats.nr_throttled, pool.stats.throttled_time), (1, 1, 6_000_000));
+}
+
+#[test]
+fn the_load_tracking_clock_stands_still_while_the_group_is_throttled() {
+    let mut lab = Lab::new(1);
+    let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    let below = lab.group(top, None);
+    lab.task(CPU0, below);
+    lab.tick_at(CPU0, ms(1004));
+    let before = [top, below].map(|group| (lab.clock(group, CPU0), lab.cfs_rq(group, CPU0).avg.util_avg));
+    lab.timer_at(CPU0, ms(1010));
+    let after = [top, below].map(|group| (lab.clock(group, CPU0), lab.cfs_rq(group, CPU0).avg.util_avg));
+    assert_eq!(before, after);
+    lab.tick_at(CPU0, ms(1012));
+    assert_eq!(lab.clock(below, CPU0), before[1].0 + 2_000_000);
+}
+
+#[test]
+fn a_group_goes_on_when_no_group_above_is_throttled_either() {
+    let mut lab = Lab::new(1);
+    let top = lab.group(GroupId::ROOT, Some(limits(3, 20, 0)));
+    let below = lab.group(top, Some(limits(3, 10, 0)));
+    lab.task(CPU0, below);
+    lab.tick_at(CPU0, ms(1004));
+    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 2);
+    lab.timer_at(CPU0, ms(1010));
+    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 1);
+    assert!(!lab.cfs_rq(below, CPU0).throttled && lab.is_idle(CPU0));
+    lab.timer_at(CPU0, ms(1020));
+    assert!(!lab.is_idle(CPU0));
+    assert_eq!(lab.sched.cfs_rq(CPU0).h_nr_running, 1);
+}
+
+#[test]
+fn a_group_that_is_created_below_a_throttled_one_is_throttled() {
+    let mut lab = Lab::new(1);
+    let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    lab.task(CPU0, top);
+    lab.tick_at(CPU0, ms(1004));
+    let below = lab.group(top, None);
+    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 1);
+    lab.task(CPU0, below);
+    assert!(lab.is_idle(CPU0), "a new task waits like the others");
+    lab.timer_at(CPU0, ms(1010));
+    assert_eq!(lab.sched.cfs_rq(CPU0).h_nr_running, 2);
+}
+
+#[test]
+fn without_its_quota_a_throttled_group_goes_on_at_once() {
+    let mut lab = Lab::new(1);
+    let group = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    lab.task(CPU0, group);
+    lab.tick_at(CPU0, ms(1004));
+    assert!(lab.is_idle(CPU0));
+    lab.now = ms(1005);
+    lab.on(CPU0, |sched, ctx| sched.set_group_bandwidth(ctx, group, Bandwidth::UNLIMITED)).expect("not the root group");
+    assert!(!lab.is_idle(CPU0));
+    assert!(lab.sched.group(group).bandwidth.throttled.is_empty());
+    lab.timer_at(CPU0, ms(1010));
+    assert!(!lab.sched.group(group).bandwidth.period_active, "the timer stops at its next expiry");
+}
+
+#[test]
+fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
+    let mut lab = Lab::new(2);
+    let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
+    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
+    lab.task(CPU0, group);
+    lab.task(CPU1, group);
+    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 15_000_000);
+    assert_eq!(lab.cfs_rq(group, CPU1).runtime_remaining, 5_000_000);
+    lab.tick_at(CPU1, ms(1008));
+    assert!(lab.is_idle(CPU1));
+    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
+
+    lab.on(CPU0, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 1_000_000, "1 ms is kept for the next wake-up");
+    let pool = &lab.sched.group(group).bandwidth;
+    assert_eq!((pool.runtime, pool.slack_started), (6_000_000, true));
+
+    lab.timer_at(CPU0, ms(1013));
+    assert_eq!(lab.cfs_rq(group, CPU1).runtime_remaining, 1);
+    assert!(lab.sched.need_resched(CPU1));
+    assert_eq!(lab.sched.group(group).bandwidth.runtime, 3_000_000 - 1);
+}
+
+#[test]
+fn the_period_timer_stops_after_a_period_in_which_nobody_drew() {
+    let mut lab = Lab::new(1);
+    let group = lab.group(GroupId::ROOT, Some(limits(5, 10, 0)));
+    lab.timer_at(CPU0, ms(1010));
+    assert!(lab.sched.group(group).bandwidth.period_active);
+    lab.timer_at(CPU0, ms(1020));
+    assert!(!lab.sched.group(group).bandwidth.period_active);
+    lab.now = ms(1057);
+    lab.task(CPU0, group);
+    let pool = &lab.sched.group(group).bandwidth;
+    assert_eq!((pool.period_active, pool.period_expires), (true, 1_060_000_000));
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What happens to a group on a CPU when its runtime there has run out, and when it gets some again.
+//!
+//! Models `check_cfs_rq_runtime()`, `check_enqueue_throttle()`, `throttle_cfs_rq()`, `unthrottle_cfs_rq()`,
+//! `tg_throttle_down()` and `tg_unthrottle_up()` (6.1). A throttled cfs_rq keeps its tasks, but the entity that stands for
+//! it leaves the runqueue, so the CPU neither sees nor counts them. The load-tracking clocks of the group and of all groups
+//! below it stand still meanwhile: throttled time is no time for them.
+
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId};
+use crate::words::work::Op;
+
+/// How many tasks a throttled cfs_rq takes away or brings back.
+#[derive(Clone, Copy)]
+struct Tasks {
+    all: u32,
+    /// How many of them count as idle; all of them above an idle group.
+    idle: u32,
+}
+
+impl Sched {
+    /// Throttles a cfs_rq that runs or has just run, if its runtime has run out. Returns whether it is throttled.
+    #[inline]
+    pub(crate) fn check_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) -> bool {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        if !cfs_rq.runtime_enabled || cfs_rq.runtime_remaining > 0 {
+            return false;
+        }
+        cfs_rq.throttled || self.throttle_cfs_rq(ctx, id)
+    }
+
+    /// Throttles a cfs_rq to which its first entity comes, if it has no runtime and gets none. A running one gets its check
+    /// later.
+    #[inline]
+    pub(crate) fn check_enqueue_throttle(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        if !cfs_rq.runtime_enabled || cfs_rq.curr.is_some() || cfs_rq.throttled {
+            return;
+        }
+        self.account_cfs_rq_runtime(ctx, id, 0);
+        if self.cfs_rqs[id.index()].runtime_remaining <= 0 {
+            self.throttle_cfs_rq(ctx, id);
+        }
+    }
+
+    /// Throttles a cfs_rq. Returns whether it had to be.
+    ///
+    /// Rules, in order:
+    /// 1. If the pool has got something meanwhile the cfs_rq draws just enough to go on.
+    /// 2. Otherwise it waits behind those that were throttled before it.
+    /// 3. The load-tracking clocks of its group and of those below stop.
+    /// 4. Its entity leaves the runqueue, and those above it that have nothing else left; its tasks are no longer counted
+    ///    further up, as far as the groups there are queued.
+    fn throttle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) -> bool {
+        const ENOUGH_TO_GO_ON: u64 = 1;
+        if self.assign_cfs_rq_runtime(ctx, id, ENOUGH_TO_GO_ON) {
+            return false;
+        }
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
+        let tasks = Tasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
+        let entity = cfs_rq.entity;
+        self.groups[group.index()].bandwidth.throttled.push_back(id);
+        self.stop_clocks(ctx, group, cpu);
+        if self.take_branch_off(ctx, entity, tasks) {
+            self.rqs[cpu.index()].nr_running -= tasks.all;
+        }
+        let clock = self.rqs[cpu.index()].clock;
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.throttled = true;
+        cfs_rq.throttled_clock = clock;
+        true
+    }
+
+    /// Ends the throttling of a cfs_rq, which may have got runtime or lost its quota.
+    ///
+    /// Rules, in order:
+    /// 1. The load-tracking clocks of its group and of those below go on, unless another group above is throttled too.
+    /// 2. If it has tasks, its entity and those above it come back as after a sleep, up to the next throttled group.
+    /// 3. If it has none but still has load, it and the groups above it belong to the list of those that have load.
+    /// 4. An idle CPU that has got work reschedules.
+    pub(crate) fn unthrottle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.throttled = false;
+        let (cpu, group, entity) = (cfs_rq.cpu, cfs_rq.group, cfs_rq.entity);
+        self.update_rq_clock(ctx, cpu);
+        let clock = self.rqs[cpu.index()].clock;
+        let pool = &mut self.groups[group.index()].bandwidth;
+        pool.stats.throttled_time += clock - self.cfs_rqs[id.index()].throttled_clock;
+        let place = pool.throttled.iter().position(|&other| other == id);
+        pool.throttled.remove(place.expect("a throttled cfs_rq is in its group's list"));
+        self.restart_clocks(ctx, group, cpu);
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        if cfs_rq.load.weight > 0 {
+            let tasks = Tasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
+            if self.put_branch_on(ctx, entity, tasks) {
+                self.add_nr_running_by(cpu, tasks.all);
+            }
+        } else if cfs_rq.on_list {
+            self.complete_leaf_branch(entity);
+        } else {
+            return;
+        }
+        if self.rqs[cpu.index()].is_idle_task_running() && self.cfs_rqs[cpu.index()].nr_running > 0 {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Stops the load-tracking clocks of a group and those below it on a CPU.
+    fn stop_clocks(&mut self, ctx: &mut Ctx<'_>, top: GroupId, cpu: CpuId) {
+        let mut next = Some(top);
+        while let Some(group) = next {
+            ctx.charge(Op::GroupLevel);
+            let id = self.cfs_rq_of_group(group, cpu);
+            if self.cfs_rqs[id.index()].throttle_count == 0 {
+                self.cfs_rqs[id.index()].throttled_clock_pelt = self.rq_clock_pelt(cpu);
+                self.list_del_leaf_cfs_rq(id);
+            }
+            self.cfs_rqs[id.index()].throttle_count += 1;
+            next = self.next_downwards(top, group);
+        }
+    }
+
+    /// Lets the load-tracking clocks of a group and those below it go on where they stood.
+    fn restart_clocks(&mut self, ctx: &mut Ctx<'_>, top: GroupId, cpu: CpuId) {
+        let now = self.rq_clock_pelt(cpu);
+        let mut next = Some(self.first_upwards(top));
+        while let Some(group) = next {
+            ctx.charge(Op::GroupLevel);
+            let id = self.cfs_rq_of_group(group, cpu);
+            let cfs_rq = &mut self.cfs_rqs[id.index()];
+            cfs_rq.throttle_count -= 1;
+            if cfs_rq.throttle_count == 0 {
+                let stood = now.wrapping_sub(cfs_rq.throttled_clock_pelt);
+                cfs_rq.throttled_clock_pelt_time = cfs_rq.throttled_clock_pelt_time.wrapping_add(stood);
+                if !self.cfs_rq_is_decayed(id) {
+                    self.list_add_leaf_cfs_rq(id);
+                }
+            }
+            next = self.next_upwards(top, group);
+        }
+    }
+
+    /// Takes the entity of a throttled cfs_rq off, with those above it that have nothing else. Returns whether its tasks
+    /// counted as the CPU's: not if some group above was not queued anyway.
+    fn take_branch_off(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: Tasks) -> bool {
+        let mut idle = tasks.idle;
+        let mut is_last = true;
+        while let Some(se) = entity {
+            if !self.entities[se.index()].on_rq {
+                return false;
+            }
+            ctx.charge(Op::GroupLevel);
+            let (above, parent) = self.place_of(se);
+            if is_last {
+                self.dequeue_entity(ctx, above, se, DequeueFlags { sleep: true, ..DequeueFlags::default() });
+            } else {
+                self.update_load_avg(ctx, above, se, UpdateLoad::PLAIN);
+                self.se_update_runnable(se);
+            }
+            if self.se_is_idle(se) {
+                idle = tasks.all;
+            }
+            let queue = &mut self.cfs_rqs[above.index()];
+            queue.h_nr_running -= tasks.all;
+            queue.idle_h_nr_running -= idle;
+            is_last &= queue.load.weight == 0;
+            entity = parent;
+        }
+        true
+    }
+
+    /// Puts the entity of a cfs_rq on again, with those above it. Returns whether its tasks count as the CPU's: not if some
+    /// group above is throttled.
+    fn put_branch_on(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: Tasks) -> bool {
+        let mut idle = tasks.idle;
+        let mut is_first = true;
+        while let Some(se) = entity {
+            ctx.charge(Op::GroupLevel);
+            let (above, parent) = self.place_of(se);
+            is_first &= !self.entities[se.index()].on_rq;
+            if is_first {
+                self.enqueue_entity(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
+            } else {
+                self.update_load_avg(ctx, above, se, UpdateLoad::TG);
+                self.se_update_runnable(se);
+            }
+            if self.se_is_idle(se) {
+                idle = tasks.all;
+            }
+            let queue = &mut self.cfs_rqs[above.index()];
+            queue.h_nr_running += tasks.all;
+            queue.idle_h_nr_running += idle;
+            if queue.throttled {
+                return false;
+            }
+            entity = parent;
+        }
+        true
+    }
+
+    /// Adds the cfs_rqs above to the list of those that have load, until the branch hangs together.
+    fn complete_leaf_branch(&mut self, mut entity: Option<EntityId>) {
+        while let Some(se) = entity {
+            let (above, parent) = self.place_of(se);
+            if self.list_add_leaf_cfs_rq(above) {
+                return;
+            }
+            entity = parent;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The running entity of a cfs_rq: its account of time, and how an entity becomes the running one and stops being it.
+//!
+//! Models `update_curr()`, `update_min_vruntime()`, `set_next_entity()` and `put_prev_entity()` (6.1).
+
+use crate::state::entity::vruntime_before;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::words::ids::{CfsRqId, EntityId, TaskId};
+use crate::words::weight::calc_delta_fair;
+
+impl CfsRq {
+    /// Moves `min_vruntime` on, given the virtual runtime of the running entity, if it is on the runqueue.
+    #[inline]
+    fn advance_min_vruntime(&mut self, running: Option<u64>) {
+        let least = match (running, self.timeline.first_vruntime()) {
+            (Some(running), Some(waiting)) if vruntime_before(waiting, running) => waiting,
+            (Some(running), _) => running,
+            (None, Some(waiting)) => waiting,
+            (None, None) => return,
+        };
+        if vruntime_before(self.min_vruntime, least) {
+            self.min_vruntime = least;
+        }
+    }
+}
+
+impl Sched {
+    /// Charges the running entity for the time since it was charged last.
+    pub(crate) fn update_curr(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        let Some(curr) = cfs_rq.curr else { return };
+        let now = self.rqs[cfs_rq.cpu.index()].clock_task;
+        let se = &mut self.entities[curr.index()];
+        let delta = now.wrapping_sub(se.exec_start);
+        if delta as i64 <= 0 {
+            return;
+        }
+        se.exec_start = now;
+        se.sum_exec_runtime += delta;
+        se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &mut se.load));
+        let running = se.on_rq.then_some(se.vruntime);
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.advance_min_vruntime(running);
+        self.account_cfs_rq_runtime(ctx, id, delta);
+    }
+
+    /// Moves `min_vruntime` to the least virtual runtime on the cfs_rq, but never back.
+    pub(crate) fn update_min_vruntime(&mut self, id: CfsRqId) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let running =
+            cfs_rq.curr.map(|curr| &self.entities[curr.index()]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
+        cfs_rq.advance_min_vruntime(running);
+    }
+
+    /// Makes an entity the running one of its cfs_rq.
+    pub(crate) fn set_next_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+        self.clear_buddies(cfs_rq, se);
+        let entity = &self.entities[se.index()];
+        if entity.on_rq {
+            self.cfs_rqs[cfs_rq.index()].timeline.remove(entity.vruntime, se);
+            self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+        }
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        queue.curr = Some(se);
+        let entity = &mut self.entities[se.index()];
+        entity.exec_start = self.rqs[queue.cpu.index()].clock_task;
+        entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
+    }
+
+    /// The running entity of a cfs_rq stops; it waits again if it is still runnable. A cfs_rq that has run out of quota is
+    /// throttled on this occasion.
+    pub(crate) fn put_prev_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
+        let on_rq = self.entities[prev.index()].on_rq;
+        if on_rq {
+            self.update_curr(ctx, cfs_rq);
+        }
+        self.check_cfs_rq_runtime(ctx, cfs_rq);
+        if on_rq {
+            let vruntime = self.entities[prev.index()].vruntime;
+            self.cfs_rqs[cfs_rq.index()].timeline.insert(vruntime, prev);
+            self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
+        }
+        self.cfs_rqs[cfs_rq.index()].curr = None;
+    }
+
+    /// Makes a task and the groups above it the running ones: `set_next_task_fair()`.
+    pub(crate) fn set_next_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        if self.tasks[task.index()].is_queued() {
+            self.move_to_newest(task);
+        }
+        let mut entity = Some(self.tasks[task.index()].se);
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.set_next_entity(ctx, cfs_rq, se);
+            self.account_cfs_rq_runtime(ctx, cfs_rq, 0);
+            entity = parent;
+        }
+    }
+
+    /// A task and the groups above it stop running: `put_prev_task_fair()`.
+    pub(crate) fn put_prev_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let mut entity = Some(self.tasks[task.index()].se);
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.put_prev_entity(ctx, cfs_rq, se);
+            entity = parent;
+        }
+    }
+
+    /// A queued task becomes the newest in the list of its runqueue's fair tasks.
+    pub(crate) fn move_to_newest(&mut self, task: TaskId) {
+        let cpu = self.tasks[task.index()].cpu;
+        self.rqs[cpu.index()].cfs_tasks.move_to_newest(&mut self.tasks, task);
+    }
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How fair tasks, and with them their groups, come to a CPU's runqueue and leave it.
+//!
+//! Models `enqueue_task_fair()`, `dequeue_task_fair()`, `enqueue_entity()` and `dequeue_entity()` (6.1).
+
+use crate::classes::fair::place::Placement;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::work::Op;
+
+/// Why and how a task is enqueued: ENQUEUE_*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EnqueueFlags {
+    /// It was woken.
+    pub wakeup: bool,
+    /// It comes from another CPU.
+    pub migrated: bool,
+    /// It was taken out for a moment to be changed.
+    pub restore: bool,
+    /// It comes back at another place.
+    pub moved: bool,
+    /// It stays at the head of its real-time priority.
+    pub head: bool,
+    /// Its deadline budget is renewed.
+    pub replenish: bool,
+}
+
+/// Why and how a task is dequeued: DEQUEUE_*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DequeueFlags {
+    /// It goes to sleep.
+    pub sleep: bool,
+    /// It is taken out for a moment to be changed.
+    pub save: bool,
+    /// It will come back at another place.
+    pub moved: bool,
+}
+
+impl Sched {
+    /// Enqueues a fair task. Rules, in order:
+    /// 1. The CPU's estimated utilisation grows; a task that waited for I/O asks for a higher frequency.
+    /// 2. From the task upwards, each entity that is not queued yet is enqueued.
+    /// 3. Further up, averages, runnable counts and weights of the groups are brought up to date.
+    /// 4. All that ends at a throttled group: above it the task does not count.
+    pub(crate) fn enqueue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+        ctx.charge(Op::Enqueue);
+        self.util_est_enqueue(cpu, task);
+        if self.tasks[task.index()].in_iowait {
+            self.cpufreq_iowait(ctx, cpu);
+        }
+        let mut is_idle = self.tasks[task.index()].has_idle_policy();
+        let mut entity = Some(self.tasks[task.index()].se);
+        let mut entity_flags = flags;
+        while let Some(se) = entity {
+            if self.entities[se.index()].on_rq {
+                break;
+            }
+            ctx.charge(Op::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
+            self.count_task_in(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
+            entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+            entity = parent;
+        }
+        while let Some(se) = entity {
+            ctx.charge(Op::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.count_task_in(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
+            entity = parent;
+        }
+        self.add_nr_running(cpu);
+        if flags.wakeup {
+            self.check_update_overutilized_status(cpu);
+        }
+        self.hrtick_update(ctx, cpu);
+    }
+
+    /// Dequeues a fair task. Rules, in order:
+    /// 1. From the task upwards, each entity is dequeued until a group has other runnable entities.
+    /// 2. That group should go on if the task sleeps: it becomes the next buddy.
+    /// 3. Further up, averages, runnable counts and weights are brought up to date.
+    /// 4. All that ends at a throttled group: above it the task did not count.
+    /// 5. A CPU that has only idle work left balances soon.
+    /// 6. A task that sleeps remembers its utilisation.
+    pub(crate) fn dequeue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+        ctx.charge(Op::Dequeue);
+        let had_only_idle = self.sched_idle_cpu(cpu);
+        self.util_est_dequeue(cpu, task);
+        let mut is_idle = self.tasks[task.index()].has_idle_policy();
+        let mut entity = Some(self.tasks[task.index()].se);
+        let mut entity_flags = flags;
+        while let Some(se) = entity {
+            ctx.charge(Op::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            self.dequeue_entity(ctx, cfs_rq, se, entity_flags);
+            self.count_task_out(cfs_rq, &mut is_idle);
+            entity = parent;
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.finish_dequeue(ctx, cpu, task, flags);
+            }
+            if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
+                if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
+                    self.set_next_buddy(group);
+                }
+                break;
+            }
+            entity_flags.sleep = true;
+        }
+        while let Some(se) = entity {
+            ctx.charge(Op::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.count_task_out(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.finish_dequeue(ctx, cpu, task, flags);
+            }
+            entity = parent;
+        }
+        self.rqs[cpu.index()].nr_running -= 1;
+        if !had_only_idle && self.sched_idle_cpu(cpu) {
+            self.rqs[cpu.index()].next_balance = self.jiffies;
+        }
+        self.finish_dequeue(ctx, cpu, task, flags);
+    }
+
+    fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+        self.util_est_update(cpu, task, flags.sleep);
+        self.hrtick_update(ctx, cpu);
+    }
+
+    /// One more runnable task on the CPU; from two on somebody might want to pull.
+    pub(crate) fn add_nr_running(&mut self, cpu: CpuId) {
+        self.add_nr_running_by(cpu, 1);
+    }
+
+    /// The same for several tasks at once.
+    pub(crate) fn add_nr_running_by(&mut self, cpu: CpuId, count: u32) {
+        let rq = &mut self.rqs[cpu.index()];
+        let before = rq.nr_running;
+        rq.nr_running += count;
+        if before < 2 && rq.nr_running >= 2 {
+            self.set_overload(cpu);
+        }
+    }
+
+    /// Whether a cfs_rq or a group above it is throttled.
+    pub(crate) fn is_throttled_hierarchy(&self, id: CfsRqId) -> bool {
+        self.cfs_rqs[id.index()].throttle_count > 0
+    }
+
+    fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+        self.se_update_runnable(se);
+        self.update_cfs_group(ctx, se);
+    }
+
+    /// Counts a task into a cfs_rq; above an idle group it counts as idle.
+    fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        queue.h_nr_running += 1;
+        queue.idle_h_nr_running += u32::from(*is_idle);
+        *is_idle |= queue.is_idle;
+    }
+
+    fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        queue.h_nr_running -= 1;
+        queue.idle_h_nr_running -= u32::from(*is_idle);
+        *is_idle |= queue.is_idle;
+    }
+
+    /// Enqueues one entity.
+    ///
+    /// An entity that did not sleep here has a virtual runtime relative to `min_vruntime` and gets it back. The running
+    /// one gets it before time is charged, any other afterwards, because charging moves `min_vruntime`.
+    pub(crate) fn enqueue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
+        let is_relative = !flags.wakeup || flags.migrated;
+        let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
+        if is_relative && is_curr {
+            self.make_vruntime_absolute(cfs_rq, se);
+        }
+        self.update_curr(ctx, cfs_rq);
+        if is_relative && !is_curr {
+            self.make_vruntime_absolute(cfs_rq, se);
+        }
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
+        self.se_update_runnable(se);
+        self.update_cfs_group(ctx, se);
+        self.account_entity_enqueue(cfs_rq, se);
+        if flags.wakeup {
+            self.place_entity(cfs_rq, se, Placement::Wakeup);
+        }
+        let entity = &mut self.entities[se.index()];
+        if flags.migrated {
+            entity.exec_start = 0;
+        }
+        entity.on_rq = true;
+        let vruntime = entity.vruntime;
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        if !is_curr {
+            queue.timeline.insert(vruntime, se);
+        }
+        if queue.nr_running == 1 {
+            self.check_enqueue_throttle(ctx, cfs_rq);
+            if !self.is_throttled_hierarchy(cfs_rq) {
+                self.list_add_leaf_cfs_rq(cfs_rq);
+            }
+        }
+    }
+
+    /// Dequeues one entity. One that does not sleep keeps its virtual runtime relative to `min_vruntime`.
+    pub(crate) fn dequeue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: DequeueFlags) {
+        let owner = self.entities[se.index()].task();
+        let is_migrating = owner.is_some_and(|task| self.tasks[task.index()].is_migrating());
+        self.update_curr(ctx, cfs_rq);
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { detach: is_migrating, ..UpdateLoad::TG });
+        self.se_update_runnable(se);
+        self.clear_buddies(cfs_rq, se);
+        let entity = &mut self.entities[se.index()];
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        if queue.curr != Some(se) {
+            queue.timeline.remove(entity.vruntime, se);
+        }
+        entity.on_rq = false;
+        self.account_entity_dequeue(cfs_rq, se);
+        if !flags.sleep {
+            let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
+            let entity = &mut self.entities[se.index()];
+            entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+        }
+        self.return_cfs_rq_runtime(ctx, cfs_rq);
+        self.update_cfs_group(ctx, se);
+        // An entity that comes back at once must not let `min_vruntime` run ahead meanwhile.
+        if flags.moved || !flags.save {
+            self.update_min_vruntime(cfs_rq);
+        }
+        if self.cfs_rqs[cfs_rq.index()].nr_running == 0 {
+            self.update_idle_cfs_rq_clock_pelt(cfs_rq);
+        }
+    }
+
+    fn make_vruntime_absolute(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
+        let entity = &mut self.entities[se.index()];
+        entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
+    }
+
+    /// Notes how many tasks a group's entity stands for: `se_update_runnable()`.
+    pub(crate) fn se_update_runnable(&mut self, se: EntityId) {
+        if let Some(below) = self.entities[se.index()].my_q() {
+            self.entities[se.index()].runnable_weight = u64::from(self.cfs_rqs[below.index()].h_nr_running);
+        }
+    }
+
+    fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let is_idle = self.se_is_idle(se);
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        queue.load.add(self.entities[se.index()].load.weight);
+        queue.nr_running += 1;
+        queue.idle_nr_running += u32::from(is_idle);
+        if let Some(task) = self.entities[se.index()].task() {
+            self.rqs[queue.cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
+        }
+    }
+
+    fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let is_idle = self.se_is_idle(se);
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        queue.load.sub(self.entities[se.index()].load.weight);
+        queue.nr_running -= 1;
+        queue.idle_nr_running -= u32::from(is_idle);
+        if let Some(task) = self.entities[se.index()].task() {
+            self.rqs[queue.cpu.index()].cfs_tasks.remove(&mut self.tasks, task);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Slices, places and preemption on random cfs_rqs, as the kernel computes them.
+
+use crate::classes::fair::place::Placement;
+use crate::classes::fair::preempt::Lead;
+use crate::golden::{CPU, Rig, columns, compared, number, recording};
+use crate::words::ids::EntityId;
+use crate::words::tunables::Tunables;
+use crate::words::weight::LoadWeight;
+use serde_json::Value;
+use std::vec::Vec;
+
+/// The recording was made on a machine of this many CPUs: tunables depend on it.
+const NR_CPUS: usize = 16;
+
+/// A root cfs_rq with the first `nr` entities queued, the last of them perhaps running.
+fn fill(rig: &mut Rig, line: &Value) -> Vec<EntityId> {
+    let cfs_rq = rig.sched.root_cfs_rq(CPU);
+    let nr = number(&line["nr"]) as usize;
+    let curr = usize::try_from(line["curr"].as_i64().expect("an index or -1")).ok();
+    let mut ids = Vec::new();
+    for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
+        let [weight, vruntime] = columns(entity);
+        let (_, id) = rig.task();
+        let se = &mut rig.sched.entities[id.index()];
+        (se.load, se.vruntime) = (LoadWeight::new(weight), vruntime);
+        se.exec_start = rig.sched.rqs[CPU.index()].clock_task;
+        se.on_rq = index < nr;
+        ids.push(id);
+        if index == nr {
+            continue;
+        }
+        let queue = &mut rig.sched.cfs_rqs[cfs_rq.index()];
+        queue.load.add(weight);
+        queue.nr_running += 1;
+        queue.h_nr_running += 1;
+        if Some(index) == curr {
+            queue.curr = Some(id);
+        } else {
+            queue.timeline.insert(vruntime, id);
+        }
+    }
+    assert_eq!(ids.len(), nr + 1, "one entity more than are queued");
+    rig.sched.cfs_rqs[cfs_rq.index()].min_vruntime = number(&line["base"]);
+    ids
+}
+
+#[test]
+fn slices_places_and_preemption() {
+    let (mut nr_states, mut nr_slices, mut nr_preemptions) = (0, 0, 0);
+    for line in recording("vec-entity-6.1.jsonl.zst") {
+        let mut rig = Rig::new();
+        rig.sched.tunables = Tunables::for_cpus(NR_CPUS);
+        let ids = fill(&mut rig, &line);
+        let cfs_rq = rig.sched.root_cfs_rq(CPU);
+        for (&id, slices) in ids.iter().zip(line["slice"].as_array().expect("slices")) {
+            let ours = [rig.sched.sched_slice(cfs_rq, id), rig.sched.sched_vslice(cfs_rq, id)];
+            assert_eq!(ours, columns(slices), "{id:?} of {line}");
+            nr_slices += 1;
+        }
+        for (&id, lead) in ids[1..].iter().zip(line["preempt0"].as_array().expect("leads")) {
+            let ours = match rig.sched.wakeup_preempt_entity(ids[0], id) {
+                Lead::Behind => -1,
+                Lead::Within => 0,
+                Lead::Beyond => 1,
+            };
+            assert_eq!(Some(ours), lead.as_i64(), "{id:?} of {line}");
+            nr_preemptions += 1;
+        }
+        let placed = *ids.last().expect("there is at least one entity");
+        let vruntime = rig.sched.entities[placed.index()].vruntime;
+        for (why, key) in [(Placement::Initial, "place_initial"), (Placement::Wakeup, "place_wakeup")] {
+            rig.sched.entities[placed.index()].vruntime = vruntime;
+            rig.sched.place_entity(cfs_rq, placed, why);
+            assert_eq!(rig.sched.entities[placed.index()].vruntime, number(&line[key]), "{key} of {line}");
+        }
+        nr_states += 1;
+    }
+    compared("place_entity, initial and at wake-up", nr_states, 1500);
+    compared("sched_slice and sched_vslice", nr_slices, 6582);
+    compared("wakeup_preempt_entity", nr_preemptions, 5082);
+}

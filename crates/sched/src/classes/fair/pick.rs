@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which fair task runs next.
+//!
+//! Models `pick_next_entity()` and the fair part of `pick_next_task_fair()` (6.1). What happens when there is none
+//! (newly-idle balancing) is in [`crate::paths::schedule`].
+
+use crate::classes::fair::preempt::Lead;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::work::Op;
+
+impl Sched {
+    /// Picks the next fair task while a fair task is still the running one, and changes only what differs between them.
+    ///
+    /// If a group turns out to have run out of quota on the way, the old task is taken off and the pick starts afresh. None
+    /// if nothing is left then; the old task is still the running one in that case.
+    pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        let mut cfs_rq = self.root_cfs_rq(cpu);
+        let se = loop {
+            ctx.charge(Op::GroupLevel);
+            let mut curr = self.cfs_rqs[cfs_rq.index()].curr;
+            if let Some(running) = curr {
+                if self.entities[running.index()].on_rq {
+                    self.update_curr(ctx, cfs_rq);
+                } else {
+                    curr = None;
+                }
+                if self.check_cfs_rq_runtime(ctx, cfs_rq) {
+                    if self.cfs_rqs[cpu.index()].nr_running == 0 {
+                        return None;
+                    }
+                    self.put_prev_task(ctx, cpu, prev);
+                    return Some(self.pick_next_task_fair_fresh(ctx, cpu));
+                }
+            }
+            let se = self.pick_next_entity(cfs_rq, curr);
+            match self.entities[se.index()].my_q() {
+                Some(below) => cfs_rq = below,
+                None => break se,
+            }
+        };
+        let task = self.entities[se.index()].task().expect("an entity without cfs_rq below is a task's");
+        if task != prev {
+            self.switch_branches(ctx, self.tasks[prev.index()].se, se);
+        }
+        self.finish_pick_fair(ctx, cpu, task);
+        Some(task)
+    }
+
+    /// Picks the next fair task when no fair entity is the running one.
+    pub(crate) fn pick_next_task_fair_fresh(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
+        let mut cfs_rq = self.root_cfs_rq(cpu);
+        let task = loop {
+            ctx.charge(Op::GroupLevel);
+            let se = self.pick_next_entity(cfs_rq, None);
+            self.set_next_entity(ctx, cfs_rq, se);
+            match self.entities[se.index()].my_q() {
+                Some(below) => cfs_rq = below,
+                None => break self.entities[se.index()].task().expect("an entity without cfs_rq below is a task's"),
+            }
+        };
+        self.finish_pick_fair(ctx, cpu, task);
+        task
+    }
+
+    fn finish_pick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.move_to_newest(task);
+        if self.features.has(Feature::Hrtick) {
+            self.hrtick_start_fair(ctx, cpu, task);
+        }
+        self.update_misfit_status(ctx, cpu, Some(task));
+    }
+
+    /// Takes the branch of the old task off and puts that of the new one on, up to where both meet.
+    ///
+    /// The deeper one goes up first; at equal depth both go up, the old one before the new one.
+    fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
+        loop {
+            let (old_entity, new_entity) = (&self.entities[old.index()], &self.entities[new.index()]);
+            let (old_rq, new_rq) = (old_entity.cfs_rq, new_entity.cfs_rq);
+            let (old_depth, new_depth) = (old_entity.depth, new_entity.depth);
+            let up = |entity: Option<EntityId>| entity.expect("branches of one CPU meet at the root");
+            let (old_parent, new_parent) = (old_entity.parent, new_entity.parent);
+            if old_rq == new_rq {
+                self.put_prev_entity(ctx, old_rq, old);
+                self.set_next_entity(ctx, new_rq, new);
+                return;
+            }
+            if new_depth <= old_depth {
+                self.put_prev_entity(ctx, old_rq, old);
+                old = up(old_parent);
+            }
+            if new_depth >= old_depth {
+                self.set_next_entity(ctx, new_rq, new);
+                new = up(new_parent);
+            }
+        }
+    }
+
+    /// The entity of a cfs_rq that runs next.
+    ///
+    /// Rules, in order:
+    /// 1. The one with the least virtual runtime, waiting or (`curr`) running.
+    /// 2. If that one gave way, the second, unless that would be unfair by more than the wake-up granularity.
+    /// 3. The next buddy, or else the last one, under the same condition.
+    fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>) -> EntityId {
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let first_waiting = queue.timeline.first();
+        let first = self.earlier(curr, first_waiting).expect("a cfs_rq that is picked from has a runnable entity");
+        let mut pick = first;
+        if queue.skip == Some(first) {
+            let second = if Some(first) == curr {
+                first_waiting
+            } else {
+                let behind = queue.timeline.next(self.entities[first.index()].vruntime, first);
+                self.earlier(curr, behind)
+            };
+            if let Some(second) = second
+                && self.wakeup_preempt_entity(second, first) != Lead::Beyond
+            {
+                pick = second;
+            }
+        }
+        let (next, last) = (self.cfs_rqs[cfs_rq.index()].next, self.cfs_rqs[cfs_rq.index()].last);
+        for buddy in [next, last].into_iter().flatten() {
+            if self.wakeup_preempt_entity(buddy, first) != Lead::Beyond {
+                return buddy;
+            }
+        }
+        pick
+    }
+
+    /// The running entity if it is before the waiting one, otherwise the waiting one, if any.
+    fn earlier(&self, curr: Option<EntityId>, waiting: Option<EntityId>) -> Option<EntityId> {
+        match (curr, waiting) {
+            (Some(curr), Some(waiting)) => {
+                let is_before = self.entities[curr.index()].is_before(&self.entities[waiting.index()]);
+                Some(if is_before { curr } else { waiting })
+            }
+            (curr, waiting) => curr.or(waiting),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where an entity begins on the time line of a cfs_rq.
+//!
+//! Models `place_entity()`, `entity_is_long_sleeper()` and `task_fork_fair()` (6.1).
+
+use crate::state::entity::vruntime_before;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::weight::{NICE_0_LOAD, scale_load_down};
+
+/// Sleeping for longer than this may have made virtual times incomparable: half of all numbers, over nice 0's weight.
+const LONG_SLEEP_NS: u64 = (1 << 63) / scale_load_down(NICE_0_LOAD);
+
+/// Why an entity is placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// It is new.
+    Initial,
+    /// It has slept.
+    Wakeup,
+}
+
+impl Sched {
+    /// Places an entity relative to the cfs_rq's `min_vruntime`.
+    ///
+    /// Rules, in order:
+    /// 1. A new entity starts one virtual slice behind (START_DEBIT).
+    /// 2. One that slept gets credit: the latency, or the minimal granularity if it is idle; half of it with
+    ///    GENTLE_FAIR_SLEEPERS.
+    /// 3. Nobody goes back in virtual time, unless it slept so long that the comparison means nothing.
+    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, why: Placement) {
+        let mut vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
+        match why {
+            Placement::Initial if self.features.has(Feature::StartDebit) => {
+                vruntime = vruntime.wrapping_add(self.sched_vslice(cfs_rq, se));
+            }
+            Placement::Initial => {}
+            Placement::Wakeup => {
+                let credit =
+                    if self.se_is_idle(se) { self.tunables.min_granularity_ns } else { self.tunables.latency_ns };
+                let is_gentle = self.features.has(Feature::GentleFairSleepers);
+                vruntime = vruntime.wrapping_sub(if is_gentle { credit / 2 } else { credit });
+            }
+        }
+        let now = self.rqs[self.cfs_rqs[cfs_rq.index()].cpu.index()].clock_task;
+        let se = &mut self.entities[se.index()];
+        let is_long_sleeper = se.exec_start != 0 && now.saturating_sub(se.exec_start) > LONG_SLEEP_NS;
+        if is_long_sleeper || vruntime_before(se.vruntime, vruntime) {
+            se.vruntime = vruntime;
+        }
+    }
+
+    /// Places a forked task beside its parent, which runs on the CPU. Models `task_fork_fair()`.
+    ///
+    /// The child starts where the parent is. If children run first and the parent is ahead, they swap places. The
+    /// result is relative to `min_vruntime` until the child is enqueued somewhere.
+    pub(crate) fn task_fork_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, child: TaskId) {
+        self.update_rq_clock(ctx, cpu);
+        let parent_task = self.rqs[cpu.index()].curr;
+        // The cfs_rq of the parent's group, even if another class serves the parent.
+        let cfs_rq = self.entities[self.tasks[parent_task.index()].se.index()].cfs_rq;
+        let se = self.tasks[child.index()].se;
+        let parent = self.cfs_rqs[cfs_rq.index()].curr;
+        if let Some(parent) = parent {
+            self.update_curr(ctx, cfs_rq);
+            self.entities[se.index()].vruntime = self.entities[parent.index()].vruntime;
+        }
+        self.place_entity(cfs_rq, se, Placement::Initial);
+        if let Some(parent) = parent.filter(|_| self.tunables.child_runs_first) {
+            let (first, second) = (self.entities[parent.index()].vruntime, self.entities[se.index()].vruntime);
+            if vruntime_before(first, second) {
+                self.entities[parent.index()].vruntime = second;
+                self.entities[se.index()].vruntime = first;
+                self.resched_curr(ctx, cpu);
+            }
+        }
+        let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
+        let se = &mut self.entities[se.index()];
+        se.vruntime = se.vruntime.wrapping_sub(min_vruntime);
+    }
+}

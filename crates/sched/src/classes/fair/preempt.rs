@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether a woken task preempts the running one, and the buddies: who is preferred or avoided at the next pick.
+//!
+//! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies, `yield_task_fair()` and
+//! `yield_to_task_fair()` (6.1).
+
+use crate::state::sched::Sched;
+use crate::state::task::Policy;
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::weight::calc_delta_fair;
+
+/// How a woken entity compares with the running one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lead {
+    /// The woken one is not behind in virtual time: no reason to preempt.
+    Behind,
+    /// It deserves the CPU more, but by no more than the granularity.
+    Within,
+    /// By more than the granularity.
+    Beyond,
+}
+
+impl Sched {
+    /// Compares two entities of one cfs_rq: does `se` deserve the CPU by more than its wake-up granularity?
+    pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> Lead {
+        let curr_vruntime = self.entities[curr.index()].vruntime;
+        let granularity = self.tunables.wakeup_granularity_ns;
+        let se = &mut self.entities[se.index()];
+        let lead = curr_vruntime.wrapping_sub(se.vruntime) as i64;
+        if lead <= 0 {
+            Lead::Behind
+        } else if lead > calc_delta_fair(granularity, &mut se.load) as i64 {
+            Lead::Beyond
+        } else {
+            Lead::Within
+        }
+    }
+
+    /// Decides whether a fair task that has become runnable preempts the fair task that runs.
+    ///
+    /// Rules, in order:
+    /// 1. Not itself; not if its group is throttled.
+    /// 2. NEXT_BUDDY: with many tasks the woken one is marked as next, unless it was forked.
+    /// 3. If rescheduling is due anyway, that is all.
+    /// 4. A task of normal policy preempts a SCHED_IDLE one.
+    /// 5. SCHED_BATCH and SCHED_IDLE tasks preempt nobody, and nobody does without WAKEUP_PREEMPTION.
+    /// 6. Where the two branch off in the tree of groups: what is not idle preempts what is, and not the other way.
+    /// 7. Otherwise the lead must be beyond the granularity; the woken one is then marked as next.
+    ///
+    /// A preempted task is marked as last (LAST_BUDDY, with many tasks), so that it goes on after a short interruption.
+    pub(crate) fn check_preempt_wakeup(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
+        let curr_task = self.rqs[cpu.index()].curr;
+        if curr_task == task {
+            return;
+        }
+        let (mut curr, mut woken) = (self.tasks[curr_task.index()].se, self.tasks[task.index()].se);
+        if self.cfs_rqs[self.entities[woken.index()].cfs_rq.index()].throttle_count > 0 {
+            return;
+        }
+        let cfs_rq = self.entities[curr.index()].cfs_rq;
+        let is_crowded = self.cfs_rqs[cfs_rq.index()].nr_running >= self.tunables.nr_latency;
+        let is_next_marked = self.features.has(Feature::NextBuddy) && is_crowded && !is_fork;
+        if is_next_marked {
+            self.set_next_buddy(woken);
+        }
+        if self.rqs[cpu.index()].need_resched {
+            return;
+        }
+        let woken_policy = self.tasks[task.index()].policy;
+        let over_idle_policy = self.tasks[curr_task.index()].has_idle_policy() && woken_policy != Policy::Idle;
+        if !over_idle_policy {
+            if woken_policy != Policy::Normal || !self.features.has(Feature::WakeupPreemption) {
+                return;
+            }
+            (curr, woken) = self.find_matching_se(curr, woken);
+            match (self.se_is_idle(curr), self.se_is_idle(woken)) {
+                (true, false) => {}
+                (false, true) => return,
+                _ => {
+                    let common = self.entities[curr.index()].cfs_rq;
+                    self.update_curr(ctx, common);
+                    if self.wakeup_preempt_entity(curr, woken) != Lead::Beyond {
+                        return;
+                    }
+                    if !is_next_marked {
+                        self.set_next_buddy(woken);
+                    }
+                }
+            }
+        }
+        self.resched_curr(ctx, cpu);
+        let curr_entity = &self.entities[curr.index()];
+        if curr_entity.on_rq && is_crowded && curr_entity.task().is_some() && self.features.has(Feature::LastBuddy) {
+            self.set_last_buddy(curr);
+        }
+    }
+
+    /// The ancestors of two entities, or they themselves, that are on the same cfs_rq: `find_matching_se()`.
+    fn find_matching_se(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
+        let up = |se: EntityId| self.entities[se.index()].parent.expect("entities of one CPU meet at the root");
+        let depth = |se: EntityId| self.entities[se.index()].depth;
+        while depth(a) > depth(b) {
+            a = up(a);
+        }
+        while depth(b) > depth(a) {
+            b = up(b);
+        }
+        while self.entities[a.index()].cfs_rq != self.entities[b.index()].cfs_rq {
+            (a, b) = (up(a), up(b));
+        }
+        (a, b)
+    }
+
+    /// Prefers an entity and the groups above it at the next pick, up to an idle one.
+    pub(crate) fn set_next_buddy(&mut self, se: EntityId) {
+        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq.index()].next = Some(se));
+    }
+
+    fn set_last_buddy(&mut self, se: EntityId) {
+        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq.index()].last = Some(se));
+    }
+
+    fn mark_upwards(&mut self, se: EntityId, mark: impl Fn(&mut Self, CfsRqId, EntityId)) {
+        let mut entity = Some(se);
+        while let Some(se) = entity {
+            if !self.entities[se.index()].on_rq || self.se_is_idle(se) {
+                return;
+            }
+            let (cfs_rq, parent) = self.place_of(se);
+            mark(self, cfs_rq, se);
+            entity = parent;
+        }
+    }
+
+    fn set_skip_buddy(&mut self, se: EntityId) {
+        let mut entity = Some(se);
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.cfs_rqs[cfs_rq.index()].skip = Some(se);
+            entity = parent;
+        }
+    }
+
+    /// Forgets every mark on an entity; on the groups above it too, as far up as the same mark goes.
+    #[inline]
+    pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let is_marked = [queue.last, queue.next, queue.skip].map(|mark| mark == Some(se));
+        if is_marked == [false; 3] {
+            return;
+        }
+        let fields: [fn(&mut crate::state::rq::cfs_rq::CfsRq) -> &mut Option<EntityId>; 3] =
+            [|q| &mut q.last, |q| &mut q.next, |q| &mut q.skip];
+        for (field, _) in fields.into_iter().zip(is_marked).filter(|&(_, is_marked)| is_marked) {
+            let mut entity = Some(se);
+            while let Some(se) = entity {
+                let (cfs_rq, parent) = self.place_of(se);
+                let mark = field(&mut self.cfs_rqs[cfs_rq.index()]);
+                if *mark != Some(se) {
+                    break;
+                }
+                *mark = None;
+                entity = parent;
+            }
+        }
+    }
+
+    /// The running task gives way: it is skipped at the next pick. Models `yield_task_fair()`.
+    pub(crate) fn yield_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let rq = &self.rqs[cpu.index()];
+        if rq.nr_running == 1 {
+            return;
+        }
+        let curr = &self.tasks[rq.curr.index()];
+        let (se, is_batch) = (curr.se, curr.policy == Policy::Batch);
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        self.clear_buddies(cfs_rq, se);
+        if !is_batch {
+            self.update_rq_clock(ctx, cpu);
+            self.update_curr(ctx, cfs_rq);
+            self.rq_clock_skip_update(cpu);
+        }
+        self.set_skip_buddy(se);
+    }
+
+    /// The running task gives way to a certain task. Returns whether that is possible. Models `yield_to_task_fair()`.
+    pub(crate) fn yield_to_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, target: TaskId) -> bool {
+        let se = self.tasks[target.index()].se;
+        let entity = &self.entities[se.index()];
+        if !entity.on_rq || self.cfs_rqs[entity.cfs_rq.index()].throttle_count > 0 {
+            return false;
+        }
+        self.set_next_buddy(se);
+        self.yield_task_fair(ctx, cpu);
+        true
+    }
+}

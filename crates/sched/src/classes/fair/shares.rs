@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Shares of a group: how the weight of a group is divided among its CPUs.
+//!
+//! Models `calc_group_shares()`, `update_cfs_group()`, `reweight_entity()`, `sched_group_set_shares()` and
+//! `sched_group_set_idle()` (6.1). A group's entity on a CPU weighs what that CPU has of the group's load.
+
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
+use crate::words::weight::{LoadWeight, NICE_0_LOAD, SHARES_RANGE, WEIGHT_IDLEPRIO, scale_load, scale_load_down};
+
+/// Why shares were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharesError {
+    /// The root group has no shares.
+    RootGroup,
+    /// The shares of an idle group cannot be changed.
+    IdleGroup,
+}
+
+/// The weight of a group's entity on one CPU: `calc_group_shares()`.
+///
+/// `load` is the current load of this CPU's cfs_rq, `others` the load of the group on the other CPUs.
+pub(crate) fn group_entity_weight(shares: u64, load: u64, others: i64) -> u64 {
+    let whole = others.wrapping_add(load as i64);
+    let mut weight = shares.wrapping_mul(load) as i64;
+    if whole != 0 {
+        weight /= whole;
+    }
+    weight.clamp(*SHARES_RANGE.start() as i64, shares as i64) as u64
+}
+
+impl Sched {
+    /// Gives a group's entity the weight that its CPU has of the group: `update_cfs_group()`.
+    pub(crate) fn update_cfs_group(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+        let Some(below) = self.entities[se.index()].my_q() else { return };
+        let below = &self.cfs_rqs[below.index()];
+        if below.throttle_count > 0 {
+            return;
+        }
+        let group = &self.groups[below.group.index()];
+        let load = scale_load_down(below.load.weight).max(below.avg.load_avg);
+        let others = group.load_avg.wrapping_sub(below.tg_load_avg_contrib as i64);
+        let weight = group_entity_weight(group.shares, load, others);
+        self.reweight_entity(ctx, se, weight);
+    }
+
+    /// Changes the weight of an entity, and its load as if it always had had that weight.
+    pub(crate) fn reweight_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId, weight: u64) {
+        let entity = &self.entities[se.index()];
+        let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
+        if on_rq {
+            if self.cfs_rqs[cfs_rq.index()].curr == Some(se) {
+                self.update_curr(ctx, cfs_rq);
+            }
+            self.cfs_rqs[cfs_rq.index()].load.sub(old);
+        }
+        let entity = &mut self.entities[se.index()];
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        sums.sub_load(entity.avg.load_avg, entity.weight() * entity.avg.load_sum);
+        entity.load = LoadWeight::new(weight);
+        entity.avg.load_avg = entity.weight().wrapping_mul(entity.avg.load_sum) / u64::from(entity.avg.divider());
+        sums.load_avg += entity.avg.load_avg;
+        sums.load_sum += entity.weight() * entity.avg.load_sum;
+        if on_rq {
+            self.cfs_rqs[cfs_rq.index()].load.add(weight);
+        }
+    }
+
+    /// Changes the weight of a task: `reweight_task()`.
+    pub(crate) fn reweight_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, load: LoadWeight) {
+        let se = self.tasks[task.index()].se;
+        self.reweight_entity(ctx, se, load.weight);
+        self.entities[se.index()].load.inv_weight = load.inv_weight;
+    }
+
+    /// Sets `cpu.shares` of a group, clamped to 2 to 262144.
+    ///
+    /// # Errors
+    /// If it is the root group or an idle one.
+    pub fn set_group_shares(&mut self, ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError> {
+        if self.groups[group.index()].is_idle {
+            return Err(SharesError::IdleGroup);
+        }
+        self.change_shares(ctx, group, scale_load(shares))
+    }
+
+    fn change_shares(&mut self, ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError> {
+        if group == GroupId::ROOT {
+            return Err(SharesError::RootGroup);
+        }
+        let shares = shares.clamp(scale_load(*SHARES_RANGE.start()), scale_load(*SHARES_RANGE.end()));
+        if self.groups[group.index()].shares == shares {
+            return Ok(());
+        }
+        self.groups[group.index()].shares = shares;
+        for cpu in self.cpu_ids() {
+            self.release_rq_locks();
+            self.update_rq_clock(ctx, cpu);
+            let mut entity = self.group_entity(group, cpu);
+            while let Some(se) = entity {
+                let cfs_rq = self.entities[se.index()].cfs_rq;
+                self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+                self.update_cfs_group(ctx, se);
+                entity = self.entities[se.index()].parent;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets `cpu.idle` of a group: it then has the weight of SCHED_IDLE, otherwise that of 1024 shares.
+    ///
+    /// # Errors
+    /// If it is the root group.
+    pub fn set_group_idle(&mut self, ctx: &mut Ctx<'_>, group: GroupId, is_idle: bool) -> Result<(), SharesError> {
+        if group == GroupId::ROOT {
+            return Err(SharesError::RootGroup);
+        }
+        if self.groups[group.index()].is_idle == is_idle {
+            return Ok(());
+        }
+        self.groups[group.index()].is_idle = is_idle;
+        for cpu in self.cpu_ids() {
+            self.recount_idle(group, cpu, is_idle);
+        }
+        let shares = if is_idle { scale_load(WEIGHT_IDLEPRIO) } else { NICE_0_LOAD };
+        self.change_shares(ctx, group, shares)
+    }
+
+    /// Counts a group's members on a CPU as idle, or no longer, from its cfs_rq upwards to the next idle group.
+    fn recount_idle(&mut self, group: GroupId, cpu: CpuId, is_idle: bool) {
+        let below = self.cfs_rq_of_group(group, cpu);
+        let queue = &mut self.cfs_rqs[below.index()];
+        queue.is_idle = is_idle;
+        let others = queue.h_nr_running - queue.idle_h_nr_running;
+        let mut entity = queue.entity;
+        let apply = |count: &mut u32, by: u32| *count = if is_idle { *count + by } else { *count - by };
+        if let Some(se) = entity.filter(|se| self.entities[se.index()].on_rq) {
+            let parent: CfsRqId = self.entities[se.index()].cfs_rq;
+            apply(&mut self.cfs_rqs[parent.index()].idle_nr_running, 1);
+        }
+        while let Some(se) = entity.filter(|se| self.entities[se.index()].on_rq) {
+            let cfs_rq = &mut self.cfs_rqs[self.entities[se.index()].cfs_rq.index()];
+            apply(&mut cfs_rq.idle_h_nr_running, others);
+            if cfs_rq.is_idle {
+                break;
+            }
+            entity = self.entities[se.index()].parent;
+        }
+    }
+}

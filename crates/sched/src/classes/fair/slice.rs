@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How long an entity may run before others get their turn.
+//!
+//! Models `__sched_period()`, `sched_slice()` and `sched_vslice()` (6.1).
+
+use crate::state::sched::Sched;
+use crate::words::features::Feature;
+use crate::words::ids::{CfsRqId, CpuId, EntityId};
+use crate::words::weight::{calc_delta, calc_delta_fair};
+
+impl Sched {
+    /// The slice of an entity, in ns.
+    ///
+    /// Rules, in order:
+    /// 1. The period is the latency, or the minimal granularity for each task if there are more than `nr_latency`.
+    ///    With ALT_PERIOD all tasks of the CPU count, otherwise the entities of the cfs_rq; one that is about to come
+    ///    counts too.
+    /// 2. The entity gets the part of it that its weight is of the cfs_rq's, its group the part of that, and so on.
+    /// 3. With BASE_SLICE it gets at least the minimal granularity, that of idle entities if it is one beside others.
+    pub(crate) fn sched_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let nr_running = if self.features.has(Feature::AltPeriod) {
+            self.cfs_rqs[queue.cpu.index()].h_nr_running
+        } else {
+            queue.nr_running
+        };
+        let mut slice = self.sched_period(nr_running + u32::from(!self.entities[se.index()].on_rq));
+
+        let mut entity = Some(se);
+        while let Some(id) = entity {
+            let entry = &self.entities[id.index()];
+            let load = &mut self.cfs_rqs[entry.cfs_rq.index()].load;
+            slice = if entry.on_rq {
+                calc_delta(slice, entry.load.weight, load)
+            } else {
+                let mut with_it = *load;
+                with_it.add(entry.load.weight);
+                calc_delta(slice, entry.load.weight, &mut with_it)
+            };
+            entity = entry.parent;
+        }
+
+        if self.features.has(Feature::BaseSlice) {
+            let is_idle_beside_others = self.se_is_idle(se) && !self.cfs_rqs[cfs_rq.index()].has_only_idle();
+            let least = if is_idle_beside_others {
+                self.tunables.idle_min_granularity_ns
+            } else {
+                self.tunables.min_granularity_ns
+            };
+            slice = slice.max(least);
+        }
+        slice
+    }
+
+    /// The slice in virtual time.
+    pub(crate) fn sched_vslice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
+        let slice = self.sched_slice(cfs_rq, se);
+        calc_delta_fair(slice, &mut self.entities[se.index()].load)
+    }
+
+    fn sched_period(&self, nr_running: u32) -> u64 {
+        if nr_running > self.tunables.nr_latency {
+            u64::from(nr_running) * self.tunables.min_granularity_ns
+        } else {
+            self.tunables.latency_ns
+        }
+    }
+
+    /// Whether an entity counts as idle: a SCHED_IDLE task or an idle group.
+    pub(crate) fn se_is_idle(&self, se: EntityId) -> bool {
+        let se = &self.entities[se.index()];
+        match (se.task(), se.my_q()) {
+            (Some(task), _) => self.tasks[task.index()].has_idle_policy(),
+            (_, below) => below.is_some_and(|below| self.cfs_rqs[below.index()].is_idle),
+        }
+    }
+
+    /// Whether a CPU has work, but only idle work: `sched_idle_cpu()`.
+    pub(crate) fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
+        let nr_running = self.rqs[cpu.index()].nr_running;
+        nr_running > 0 && nr_running == self.cfs_rqs[cpu.index()].idle_h_nr_running
+    }
+}

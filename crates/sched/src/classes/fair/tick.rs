@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the tick means for a running fair task.
+//!
+//! Models `task_tick_fair()`, `entity_tick()` and `check_preempt_tick()` (6.1).
+
+use crate::state::sched::Sched;
+use crate::state::timers::Timer;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::words::features::Feature;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::work::Op;
+
+impl Sched {
+    /// The tick, or the end of a slice by timer (`is_slice_end`), for the running task and the groups above it.
+    pub(crate) fn task_tick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_slice_end: bool) {
+        let mut entity = Some(self.tasks[task.index()].se);
+        while let Some(se) = entity {
+            ctx.charge(Op::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            self.entity_tick(ctx, cfs_rq, se, is_slice_end);
+            entity = parent;
+        }
+        self.update_misfit_status(ctx, cpu, Some(task));
+        self.check_update_overutilized_status(cpu);
+    }
+
+    fn entity_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId, is_slice_end: bool) {
+        self.update_curr(ctx, cfs_rq);
+        self.update_load_avg(ctx, cfs_rq, curr, UpdateLoad::TG);
+        self.update_cfs_group(ctx, curr);
+        let cpu = self.cfs_rqs[cfs_rq.index()].cpu;
+        if is_slice_end {
+            self.resched_curr(ctx, cpu);
+            return;
+        }
+        if !self.features.has(Feature::DoubleTick) && self.rqs[cpu.index()].timers.is_active(Timer::Hrtick) {
+            return;
+        }
+        if self.cfs_rqs[cfs_rq.index()].nr_running > 1 {
+            self.check_preempt_tick(ctx, cfs_rq, curr);
+        }
+    }
+
+    /// Ends the slice of the running entity.
+    ///
+    /// Rules, in order:
+    /// 1. It has run for longer than its slice: reschedule, and no mark prefers it again.
+    /// 2. It may run for the minimal granularity in any case.
+    /// 3. It is ahead of the first waiting entity by more than its slice: reschedule.
+    fn check_preempt_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId) {
+        let slice = self.sched_slice(cfs_rq, curr);
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let cpu = queue.cpu;
+        let se = &self.entities[curr.index()];
+        let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
+        if ran > slice {
+            self.resched_curr(ctx, cpu);
+            self.clear_buddies(cfs_rq, curr);
+            return;
+        }
+        if ran < self.tunables.min_granularity_ns {
+            return;
+        }
+        let first = queue.timeline.first_vruntime().expect("more than one entity is runnable, so one waits");
+        let ahead = se.vruntime.wrapping_sub(first) as i64;
+        if ahead > slice as i64 {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+}

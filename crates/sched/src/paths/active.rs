@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Active balancing: a stopper pushes the running task away.
+//!
+//! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1). A running task cannot be pulled, so the
+//! CPU that wants it asks the stopper of the busiest CPU, which preempts it.
+
+use crate::rules::balance::classify::sched_asym_prefer;
+use crate::rules::balance::env::LbEnv;
+use crate::state::counters::DomainCounter;
+use crate::state::sched::Sched;
+use crate::state::stop_work::StopWork;
+use crate::state::topology::SdFlags;
+use crate::told::balance::MigrationType;
+use crate::told::ctx::Ctx;
+use crate::track::capacity::check_cpu_capacity;
+use crate::words::cpumask::CpuMask;
+use crate::words::idle_type::CpuIdleType;
+use crate::words::ids::CpuId;
+use crate::words::work::Op;
+
+/// How asking for a push went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PushRequest {
+    /// The stopper has been asked.
+    Sent,
+    /// It had been asked before.
+    Pending,
+    /// The running task may not run here.
+    Pinned,
+}
+
+impl Sched {
+    /// Whether the running task of the source should be pushed although nothing could be pulled.
+    ///
+    /// Any of these rules:
+    /// 1. This CPU has time and, in a domain that packs, a higher priority.
+    /// 2. Moving tasks has failed too often.
+    /// 3. This CPU has time, the source has one fair task and little left for it, and this one has more.
+    /// 4. The task does not fit its CPU.
+    pub(crate) fn need_active_balance(&self, env: &LbEnv) -> bool {
+        let sd = &self.domains.domains[env.sd];
+        let has_time = env.idle != CpuIdleType::NotIdle;
+        if has_time && sd.flags.intersects(SdFlags::ASYM_PACKING) && sched_asym_prefer(env.dst_cpu, env.src_cpu) {
+            return true;
+        }
+        if env.migration == MigrationType::Task && sd.nr_balance_failed > sd.cache_nice_tries + 2 {
+            return true;
+        }
+        if has_time && self.cfs_rqs[env.src_cpu.index()].h_nr_running == 1 {
+            let src = &self.rqs[env.src_cpu.index()];
+            let margin = u64::from(sd.imbalance_pct);
+            if check_cpu_capacity(src, sd) && src.cpu_capacity * margin < self.capacity_of(env.dst_cpu) * 100 {
+                return true;
+            }
+        }
+        env.migration == MigrationType::Misfit
+    }
+
+    /// Asks the stopper of the source to push its running task to a CPU.
+    pub(crate) fn request_push(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, this_cpu: CpuId) -> PushRequest {
+        ctx.charge(Op::RqLock);
+        let src = env.src_cpu;
+        let curr = self.rqs[src.index()].curr;
+        if !self.tasks[curr.index()].cpus_allowed.contains(this_cpu) {
+            return PushRequest::Pinned;
+        }
+        env.flags.all_pinned = false;
+        let rq = &mut self.rqs[src.index()];
+        if core::mem::replace(&mut rq.active_balance, true) {
+            return PushRequest::Pending;
+        }
+        rq.push_cpu = this_cpu;
+        self.stop_one_cpu_nowait(ctx, src, StopWork::ActiveBalance);
+        PushRequest::Sent
+    }
+
+    /// The stopper that runs on a CPU pushes a task to the CPU that asked for it.
+    ///
+    /// Rules, in order:
+    /// 1. With no task beside the stopper there is nothing to push.
+    /// 2. The narrowest domain that spans both CPUs counts the attempt.
+    /// 3. The first task that may be moved goes, whether cache-hot or not.
+    pub(crate) fn active_load_balance_cpu_stop(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        ctx.charge(Op::RqLock);
+        let rq = &self.rqs[cpu.index()];
+        let target = rq.push_cpu;
+        let mut moved = None;
+        if rq.active_balance && rq.nr_running > 1 {
+            let common = self.domains.chain(target).find(|&sd| self.domains.domains[sd].span.contains(cpu));
+            if let Some(sd) = common {
+                self.count_domain(ctx, sd, DomainCounter::AlbCount, 1);
+                self.update_rq_clock(ctx, cpu);
+                let level = self.domains.domains[sd].level;
+                // Nobody else takes part, so there is no set of CPUs to choose from.
+                let mut env = LbEnv::new(ctx.cpu, sd, level, target, CpuIdleType::Idle, CpuMask::new(1));
+                env.src_cpu = cpu;
+                env.flags.active = true;
+                moved = self.detach_one_task(ctx, &mut env);
+                if moved.is_some() {
+                    self.count_domain(ctx, sd, DomainCounter::AlbPushed, 1);
+                    self.domains.domains[sd].nr_balance_failed = 0;
+                } else {
+                    self.count_domain(ctx, sd, DomainCounter::AlbFailed, 1);
+                }
+            }
+        }
+        self.rqs[cpu.index()].active_balance = false;
+        if let Some(task) = moved {
+            self.release_rq_locks();
+            self.update_rq_clock(ctx, target);
+            self.attach_task(ctx, target, task);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The period timer, which fills a group's pool, and the slack timer, which hands out what CPUs have given back.
+//!
+//! Models `start_cfs_bandwidth()`, `sched_cfs_period_timer()`, `do_sched_cfs_period_timer()`,
+//! `start_cfs_slack_bandwidth()`, `do_sched_cfs_slack_timer()` and `distribute_cfs_runtime()` (6.1).
+
+use crate::state::sched::Sched;
+use crate::state::timers::Timer;
+use crate::told::ctx::Ctx;
+use crate::words::ids::GroupId;
+
+/// How long runtime that was given back waits for more of it: `cfs_bandwidth_slack_period`.
+const SLACK_PERIOD_NS: u64 = 5_000_000;
+
+/// It is not worth while to hand it out if the pool is filled within this time: `min_bandwidth_expiration`.
+const MIN_EXPIRATION_NS: u64 = 2_000_000;
+
+/// After so many rounds of one period interrupt the period counts as too short.
+const MAX_ROUNDS: u32 = 3;
+
+impl Sched {
+    /// Starts the period timer on the CPU that executes this, unless it runs. Periods end at multiples of their length,
+    /// counted from where the timer stood last.
+    pub(crate) fn start_cfs_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
+        let pool = &mut self.groups[group.index()].bandwidth;
+        if pool.period_active {
+            return;
+        }
+        pool.period_active = true;
+        pool.forward_period(ctx.now.0);
+        let at = pool.period_expires;
+        self.start_timer(ctx, Timer::CfsPeriod(group), at);
+    }
+
+    /// The period timer has expired. It goes on until a period has passed in which nobody drew from the pool.
+    pub(crate) fn end_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
+        self.groups[group.index()].bandwidth.period_running = true;
+        let mut goes_on = true;
+        let mut round = 0;
+        loop {
+            let pool = &mut self.groups[group.index()].bandwidth;
+            let nr_ended = pool.forward_period(ctx.now.0);
+            if nr_ended == 0 {
+                break;
+            }
+            goes_on = self.begin_cfs_period(ctx, group, nr_ended);
+            round += 1;
+            if round > MAX_ROUNDS {
+                self.groups[group.index()].bandwidth.scale_up();
+                round = 0;
+            }
+        }
+        let pool = &mut self.groups[group.index()].bandwidth;
+        pool.period_active = goes_on;
+        pool.period_running = false;
+        if goes_on {
+            let at = pool.period_expires;
+            self.start_timer(ctx, Timer::CfsPeriod(group), at);
+        }
+    }
+
+    /// A period begins. Returns whether the timer goes on: `do_sched_cfs_period_timer()`, with the sense turned round.
+    ///
+    /// Rules, in order:
+    /// 1. Without a quota it stops.
+    /// 2. The pool is filled.
+    /// 3. If nobody is throttled and nobody drew in the period that has ended, it stops.
+    /// 4. If nobody is throttled, the next period shows whether anybody draws.
+    /// 5. Otherwise runtime is handed out while there is any and somebody waits.
+    fn begin_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId, nr_ended: u64) -> bool {
+        let pool = &mut self.groups[group.index()].bandwidth;
+        if pool.limits.quota().is_none() {
+            return false;
+        }
+        pool.stats.nr_periods += nr_ended;
+        pool.refill();
+        if pool.throttled.is_empty() {
+            return !core::mem::replace(&mut pool.idle, true);
+        }
+        pool.stats.nr_throttled += nr_ended;
+        self.distribute_cfs_runtime(ctx, group);
+        self.groups[group.index()].bandwidth.idle = false;
+        true
+    }
+
+    /// Hands runtime out to throttled cfs_rqs, the one first that waits longest: to each as much as it lacks.
+    ///
+    /// A cfs_rq goes on with the least that lets it. Ends when nobody waits or the pool is empty.
+    fn distribute_cfs_runtime(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
+        loop {
+            let pool = &mut self.groups[group.index()].bandwidth;
+            let Some(&id) = pool.throttled.front() else { return };
+            let cfs_rq = &mut self.cfs_rqs[id.index()];
+            let lacks = (1 - cfs_rq.runtime_remaining) as u64;
+            cfs_rq.runtime_remaining += pool.take(lacks) as i64;
+            let is_empty = pool.runtime == 0;
+            if cfs_rq.runtime_remaining > 0 {
+                self.release_rq_locks();
+                self.unthrottle_cfs_rq(ctx, id);
+            }
+            if is_empty {
+                return;
+            }
+        }
+    }
+
+    /// Starts the slack timer on the CPU that executes this, unless it runs or the pool is filled soon.
+    pub(crate) fn start_cfs_slack_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
+        let now = ctx.now.0;
+        let pool = &mut self.groups[group.index()].bandwidth;
+        if pool.is_refilled_within(now, SLACK_PERIOD_NS + MIN_EXPIRATION_NS) || pool.slack_started {
+            return;
+        }
+        pool.slack_started = true;
+        self.start_timer(ctx, Timer::CfsSlack(group), now + SLACK_PERIOD_NS);
+    }
+
+    /// The slack timer has expired: what the pool holds is handed out if it is more than a slice.
+    pub(crate) fn end_cfs_slack(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
+        let slice = self.bandwidth_slice_ns();
+        let pool = &mut self.groups[group.index()].bandwidth;
+        pool.slack_started = false;
+        let is_worth_while = !pool.is_refilled_within(ctx.now.0, MIN_EXPIRATION_NS);
+        if is_worth_while && pool.limits.quota().is_some() && pool.runtime > slice {
+            self.distribute_cfs_runtime(ctx, group);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The boot: what a kernel has done before the first user task.
+//!
+//! It leaves traces that later decisions see: each CPU has gone idle once and knows since when, and CPU 0 has the blocked
+//! load of `init`. So it is run, not made up.
+
+use crate::state::new_task::NewTask;
+use crate::state::sched::Sched;
+use crate::state::task::{Policy, SchedClass, TaskState};
+use crate::told::ctx::{Ctx, Effect};
+use crate::told::probe::NoProbe;
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::words::units::Nanos;
+use crate::words::work::WorkMeter;
+use alloc::vec::Vec;
+
+/// Pid of `init`.
+const INIT_PID: i32 = 1;
+/// Pid of the stopper of CPU 0; the others follow.
+pub const FIRST_STOPPER_PID: i32 = 100_000;
+/// How long a stopper's wake-up and its run take at the boot.
+const STEP: Nanos = Nanos(1000);
+
+impl Sched {
+    /// Boots at a time.
+    ///
+    /// 1. `init` is forked on CPU 0, runs, creates a stopper for each CPU, and blocks for ever; all at `now`.
+    /// 2. Frequency governors start.
+    /// 3. For each CPU in turn, 1000 ns later: CPU 0 wakes its stopper, which runs at once and blocks 1000 ns after.
+    ///
+    /// # Panics
+    /// If it was booted before.
+    pub fn boot(&mut self, now: Nanos) {
+        let (mut effects, mut work): (Vec<Effect>, WorkMeter) = Default::default();
+        let ctx = &mut Ctx {
+            cpu: CpuId(0),
+            now,
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects: &mut effects,
+            probe: &mut NoProbe,
+            work: &mut work,
+        };
+        assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
+        self.boot_tasks(ctx);
+        self.start_governors();
+        for cpu in self.cpu_ids() {
+            ctx.now += STEP;
+            let stopper = self.rqs[cpu.index()].stop;
+            self.wake_up_process(ctx, stopper);
+            ctx.on_cpu(cpu, |ctx| {
+                self.flush_call_queue(ctx);
+                self.handle_reschedule(ctx);
+                ctx.now += STEP;
+                self.handle_stopper(ctx);
+            });
+        }
+        for rq in &mut self.rqs {
+            rq.ipi_pending = [false; 2];
+        }
+    }
+
+    /// Creates `init` and the stoppers, in the order of their numbers: stoppers, then `init`.
+    fn boot_tasks(&mut self, ctx: &mut Ctx<'_>) {
+        for cpu in self.cpu_ids() {
+            let stopper = self.new_kernel_task(cpu, FIRST_STOPPER_PID + cpu.0 as i32);
+            let task = &mut self.tasks[stopper.index()];
+            (task.class, task.state) = (SchedClass::Stop, TaskState::Interruptible);
+        }
+        let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [CpuId(0)]);
+        let group = GroupId::ROOT;
+        let new = NewTask { pid: INIT_PID, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        // Until `init` runs, the boot CPU's idle task is not marked as one: the clock of load tracking does not follow the
+        // task clock but runs at the speed of the CPU.
+        let boot_cpu = ctx.cpu.index();
+        let idle = core::mem::replace(&mut self.rqs[boot_cpu].idle, TaskId(u32::MAX));
+        let init = self.handle_fork(ctx, new);
+        self.schedule(ctx);
+        self.rqs[boot_cpu].idle = idle;
+        self.rqs[boot_cpu].stats.rq_cpu_time = 0;
+        self.tasks[init.index()].cpus_allowed.set_all();
+        self.tasks[init.index()].nr_cpus_allowed = self.rqs.len() as u32;
+        // A stopper is forked as a fair task before it gets its class. The change of its weight then takes load from the
+        // cfs_rq that was never added there (`__setscheduler_params()`, 6.1).
+        for cpu in self.cpu_ids() {
+            let stopper = self.tasks[self.rqs[cpu.index()].stop.index()].se;
+            self.update_rq_clock(ctx, cpu);
+            let weight = self.entities[stopper.index()].load.weight;
+            self.reweight_entity(ctx, stopper, weight);
+        }
+        self.handle_block(ctx);
+    }
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Changes of a task's attributes while it exists: nice value, policy, allowed CPUs, group.
+//!
+//! Models `set_user_nice()`, `__sched_setscheduler()`, `set_cpus_allowed_ptr()`, `migration_cpu_stop()` and
+//! `sched_move_task()` (6.1). A queued task is taken off its runqueue, changed, and put back; a running one stops and
+//! goes on.
+
+use crate::classes::deadline::admission::PolicyError;
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::classes::fair::place::Placement;
+use crate::state::new_task::weight_of;
+use crate::state::prio::{Prio, class_of, normal_prio};
+use crate::state::sched::Sched;
+use crate::state::stop_work::StopWork;
+use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::{CpuId, GroupId, TaskId};
+
+/// How a task comes back after a change.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PutBack {
+    /// At another place; it was taken off like that.
+    pub(crate) moved: bool,
+    /// Before the others of its real-time priority.
+    pub(crate) head: bool,
+    /// With a new budget.
+    pub(crate) replenish: bool,
+}
+
+/// Where a task was when it was taken off for a change.
+#[derive(Clone, Copy)]
+pub(crate) struct TakenOff {
+    cpu: CpuId,
+    queued: bool,
+    running: bool,
+}
+
+impl Sched {
+    /// Sets the nice value of a task, -20 to 19.
+    pub fn set_nice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, nice: i8) {
+        self.let_task_arrive(ctx, task);
+        let p = &self.tasks[task.index()];
+        if p.nice == nice {
+            return;
+        }
+        let old = p.nice;
+        self.update_rq_clock(ctx, p.cpu);
+        if self.tasks[task.index()].class != SchedClass::Fair {
+            let p = &mut self.tasks[task.index()];
+            p.nice = nice;
+            if p.policy.class() == SchedClass::Fair {
+                // It is fair again when it does not inherit any more.
+                let (se, load) = (p.se, weight_of(p.policy, nice));
+                self.entities[se.index()].load = load;
+            }
+            return;
+        }
+        let taken = self.take_off(ctx, task, false);
+        self.tasks[task.index()].nice = nice;
+        let load = weight_of(self.tasks[task.index()].policy, nice);
+        self.reweight_task(ctx, task, load);
+        self.put_back(ctx, task, taken, PutBack::default());
+        self.prio_changed_fair(ctx, task, i32::from(nice) - i32::from(old));
+    }
+
+    /// Sets the policy of a task; it keeps its nice value.
+    ///
+    /// Rules, in order:
+    /// 1. A deadline policy must be one that can be had, and so much bandwidth must be free.
+    /// 2. It is taken off, and put back with the new policy. It keeps its place if its priority stays the same, and goes
+    ///    before the others of its priority if that is less than before.
+    /// 3. The old class hears that it left and the new one that it came, or the class that its priority changed.
+    /// 4. What they put off follows.
+    ///
+    /// # Errors
+    /// If deadline parameters are refused. Then nothing has changed.
+    pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        self.let_task_arrive(ctx, task);
+        let policy = Self::check_policy(policy)?;
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        let (old_class, old_prio) = (p.class, p.prio());
+        let new_prio = normal_prio(policy, p.nice).min(p.pi_prio);
+        self.release_rq_locks();
+        self.update_rq_clock(ctx, cpu);
+        if self.tasks[task.index()].policy == policy {
+            return Ok(());
+        }
+        self.admit(ctx, task, policy)?;
+        let how = PutBack { moved: new_prio != old_prio, head: old_prio < new_prio, replenish: false };
+        let taken = self.take_off(ctx, task, how.moved);
+        let p = &mut self.tasks[task.index()];
+        p.policy = policy;
+        if let Policy::Deadline { runtime, deadline, period } = policy {
+            p.dl.set_parameters(runtime.0, deadline.0, period.0);
+        }
+        let (se, load) = (p.se, weight_of(policy, p.nice));
+        if old_class == SchedClass::Fair {
+            self.reweight_task(ctx, task, load);
+        } else {
+            self.entities[se.index()].load = load;
+        }
+        self.tasks[task.index()].class = class_of(new_prio);
+        self.reset_uclamp(task);
+        self.put_back(ctx, task, taken, how);
+        self.check_class_changed(ctx, task, old_class, old_prio);
+        self.balance_callbacks(ctx, cpu);
+        Ok(())
+    }
+
+    /// Sets the utilisation clamps of a task, which is taken off for that.
+    pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
+        self.let_task_arrive(ctx, task);
+        self.uclamp_used = true;
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        let taken = self.take_off(ctx, task, false);
+        let p = &mut self.tasks[task.index()];
+        (p.uclamp, p.has_uclamp) = (clamps, true);
+        let (class, prio) = (p.class, p.prio());
+        self.put_back(ctx, task, taken, PutBack::default());
+        self.check_class_changed(ctx, task, class, prio);
+        self.balance_callbacks(ctx, cpu);
+    }
+
+    /// Moves a task to another group; one that is there already leaves it and comes back. Models `sched_move_task()`.
+    pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
+        self.let_task_arrive(ctx, task);
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        let taken = self.take_off(ctx, task, true);
+        if self.tasks[task.index()].class == SchedClass::Fair && self.tasks[task.index()].state != TaskState::New {
+            self.detach_task_cfs_rq(ctx, task);
+            let se = self.tasks[task.index()].se;
+            self.entities[se.index()].avg.last_update_time = 0;
+            self.tasks[task.index()].group = group;
+            self.enter_group(ctx, task, cpu);
+            self.attach_task_cfs_rq(ctx, task);
+        } else {
+            self.tasks[task.index()].group = group;
+            self.enter_group(ctx, task, cpu);
+        }
+        self.put_back(ctx, task, taken, PutBack { moved: true, ..PutBack::default() });
+        if taken.running {
+            // After changing group the running task might not be the one that should run.
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Sets the CPUs that a task may use. Returns whether the caller has to wait until a stopper has moved the task; the
+    /// stopper then wakes `waiter`, which sleeps or ([`Sched::handle_awaited_stopper`]) does not get to that.
+    ///
+    /// # Panics
+    /// If the mask is empty.
+    pub fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask, waiter: Option<TaskId>) -> bool {
+        let limited = self.within_cpuset(task, mask);
+        self.set_cpus_allowed_ptr(ctx, task, limited.as_ref().unwrap_or(mask), waiter)
+    }
+
+    /// The same without regard to the task's cpuset: `set_cpus_allowed_ptr()`.
+    pub(crate) fn set_cpus_allowed_ptr(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        task: TaskId,
+        mask: &CpuMask,
+        waiter: Option<TaskId>,
+    ) -> bool {
+        self.let_task_arrive(ctx, task);
+        let cpu = self.tasks[task.index()].cpu;
+        self.release_rq_locks();
+        self.update_rq_clock(ctx, cpu);
+        if self.tasks[task.index()].cpus_allowed == *mask {
+            return false;
+        }
+        if !mask.intersects(&self.hotplug.active) {
+            return false;
+        }
+        let to = self.pick_distributed(ctx, mask);
+        self.do_set_cpus_allowed(ctx, task, mask);
+        let p = &self.tasks[task.index()];
+        if mask.contains(p.cpu) {
+            return false;
+        }
+        if p.on_cpu || p.state == TaskState::Waking {
+            self.stop_one_cpu_nowait(ctx, cpu, StopWork::Migrate { task, to, waiter });
+            return true;
+        }
+        if p.is_queued() {
+            self.move_queued_task(ctx, task, to);
+        }
+        false
+    }
+
+    /// Sets the CPUs that a task may use, wherever it is: `do_set_cpus_allowed()`.
+    pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask) {
+        let taken = self.take_off(ctx, task, false);
+        let p = &mut self.tasks[task.index()];
+        p.cpus_allowed.copy_from(mask);
+        p.nr_cpus_allowed = mask.weight() as u32;
+        self.put_back(ctx, task, taken, PutBack::default());
+    }
+
+    /// The stopper of a task's CPU moves it: `migration_cpu_stop()`.
+    pub(crate) fn migration_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        self.flush_call_queue(ctx);
+        self.let_task_arrive(ctx, task);
+        let p = &self.tasks[task.index()];
+        if p.cpu != ctx.cpu || p.cpus_allowed.contains(p.cpu) {
+            return;
+        }
+        if p.is_queued() {
+            if self.is_cpu_allowed(task, to) {
+                self.update_rq_clock(ctx, ctx.cpu);
+                self.move_queued_task(ctx, task, to);
+            }
+        } else {
+            self.tasks[task.index()].wake_cpu = to;
+        }
+    }
+
+    pub(crate) fn move_queued_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        let from = self.tasks[task.index()].cpu;
+        self.deactivate_task(ctx, from, task, DequeueFlags::default());
+        self.set_task_cpu(ctx, task, to);
+        self.release_rq_locks();
+        self.update_rq_clock(ctx, to);
+        self.activate_task(ctx, to, task, EnqueueFlags::default());
+        self.check_preempt_curr(ctx, to, task, false);
+    }
+
+    /// An allowed CPU, each time another one: `cpumask_any_and_distribute()`.
+    fn pick_distributed(&mut self, ctx: &Ctx<'_>, mask: &CpuMask) -> CpuId {
+        let start = self.distribution_start(ctx.cpu);
+        let cpu = mask.iter_and_wrap_from(&self.hotplug.active, start).next().expect("some CPU of them is active");
+        self.rqs[ctx.cpu.index()].distribute_prev = cpu;
+        cpu
+    }
+
+    pub(crate) fn take_off(&mut self, ctx: &mut Ctx<'_>, task: TaskId, moved: bool) -> TakenOff {
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        let taken = TakenOff { cpu, queued: p.on_rq == OnRq::Queued, running: self.rqs[cpu.index()].curr == task };
+        if taken.queued {
+            let flags = DequeueFlags { save: true, moved, ..DequeueFlags::default() };
+            self.dequeue_task(ctx, cpu, task, flags);
+        }
+        if taken.running {
+            self.put_prev_task(ctx, cpu, task);
+        }
+        taken
+    }
+
+    pub(crate) fn put_back(&mut self, ctx: &mut Ctx<'_>, task: TaskId, taken: TakenOff, how: PutBack) {
+        if taken.queued {
+            let PutBack { moved, head, replenish } = how;
+            let flags = EnqueueFlags { restore: true, moved, head, replenish, ..EnqueueFlags::default() };
+            self.enqueue_task(ctx, taken.cpu, task, flags);
+        }
+        if taken.running {
+            self.set_next_task(ctx, taken.cpu, task);
+        }
+    }
+
+    /// The weight of a fair task has changed: `prio_changed_fair()`. `change` is positive if it became less important.
+    fn prio_changed_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, change: i32) {
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        if !p.is_queued() || self.cfs_rqs[cpu.index()].nr_running == 1 {
+            return;
+        }
+        if self.rqs[cpu.index()].curr != task {
+            self.check_preempt_curr(ctx, cpu, task, false);
+        } else if change > 0 {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Tells the classes of a change of class or priority: `check_class_changed()`.
+    pub(crate) fn check_class_changed(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        task: TaskId,
+        old_class: SchedClass,
+        old_prio: Prio,
+    ) {
+        let p = &self.tasks[task.index()];
+        let (class, prio) = (p.class, p.prio());
+        if class != old_class {
+            match old_class {
+                SchedClass::Fair => self.detach_task_cfs_rq(ctx, task),
+                SchedClass::RealTime => self.switched_from_rt(task),
+                SchedClass::Deadline => self.switched_from_dl(ctx, task),
+                SchedClass::Stop | SchedClass::Idle => {}
+            }
+            match class {
+                SchedClass::Fair => self.switched_to_fair(ctx, task),
+                SchedClass::RealTime => self.switched_to_rt(ctx, task),
+                SchedClass::Deadline => self.switched_to_dl(ctx, task),
+                SchedClass::Stop | SchedClass::Idle => {}
+            }
+        } else if class == SchedClass::Deadline {
+            self.prio_changed_dl(ctx, task);
+        } else if prio != old_prio {
+            match class {
+                SchedClass::Fair => self.prio_changed_fair(ctx, task, prio - old_prio),
+                SchedClass::RealTime => self.prio_changed_rt(ctx, task, old_prio),
+                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
+            }
+        }
+    }
+
+    /// A task has come to the fair class: its averages count here from now on. If it runs, others may have waited for
+    /// that; otherwise it may preempt.
+    fn switched_to_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        self.attach_task_cfs_rq(ctx, task);
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        if !p.is_queued() {
+            return;
+        }
+        if self.rqs[cpu.index()].curr == task {
+            self.resched_curr(ctx, cpu);
+        } else {
+            self.check_preempt_curr(ctx, cpu, task, false);
+        }
+    }
+
+    /// Whether a task's virtual runtime is relative to `min_vruntime`: `vruntime_normalized()`.
+    fn is_vruntime_relative(&self, task: TaskId) -> bool {
+        let p = &self.tasks[task.index()];
+        p.on_rq != OnRq::No
+            || self.entities[p.se.index()].sum_exec_runtime == 0
+            || (p.state == TaskState::Waking && p.remote_wakeup)
+    }
+
+    fn detach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        if !self.is_vruntime_relative(task) {
+            self.place_entity(cfs_rq, se, Placement::Wakeup);
+            let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
+            let entity = &mut self.entities[se.index()];
+            entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+        }
+        self.detach_entity_cfs_rq(ctx, se);
+    }
+
+    fn attach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        self.attach_entity_cfs_rq(ctx, se);
+        if !self.is_vruntime_relative(task) {
+            let min_vruntime = self.cfs_rqs[self.entities[se.index()].cfs_rq.index()].min_vruntime;
+            let entity = &mut self.entities[se.index()];
+            entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
+        }
+    }
+
+    fn enter_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
+        let wake_cpu = self.tasks[task.index()].wake_cpu;
+        self.place_task_on(ctx, task, cpu);
+        self.tasks[task.index()].wake_cpu = wake_cpu;
+    }
+
+    /// Takes the averages of an entity out of its cfs_rq, and tells the groups above: `detach_entity_cfs_rq()`.
+    fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+        if self.entities[se.index()].avg.last_update_time == 0 {
+            return;
+        }
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
+        self.detach_entity_load_avg(ctx, cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(ctx, se);
+    }
+
+    pub(crate) fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+        let (cfs_rq, mut above) = self.place_of(se);
+        if self.cfs_rqs[cfs_rq.index()].throttled {
+            return;
+        }
+        if !self.is_throttled_hierarchy(cfs_rq) {
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
+        while let Some(se) = above {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                break;
+            }
+            if !self.is_throttled_hierarchy(cfs_rq) {
+                self.list_add_leaf_cfs_rq(cfs_rq);
+            }
+            above = parent;
+        }
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Periodic balancing: which domains of a CPU are due.
+//!
+//! Models `trigger_load_balance()`, `run_rebalance_domains()` and `rebalance_domains()` (6.1; since 6.10
+//! `sched_balance_trigger()`, `sched_balance_softirq()` and `sched_balance_domains()`).
+
+use crate::paths::pass::{Pass, PassResult};
+use crate::paths::walks::{Boundary, Step};
+use crate::state::sched::Sched;
+use crate::state::topology::{DomainId, SdFlags};
+use crate::told::ctx::Ctx;
+use crate::words::idle_type::CpuIdleType;
+use crate::words::ids::CpuId;
+
+/// A walk through the domains of a CPU: what `rebalance_domains()` has in its variables.
+#[derive(Clone, Debug)]
+pub(crate) struct DomainWalk {
+    cpu: CpuId,
+    idle: CpuIdleType,
+    is_busy: bool,
+    continue_balancing: bool,
+    has_decayed: bool,
+    max_cost: u64,
+    latest: u64,
+    next_balance: Option<u64>,
+    /// The domain that comes next.
+    next: Option<DomainId>,
+    /// The pass that is under way.
+    pass: Option<Pass>,
+    /// The pass whose time has to pass before it is over.
+    passed: Option<(DomainId, PassResult)>,
+}
+
+impl DomainWalk {
+    /// The pass that is under way.
+    pub(crate) fn pass(&self) -> Option<&Pass> {
+        self.pass.as_ref()
+    }
+}
+
+impl Sched {
+    /// The tick asks for balancing: on this CPU if it is due, and perhaps on behalf of tickless CPUs. Returns whether it
+    /// pauses before it asks one of them.
+    pub(crate) fn trigger_load_balance(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        if self.domains.cpus[cpu.index()].base.is_none() {
+            return false;
+        }
+        if self.jiffies >= self.rqs[cpu.index()].next_balance {
+            self.rqs[cpu.index()].sched_softirq = true;
+        }
+        self.nohz_balancer_kick(ctx, cpu)
+    }
+
+    /// Begins to balance those domains of a CPU that are due, from the narrowest to the widest.
+    ///
+    /// Rules, in order:
+    /// 1. The price of newly-idle balancing decays with time, in every domain.
+    /// 2. When a narrower domain was not this CPU's to balance, the wider ones are not either.
+    /// 3. A domain between NUMA nodes is skipped while another CPU balances such a one (SD_SERIALIZE).
+    /// 4. A domain is due when its interval is over, which is longer while the CPU is busy. A CPU that got tasks is busy.
+    /// 5. The first domain to be due next says when this CPU balances again.
+    pub(crate) fn begin_domains(&self, cpu: CpuId, idle: CpuIdleType) -> DomainWalk {
+        DomainWalk {
+            cpu,
+            idle,
+            is_busy: self.counts_as_busy(cpu, idle),
+            continue_balancing: true,
+            has_decayed: false,
+            max_cost: 0,
+            latest: self.jiffies + 60 * self.hz(),
+            next_balance: None,
+            next: self.domains.cpus[cpu.index()].base,
+            pass: None,
+            passed: None,
+        }
+    }
+
+    /// Does the next phase of that.
+    pub(crate) fn step_domains(&mut self, ctx: &mut Ctx<'_>, walk: &mut DomainWalk) -> Step<()> {
+        loop {
+            if let Some(pass) = &mut walk.pass {
+                let result = match self.step_pass(ctx, pass) {
+                    Step::Pause(before) => return Step::Pause(before),
+                    Step::Done(result) => result,
+                };
+                walk.passed = Some((pass.env.sd, result));
+                walk.pass = None;
+                return Step::Pause(Boundary::FREE);
+            }
+            if let Some((sd, result)) = walk.passed.take() {
+                self.end_domain_pass(walk, sd, result);
+            }
+            let Some(sd) = walk.next else { break };
+            if !self.enter_domain(ctx, walk, sd) {
+                break;
+            }
+        }
+        self.end_domains(walk);
+        Step::Done(())
+    }
+
+    /// Begins a pass over a domain if it is due. Returns whether the walk goes on.
+    fn enter_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut DomainWalk, sd: DomainId) -> bool {
+        walk.has_decayed = self.decay_newidle_cost(sd);
+        let domain = &self.domains.domains[sd];
+        walk.next = domain.parent;
+        walk.max_cost += domain.max_newidle_lb_cost;
+        if !walk.continue_balancing {
+            return walk.has_decayed;
+        }
+        let is_serialized = domain.flags.intersects(SdFlags::SERIALIZE);
+        let interval = self.get_sd_balance_interval(sd, walk.is_busy);
+        let is_locked_out = is_serialized && self.balancing;
+        if !is_locked_out && self.jiffies >= self.domains.domains[sd].last_balance + interval {
+            self.balancing |= is_serialized;
+            walk.pass = Some(self.begin_pass(ctx, walk.cpu, sd, walk.idle));
+        } else {
+            self.note_when_due(walk, sd, interval);
+        }
+        true
+    }
+
+    /// A pass is over.
+    fn end_domain_pass(&mut self, walk: &mut DomainWalk, sd: DomainId, result: PassResult) {
+        walk.continue_balancing = result.continue_balancing;
+        if result.nr_moved > 0 {
+            let is_idle = self.rqs[walk.cpu.index()].is_idle();
+            walk.idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+            walk.is_busy = self.counts_as_busy(walk.cpu, walk.idle);
+        }
+        let jiffies = self.jiffies;
+        let domain = &mut self.domains.domains[sd];
+        domain.last_balance = jiffies;
+        if domain.flags.intersects(SdFlags::SERIALIZE) {
+            self.balancing = false;
+        }
+        let interval = self.get_sd_balance_interval(sd, walk.is_busy);
+        self.note_when_due(walk, sd, interval);
+    }
+
+    fn note_when_due(&self, walk: &mut DomainWalk, sd: DomainId, interval: u64) {
+        let due = self.domains.domains[sd].last_balance + interval;
+        if due < walk.next_balance.unwrap_or(walk.latest) {
+            walk.next_balance = Some(due);
+        }
+    }
+
+    fn end_domains(&mut self, walk: &DomainWalk) {
+        let migration_cost = self.migration_cost_u64();
+        let rq = &mut self.rqs[walk.cpu.index()];
+        if walk.has_decayed {
+            rq.max_idle_balance_cost = walk.max_cost.max(migration_cost);
+        }
+        if let Some(due) = walk.next_balance {
+            rq.next_balance = due;
+            if self.tunables.changes.ilb_others > 0 && walk.idle == CpuIdleType::Idle {
+                self.nohz.next_balance = self.nohz.next_balance.min(due);
+            }
+        }
+    }
+
+    /// A CPU that only runs SCHED_IDLE tasks balances as often as an idle one.
+    fn counts_as_busy(&self, cpu: CpuId, idle: CpuIdleType) -> bool {
+        idle != CpuIdleType::Idle && !self.sched_idle_cpu(cpu)
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The first utilisation of a new task, as the kernel guesses it.
+
+use crate::golden::{CPU, Rig, compared, number, recording};
+use crate::words::pelt::SchedAvg;
+use crate::words::weight::LoadWeight;
+
+#[test]
+fn first_utilisation_of_a_new_task() {
+    let mut rig = Rig::new();
+    let (task, entity) = rig.task();
+    let mut nr_compared = 0;
+    for line in recording("vec-arith-core-6.1.jsonl.zst").iter().filter(|line| line["f"] == "post_init_util") {
+        let se = &mut rig.sched.entities[entity.index()];
+        se.load = LoadWeight::new(number(&line["w"]));
+        se.avg = SchedAvg { load_avg: se.weight(), ..SchedAvg::default() };
+        let avg = &mut rig.sched.cfs_rqs[CPU.index()].avg;
+        (avg.util_avg, avg.load_avg) = (number(&line["cfs_util"]), number(&line["cfs_load"]));
+        rig.sched.post_init_entity_util_avg(task);
+        let avg = &rig.sched.entities[entity.index()].avg;
+        let ours = (avg.util_avg, avg.runnable_avg);
+        assert_eq!(ours, (number(&line["util"]), number(&line["runnable"])), "{line}");
+        nr_compared += 1;
+    }
+    compared("post_init_entity_util_avg", nr_compared, 1000);
+}

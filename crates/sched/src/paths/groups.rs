@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::entity::{Owner, SchedEntity};
+use crate::state::group::TaskGroup;
+use crate::state::group::bandwidth::{Bandwidth, BandwidthError};
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::Sched;
+use crate::state::task::Uclamp;
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CfsRqId, EntityId, GroupId};
+
+impl Sched {
+    /// Creates a task group with 1024 shares. Executed on the CPU of the context.
+    pub fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
+        let group = GroupId::from_index(self.groups.len());
+        let next_sibling = self.groups[parent.index()].first_child.replace(group);
+        let uclamp = self.first_clamps.groups.or_else(|| self.groups[parent.index()].uclamp.map(Uclamp::below));
+        self.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
+        for cpu in self.cpu_ids() {
+            let cfs_rq = CfsRqId::from_index(self.cfs_rqs.len());
+            let parent_cfs_rq = self.cfs_rq_of_group(parent, cpu);
+            let parent_entity = self.cfs_rqs[parent_cfs_rq.index()].entity;
+            let entity = EntityId::from_index(self.entities.len());
+            let mut se = SchedEntity::new(Owner::Group(cfs_rq), parent_cfs_rq);
+            se.parent = parent_entity;
+            se.depth = parent_entity.map_or(0, |parent| self.entities[parent.index()].depth + 1);
+            self.entities.push(se);
+            let mut queue = CfsRq::new(cpu, group);
+            queue.entity = Some(entity);
+            self.cfs_rqs.push(queue);
+        }
+        for cpu in self.cpu_ids() {
+            self.release_rq_locks();
+            self.update_rq_clock(ctx, cpu);
+            let entity = self.group_entity(group, cpu).expect("every group but the root has entities");
+            self.attach_entity_cfs_rq(ctx, entity);
+            self.sync_throttle(group, cpu);
+        }
+        group
+    }
+}
+
+impl Sched {
+    /// Sets quota, period and burst of a group: `tg_set_cfs_bandwidth()`.
+    ///
+    /// Rules, in order:
+    /// 1. The pool gets a quota at once, also if the group had one before, and the period timer starts unless it runs.
+    /// 2. What CPUs have drawn is forgotten.
+    /// 3. Throttled CPUs go on, under the new limit or without one.
+    ///
+    /// # Errors
+    /// If it is the root group.
+    pub fn set_group_bandwidth(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        group: GroupId,
+        bandwidth: Bandwidth,
+    ) -> Result<(), BandwidthError> {
+        if group == GroupId::ROOT {
+            return Err(BandwidthError::RootGroup);
+        }
+        let is_limited = bandwidth.quota().is_some();
+        let nr_cpus = self.rqs.len();
+        let pool = &mut self.groups[group.index()].bandwidth;
+        pool.throttled.reserve(nr_cpus);
+        pool.set(bandwidth);
+        if is_limited {
+            self.start_cfs_bandwidth(ctx, group);
+        }
+        for cpu in self.cpu_ids() {
+            let id = self.cfs_rq_of_group(group, cpu);
+            let cfs_rq = &mut self.cfs_rqs[id.index()];
+            cfs_rq.runtime_enabled = is_limited;
+            cfs_rq.runtime_remaining = 0;
+            if cfs_rq.throttled {
+                self.release_rq_locks();
+                self.unthrottle_cfs_rq(ctx, id);
+            }
+        }
+        Ok(())
+    }
+}

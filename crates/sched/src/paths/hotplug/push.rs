@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Getting rid of the tasks of a CPU that goes offline.
+//!
+//! Models `balance_push()` and `__balance_push_cpu_stop()` (6.1). Whatever the CPU picks is handed to its stopper, which
+//! preempts it at once and moves it; so the CPU works through its tasks in the order in which it would run them.
+
+use crate::state::sched::Sched;
+use crate::state::stop_work::StopWork;
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, TaskId};
+
+impl Sched {
+    /// The task that a CPU has just picked must leave, unless it belongs to the CPU.
+    pub(crate) fn balance_push(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let curr = self.rqs[cpu.index()].curr;
+        if cpu != ctx.cpu || !self.is_online(cpu) || self.tasks[curr.index()].is_per_cpu_kthread {
+            return;
+        }
+        self.stop_one_cpu_nowait(ctx, cpu, StopWork::Push(curr));
+    }
+
+    /// The stopper moves a task that it has just preempted.
+    pub(crate) fn balance_push_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let cpu = ctx.cpu;
+        self.update_rq_clock(ctx, cpu);
+        let p = &self.tasks[task.index()];
+        if p.cpu != cpu || !p.is_queued() {
+            return;
+        }
+        let to = self.select_fallback_rq(ctx, cpu, task);
+        if self.is_cpu_allowed(task, to) {
+            self.move_queued_task(ctx, task, to);
+        }
+    }
+}

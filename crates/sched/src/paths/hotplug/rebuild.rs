@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a runqueue takes out of the state that all CPUs share when it goes offline, and brings back; and sched domains that
+//! are built anew.
+//!
+//! Models `set_rq_offline()` and `set_rq_online()` with their classes' parts, `rq_attach_root()`,
+//! `unthrottle_offline_cfs_rqs()` and `update_runtime_enabled()` (6.1).
+
+use crate::state::rt::cpupri::CpuLevel;
+use crate::state::sched::Sched;
+use crate::state::topology::{BuildParams, build_sched_domains};
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, GroupId};
+
+impl Sched {
+    /// A runqueue leaves its root domain: nobody pushes tasks to it, and its own are limited by nothing that others share.
+    pub(crate) fn set_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if !self.rqs[cpu.index()].online {
+            return;
+        }
+        self.dl_root.overloaded_cpus.clear(cpu);
+        self.dl_root.cpudl.clear(cpu, false);
+        self.rt_rq_offline(ctx, cpu);
+        self.rt_root.cpupri.set(cpu, CpuLevel::INVALID);
+        self.unthrottle_offline_cfs_rqs(ctx, cpu);
+        self.domains.root.online.clear(cpu);
+        self.rqs[cpu.index()].online = false;
+    }
+
+    /// A runqueue joins its root domain.
+    fn set_rq_online(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.online = true;
+        if rq.dl.overloaded {
+            self.dl_root.overloaded_cpus.set(cpu);
+        }
+        if rq.dl.nr_running > 0 {
+            let earliest = rq.dl.earliest_curr;
+            self.dl_root.cpudl.set(cpu, earliest);
+        } else {
+            self.dl_root.cpudl.clear(cpu, true);
+        }
+        self.rt_rq_online(cpu);
+        if self.rqs[cpu.index()].dl.nr_running > 0 {
+            self.set_cpupri_of_deadline(cpu, true);
+        }
+        self.update_runtime_enabled(cpu);
+        self.domains.root.online.set(cpu);
+    }
+
+    /// Builds the sched domains of the active CPUs anew.
+    ///
+    /// All runqueues leave the old root domain and join the new one, so that it goes for them as for one that goes offline
+    /// and comes back: groups are not throttled, and real-time tasks have used no runtime yet. Counters and intervals of
+    /// domains begin anew. What CPUs are in the middle of ends at once, in the old domains.
+    pub(crate) fn rebuild_sched_domains(&mut self, ctx: &mut Ctx<'_>) {
+        for cpu in self.cpu_ids() {
+            self.finish_paths(ctx, cpu);
+        }
+        self.finish_searches(ctx);
+        for cpu in self.cpu_ids() {
+            self.set_rq_offline(ctx, cpu);
+        }
+        let params = BuildParams {
+            jiffies: self.jiffies,
+            hz: (1_000_000_000 / self.tick_ns) as u32,
+            online: Some(self.hotplug.active.clone()),
+            ..BuildParams::default()
+        };
+        self.domains = build_sched_domains(&self.hotplug.topology, &params)
+            .expect("a machine that had domains has them with other CPUs too");
+        self.rt_root.forget_cpus();
+        self.dl_root.forget_cpus();
+        self.spread_admitted();
+        for cpu in self.cpu_ids() {
+            if self.hotplug.active.contains(cpu) {
+                self.set_rq_online(cpu);
+            }
+        }
+    }
+
+    /// Groups with a quota are not limited on a CPU that goes offline, so that its tasks can leave. The newest group comes
+    /// first.
+    fn unthrottle_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        for group in (1..self.groups.len()).rev().map(GroupId::from_index) {
+            let id = self.cfs_rq_of_group(group, cpu);
+            let cfs_rq = &mut self.cfs_rqs[id.index()];
+            if !cfs_rq.runtime_enabled {
+                continue;
+            }
+            cfs_rq.runtime_remaining = 1;
+            cfs_rq.runtime_enabled = false;
+            if cfs_rq.throttled {
+                self.unthrottle_cfs_rq(ctx, id);
+            }
+        }
+    }
+
+    fn update_runtime_enabled(&mut self, cpu: CpuId) {
+        for group in (1..self.groups.len()).map(GroupId::from_index) {
+            let id = self.cfs_rq_of_group(group, cpu);
+            self.cfs_rqs[id.index()].runtime_enabled = self.groups[group.index()].bandwidth.limits.quota().is_some();
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The idle loop of a CPU: entering and leaving tickless idle.
+//!
+//! Stands for the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1): the tick stops at once.
+
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::CpuId;
+use crate::words::units::Nanos;
+use crate::words::work::Op;
+
+impl Sched {
+    /// The idle task of the CPU that executes this enters its loop: left-over idle balancing is done, and if that
+    /// brought no work the tick stops. Returns whether the CPU idles now; if it pauses instead, the loop has to be entered
+    /// again afterwards.
+    pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        let cpu = ctx.cpu;
+        if self.is_dying(cpu) {
+            ctx.charge(Op::IdleEnter);
+            return self.die(ctx);
+        }
+        if !self.nohz_run_idle_balance(ctx, cpu) {
+            return false;
+        }
+        ctx.charge(Op::IdleEnter);
+        if self.rqs[cpu.index()].need_resched {
+            return false;
+        }
+        self.rqs[cpu.index()].idle_calls += 1;
+        if !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
+            self.nohz_balance_enter_idle(cpu);
+        }
+        true
+    }
+
+    /// A CPU is in an idle state that takes so long to leave, or in none any more: `idle_set_state()`. A search for an
+    /// idle CPU on behalf of a new task prefers those that wake up soon.
+    pub fn set_idle_exit_latency(&mut self, cpu: CpuId, latency: Option<Nanos>) {
+        self.rqs[cpu.index()].idle_exit_latency = latency;
+    }
+
+    /// The idle task of the CPU that executes this leaves its loop: the tick runs again.
+    pub fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::IdleExit);
+        self.rqs[ctx.cpu.index()].tick_stopped = false;
+    }
+}

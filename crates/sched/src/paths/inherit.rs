@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Priority inheritance: a task runs as if it had the priority of the most important task that waits for it.
+//!
+//! Models `rt_mutex_setprio()` and, of `locking/rtmutex.c`, the order of waiters (6.1). Who waits for whom is known outside: the
+//! caller names the most important waiter each time that it changes, also along chains of owners.
+
+use crate::paths::change::PutBack;
+use crate::state::deadline::time_before;
+use crate::state::prio::{MAX_RT_PRIO, NOT_INHERITED, Prio, class_of};
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::TaskId;
+
+impl Sched {
+    /// Whether one task goes before another that waits for the same: it has a higher real-time priority, or an earlier
+    /// deadline. All fair tasks are equal.
+    pub fn waits_before(&self, one: TaskId, other: TaskId) -> bool {
+        let of_waiter = |prio: Prio| if prio < MAX_RT_PRIO { prio } else { MAX_RT_PRIO };
+        let (a, b) = (&self.tasks[one.index()], &self.tasks[other.index()]);
+        let (first, second) = (of_waiter(a.prio()), of_waiter(b.prio()));
+        first < second || (first == second && first < 0 && time_before(a.dl.deadline, b.dl.deadline))
+    }
+
+    /// The most important task that waits for another is this one, or there is none any more.
+    ///
+    /// Rules, in order:
+    /// 1. The task has the higher one of its own priority and the waiter's. If that is no change, and it is no deadline
+    ///    task, nothing happens.
+    /// 2. It is taken off and put back with it, as with another policy: it may change its class, and the classes hear of it.
+    /// 3. Who comes to the deadline class, or has a later deadline than the waiter, has the waiter's parameters and gets a
+    ///    new budget of them.
+    /// 4. Who is less important than before goes before the others of its real-time priority.
+    pub fn inherit_priority(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) {
+        let inherited = waiter.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio());
+        let p = &self.tasks[task.index()];
+        let (cpu, old_class, old_prio, normal_prio) = (p.cpu, p.class, p.prio(), p.normal_prio());
+        let prio = normal_prio.min(inherited);
+        if prio == old_prio && prio >= 0 {
+            self.tasks[task.index()].pi_prio = inherited;
+            return;
+        }
+        self.update_rq_clock(ctx, cpu);
+        let is_real_time = (0..MAX_RT_PRIO).contains(&prio);
+        let mut how = PutBack { moved: prio != old_prio, head: is_real_time && old_prio < prio, replenish: false };
+        let taken = self.take_off(ctx, task, how.moved);
+        let donated = waiter.filter(|_| prio < 0).map(|waiter| self.tasks[waiter.index()].dl);
+        let p = &mut self.tasks[task.index()];
+        p.dl.inherited = match donated {
+            Some(donor) if normal_prio >= 0 || (inherited < 0 && donor.preempts(&p.dl)) => {
+                how.replenish = true;
+                Some(donor.effective())
+            }
+            _ => None,
+        };
+        (p.pi_prio, p.class) = (inherited, class_of(prio));
+        self.put_back(ctx, task, taken, how);
+        self.check_class_changed(ctx, task, old_class, old_prio);
+        self.balance_callbacks(ctx, cpu);
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::calls::CallFunction;
+use crate::state::sched::Sched;
+use crate::told::ctx::{Ctx, IpiKind};
+use crate::words::work::Op;
+
+impl Sched {
+    /// An inter-processor interrupt arrives at the CPU that executes this.
+    pub fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
+        if !self.is_polling(ctx.cpu) {
+            ctx.charge(Op::IpiReceive);
+        }
+        self.rqs[ctx.cpu.index()].ipi_pending[kind as usize] = false;
+        if kind == IpiKind::CallFunction {
+            self.flush_call_queue(ctx);
+        }
+        self.run_softirqs(ctx);
+    }
+
+    /// Does what other CPUs have asked for: other things first, then all wake-ups in one go.
+    pub(crate) fn flush_call_queue(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
+        let nr_calls = self.rqs[cpu.index()].call_queue.len();
+        for _ in 0..nr_calls {
+            let call = self.rqs[cpu.index()].call_queue.pop_front().expect("counted above");
+            match call {
+                CallFunction::Wake(_) => self.rqs[cpu.index()].call_queue.push_back(call),
+                CallFunction::NohzKick => self.nohz_csd_func(ctx, cpu),
+                CallFunction::HrtickStart => {
+                    self.rqs[cpu.index()].hrtick_csd_pending = false;
+                    self.hrtick_restart(ctx, cpu);
+                }
+                CallFunction::RtPush => self.rto_push_irq_work(ctx),
+            }
+        }
+        self.activate_queued_wakeups(ctx);
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The paths of the kernel through the storeys below: what happens in which order, under which lock, and where time passes.
+
+pub(crate) mod active;
+pub(crate) mod bandwidth;
+pub mod boot;
+pub(crate) mod callbacks;
+pub mod change;
+pub mod cpusets;
+pub(crate) mod domains;
+pub mod fork;
+pub mod groups;
+pub mod hotplug;
+pub mod idle;
+pub mod inherit;
+pub mod ipi;
+pub(crate) mod newidle;
+pub(crate) mod pass;
+pub(crate) mod push_deadline;
+pub(crate) mod push_rt;
+pub(crate) mod rt_bandwidth;
+pub(crate) mod rto;
+pub mod schedule;
+pub(crate) mod softirq;
+pub mod stopper;
+pub mod tickless;
+pub mod timer;
+pub mod wake;
+pub mod walks;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Real-time tasks that are pushed away from a CPU on which they have to wait, and pulled to one that has become free for
+//! them.
+//!
+//! Models `push_rt_task()`, `find_lock_lowest_rq()` and `pull_rt_task()` (6.1).
+
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::state::prio::Prio;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
+
+impl Sched {
+    /// Pushes waiting tasks, until one has no better place.
+    pub(crate) fn push_rt_tasks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        while self.push_rt_task(ctx, cpu) {}
+    }
+
+    /// Pushes the most important waiting task to a CPU that runs at a lower priority. Returns whether it did.
+    ///
+    /// If the task should run here, because it is more important than what does, rescheduling is all that is needed.
+    fn push_rt_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        if !rq.rt.overloaded {
+            return false;
+        }
+        let Some((prio, task)) = rq.rt.pushable.first() else { return false };
+        if prio < self.tasks[rq.curr.index()].prio() {
+            self.resched_curr(ctx, cpu);
+            return false;
+        }
+        let Some(target) = self.find_lowest_rq(ctx, task) else { return false };
+        if target == cpu || self.rqs[target.index()].rt.highest_curr <= prio {
+            return false;
+        }
+        self.move_rt_task(ctx, task, target);
+        self.resched_curr(ctx, target);
+        true
+    }
+
+    /// Pulls to a CPU, from each overloaded one, the most important waiting task that may come and is more important than
+    /// all that the CPU has.
+    ///
+    /// Rules, in order:
+    /// 1. Nothing if no other CPU is overloaded.
+    /// 2. With RT_PUSH_IPI the overloaded CPUs are asked to push, one after the other.
+    /// 3. A task that is about to preempt what runs on its own CPU stays there.
+    pub(crate) fn pull_rt_task(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId) {
+        if !self.rt_root.overload.has_other(this_cpu) {
+            return;
+        }
+        if self.features.has(Feature::RtPushIpi) {
+            self.tell_cpu_to_push(ctx);
+            return;
+        }
+        let mut pulled = false;
+        let mut next = self.rt_root.overload.cpus().first();
+        while let Some(cpu) = next {
+            let (theirs, ours) = (&self.rqs[cpu.index()].rt, &self.rqs[this_cpu.index()].rt);
+            if cpu != this_cpu
+                && theirs.highest_next < ours.highest_curr
+                && let Some(task) = self.task_to_pull(cpu, this_cpu)
+            {
+                self.move_rt_task(ctx, task, this_cpu);
+                pulled = true;
+            }
+            next = self.rt_root.overload.cpus().next_from(CpuId(cpu.0 + 1));
+        }
+        if pulled {
+            self.resched_curr(ctx, this_cpu);
+        }
+    }
+
+    fn task_to_pull(&self, from: CpuId, to: CpuId) -> Option<TaskId> {
+        let may_come = |&(_, task): &(Prio, TaskId)| {
+            let p = &self.tasks[task.index()];
+            !p.on_cpu && p.cpus_allowed.contains(to)
+        };
+        let rq = &self.rqs[from.index()];
+        let (prio, task) = rq.rt.pushable.iter().find(may_come)?;
+        let is_above_all = prio < self.rqs[to.index()].rt.highest_curr;
+        let preempts_at_home = prio < self.tasks[rq.curr.index()].prio();
+        (is_above_all && !preempts_at_home).then_some(task)
+    }
+
+    fn move_rt_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        let from = self.tasks[task.index()].cpu;
+        // Taking both locks is a new section of either.
+        self.release_rq_locks();
+        self.update_rq_clock(ctx, from);
+        self.deactivate_task(ctx, from, task, DequeueFlags::default());
+        self.set_task_cpu(ctx, task, to);
+        self.update_rq_clock(ctx, to);
+        self.activate_task(ctx, to, task, EnqueueFlags::default());
+    }
+
+    /// The CPU that executes this was asked to push.
+    pub(crate) fn push_if_waiting(&mut self, ctx: &mut Ctx<'_>) {
+        if self.rqs[ctx.cpu.index()].rt.pushable.first().is_some() {
+            self.push_rt_tasks(ctx, ctx.cpu);
+        }
+    }
+}

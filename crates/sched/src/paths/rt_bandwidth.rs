@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::sched::Sched;
+use crate::state::timers::{Timer, forward};
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+
+impl Sched {
+    /// The timer has expired: periods end. It goes on while there is real-time work or used runtime to forget.
+    pub(crate) fn sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>) {
+        let period = self.rt_period().max(self.hrtimer_resolution());
+        let nr_periods = forward(&mut self.rt_root.bandwidth.expires, ctx.now.0, period);
+        if nr_periods > 0 && !self.do_sched_rt_period_timer(ctx, nr_periods) {
+            self.rt_root.bandwidth.active = false;
+            return;
+        }
+        let at = self.rt_root.bandwidth.expires;
+        self.start_timer(ctx, Timer::RtPeriod, at);
+    }
+
+    /// Gives each CPU the runtime of so many periods. Returns whether any has something left to limit.
+    pub(crate) fn do_sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>, nr_periods: u64) -> bool {
+        let (mut is_needed, mut is_throttled) = (false, false);
+        for cpu in self.cpu_ids() {
+            if !self.features.has(Feature::RtRuntimeShare) {
+                self.rqs[cpu.index()].rt.borrowed = 0;
+            }
+            let rt = &self.rqs[cpu.index()].rt;
+            if rt.rt_time == 0 && rt.nr_running == 0 {
+                continue;
+            }
+            self.release_rq_locks();
+            self.update_rq_clock(ctx, cpu);
+            let may_run = self.end_rt_period(cpu, nr_periods);
+            let rt = &self.rqs[cpu.index()].rt;
+            is_needed |= rt.rt_time > 0 || rt.nr_running > 0;
+            is_throttled |= rt.throttled;
+            if may_run && rt.nr_running > 0 {
+                self.enqueue_top_rt_rq(ctx, cpu);
+                self.resched_curr(ctx, cpu);
+            }
+        }
+        // Without a limit the timer only lasts as long as somebody is still throttled.
+        is_needed && (is_throttled || self.tunables.rt_runtime_us >= 0)
+    }
+}

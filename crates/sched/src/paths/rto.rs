@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which CPUs are overloaded with real-time tasks, and how they are asked to push (feature RT_PUSH_IPI).
+//!
+//! Models `rt_set_overload()`, `rt_clear_overload()`, `tell_cpu_to_push()`, `rto_next_cpu()` and
+//! `rto_push_irq_work_func()` (6.1).
+use crate::state::calls::CallFunction;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+
+impl Sched {
+    /// Asks the first overloaded CPU to push, unless a round of requests is under way: that will go on.
+    pub(crate) fn tell_cpu_to_push(&mut self, ctx: &mut Ctx<'_>) {
+        if let Some(cpu) = self.rt_root.overload.begin_round(ctx.cpu) {
+            self.queue_call(ctx, cpu, CallFunction::RtPush);
+        }
+    }
+
+    /// The CPU that executes this pushes its waiting tasks and asks the next one.
+    pub(crate) fn rto_push_irq_work(&mut self, ctx: &mut Ctx<'_>) {
+        self.push_if_waiting(ctx);
+        if let Some(cpu) = self.rt_root.overload.next(ctx.cpu) {
+            self.queue_call(ctx, cpu, CallFunction::RtPush);
+        }
+    }
+}

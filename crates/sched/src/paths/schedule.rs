@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The main function of the scheduler: which task runs next on a CPU, and the switch to it. And the tick.
+//!
+//! Models `__schedule()`, `pick_next_task()`, `context_switch()`, `scheduler_tick()` and the handlers around them (6.1).
+
+use crate::classes::fair::enqueue::DequeueFlags;
+use crate::paths::newidle::NewIdleWalk;
+use crate::paths::pass::Pass;
+use crate::paths::walks::{Paused, PausedTick, Step};
+use crate::state::sched::Sched;
+use crate::state::task::{SchedClass, TaskState};
+use crate::told::ctx::{Ctx, Effect, PrevState};
+use crate::told::probe::Event;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::work::Op;
+
+/// What newly-idle balancing has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewIdle {
+    /// Nothing: the CPU goes idle.
+    Nothing,
+    /// Fair tasks.
+    Pulled,
+    /// A task of a higher class has come meanwhile: pick anew.
+    Retry,
+}
+
+/// From where newly-idle balancing was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewIdleSite {
+    /// The fair class picks and has nothing: `pick_next_task_fair()`.
+    Fair,
+    /// Each class looks for work: `balance_fair()`.
+    Classes,
+}
+
+/// A `schedule()` that pauses in newly-idle balancing.
+#[derive(Clone, Debug)]
+pub(crate) struct PausedSchedule {
+    /// The task that the CPU switches away from, perhaps.
+    prev: TaskId,
+    site: NewIdleSite,
+    walk: NewIdleWalk,
+}
+
+impl PausedSchedule {
+    /// The pass that is under way.
+    pub(crate) fn pass(&self) -> Option<&Pass> {
+        self.walk.pass()
+    }
+}
+
+impl Sched {
+    /// The CPU that executes this has been told to reschedule. The idle task first serves what other CPUs have queued, and
+    /// stays if that brings no work.
+    pub fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
+        if self.is_idle_task_running(ctx.cpu) {
+            self.flush_call_queue(ctx);
+            if !self.run_softirqs_before_schedule(ctx) {
+                return;
+            }
+            if !self.rqs[ctx.cpu.index()].need_resched {
+                return;
+            }
+        }
+        self.schedule(ctx);
+    }
+
+    /// The running task blocks until it is woken.
+    pub fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
+        let curr = self.rqs[ctx.cpu.index()].curr;
+        self.tasks[curr.index()].state = TaskState::Interruptible;
+        self.schedule(ctx);
+    }
+
+    /// The running task ends.
+    pub fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::Exit);
+        let curr = self.rqs[ctx.cpu.index()].curr;
+        self.tasks[curr.index()].state = TaskState::Dead;
+        self.schedule(ctx);
+    }
+
+    /// The running task gives way to others: `sched_yield()`.
+    pub fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
+        let rq = &mut self.rqs[ctx.cpu.index()];
+        rq.stats.yld_count += 1;
+        match self.tasks[rq.curr.index()].class {
+            SchedClass::Fair => self.yield_task_fair(ctx, ctx.cpu),
+            SchedClass::RealTime => self.yield_task_rt(ctx.cpu),
+            SchedClass::Deadline => self.yield_task_dl(ctx, ctx.cpu),
+            SchedClass::Stop | SchedClass::Idle => {}
+        }
+        self.schedule(ctx);
+    }
+
+    /// The running task gives way to a certain task of its class on any CPU: `yield_to()`. Returns whether it did.
+    pub fn handle_yield_to(&mut self, ctx: &mut Ctx<'_>, target: TaskId, preempt: bool) -> bool {
+        let cpu = ctx.cpu;
+        let curr = self.rqs[cpu.index()].curr;
+        let p = &self.tasks[target.index()];
+        let target_cpu = p.cpu;
+        let is_possible = p.class == SchedClass::Fair
+            && self.tasks[curr.index()].class == SchedClass::Fair
+            && !p.on_cpu
+            && p.state == TaskState::Running
+            && (self.rqs[cpu.index()].nr_running != 1 || self.rqs[target_cpu.index()].nr_running != 1);
+        if !is_possible || !self.yield_to_task_fair(ctx, cpu, target) {
+            return false;
+        }
+        self.rqs[cpu.index()].stats.yld_count += 1;
+        if preempt && target_cpu != cpu {
+            self.resched_curr(ctx, target_cpu);
+        }
+        self.schedule(ctx);
+        true
+    }
+
+    /// The scheduler's tick on the CPU that executes this.
+    pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::Tick);
+        let cpu = ctx.cpu;
+        self.update_rq_clock(ctx, cpu);
+        self.update_thermal_load_avg(ctx, cpu);
+        let curr = self.rqs[cpu.index()].curr;
+        match self.tasks[curr.index()].class {
+            SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),
+            SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
+            SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, false),
+            SchedClass::Stop | SchedClass::Idle => {}
+        }
+        self.check_resched_latency(ctx, cpu);
+        if self.paths.on {
+            self.paths.cpus[cpu.index()].tick = Some(PausedTick::Look);
+        } else {
+            self.finish_tick(ctx);
+        }
+    }
+
+    /// The part of the tick without the runqueue's lock. What it looks at others have written meanwhile.
+    pub(crate) fn finish_tick(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
+        self.rqs[cpu.index()].idle_balance = self.rqs[cpu.index()].is_idle();
+        if !self.trigger_load_balance(ctx, cpu) {
+            self.run_softirqs(ctx);
+        }
+    }
+
+    /// Whether the balancing softirq is pending on a CPU.
+    pub fn is_softirq_pending(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].sched_softirq
+    }
+
+    /// Picks the next task on the CPU that executes this, and switches to it; again while rescheduling is due.
+    pub(crate) fn schedule(&mut self, ctx: &mut Ctx<'_>) {
+        loop {
+            if !self.schedule_once(ctx) || !self.rqs[ctx.cpu.index()].need_resched {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether it is over.
+    fn schedule_once(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        let cpu = ctx.cpu;
+        let prev = self.rqs[cpu.index()].curr;
+        self.rqs[cpu.index()].stats.sched_count += 1;
+        if self.uses_hrtick() {
+            self.hrtick_clear(ctx, cpu);
+        }
+        self.release_rq_locks();
+        self.begin_clock_skip(cpu);
+        self.update_rq_clock(ctx, cpu);
+        if self.tasks[prev.index()].state != TaskState::Running {
+            let flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
+            self.deactivate_task(ctx, cpu, prev, flags);
+        }
+        ctx.charge(Op::PickNext);
+        let Some(next) = self.pick_next_task(ctx, cpu, prev) else { return false };
+        self.switch_to(ctx, cpu, prev, next);
+        true
+    }
+
+    /// Goes on after a pause of newly-idle balancing.
+    pub(crate) fn carry_on_schedule(&mut self, ctx: &mut Ctx<'_>, paused: PausedSchedule) {
+        let cpu = ctx.cpu;
+        let PausedSchedule { prev, site, walk } = paused;
+        let Some(result) = self.run_newidle(ctx, prev, site, walk) else { return };
+        let next = match site {
+            NewIdleSite::Fair => self.pick_fair_or_balance(ctx, cpu, prev, Some(result)),
+            NewIdleSite::Classes => {
+                self.put_prev_task(ctx, cpu, prev);
+                Some(self.pick_by_class(ctx, cpu))
+            }
+        };
+        let Some(next) = next else { return };
+        self.switch_to(ctx, cpu, prev, next);
+        if self.rqs[cpu.index()].need_resched {
+            self.schedule(ctx);
+        }
+    }
+
+    fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
+        self.rqs[cpu.index()].need_resched = false;
+        self.forget_resched_latency(cpu);
+        if next == prev {
+            self.end_clock_skip(cpu);
+            self.balance_callbacks(ctx, cpu);
+        } else {
+            self.context_switch(ctx, cpu, prev, next);
+        }
+    }
+
+    fn context_switch(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
+        ctx.charge(Op::ContextSwitch);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.nr_switches += 1;
+        rq.curr = next;
+        self.sched_info_switch(cpu, prev, next);
+        self.end_clock_skip(cpu);
+        self.tasks[prev.index()].on_cpu = false;
+        self.tasks[next.index()].on_cpu = true;
+        let prev_state = match self.tasks[prev.index()].state {
+            TaskState::Dead => PrevState::Dead,
+            TaskState::Interruptible => PrevState::Blocked,
+            _ => PrevState::Runnable,
+        };
+        ctx.report(Event::Switch { cpu, prev, next, prev_state });
+        ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
+        self.balance_callbacks(ctx, cpu);
+        if prev_state == PrevState::Dead && self.tasks[prev.index()].class == SchedClass::Fair {
+            let se = self.tasks[prev.index()].se;
+            self.remove_entity_load_avg(ctx, se);
+        }
+    }
+
+    /// Picks the next task, or pauses on the way. Models `__pick_next_task()`.
+    ///
+    /// Rules, in order:
+    /// 1. If no class above the fair one has work, the fair class picks; with nothing to pick it balances first, and
+    ///    if that brings nothing either the CPU goes idle.
+    /// 2. Otherwise the classes from the running task's downwards may pull work, until one has some; then the highest
+    ///    class with work picks.
+    fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        let prev_class = self.tasks[prev.index()].class;
+        let only_fair = self.rqs[cpu.index()].nr_running == self.cfs_rqs[cpu.index()].h_nr_running;
+        if prev_class <= SchedClass::Fair && only_fair {
+            return self.pick_fair_or_balance(ctx, cpu, prev, None);
+        }
+        self.pick_among_classes(ctx, cpu, prev)
+    }
+
+    /// Rule 1 of [`Sched::pick_next_task`], perhaps with what newly-idle balancing has brought.
+    fn pick_fair_or_balance(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        prev: TaskId,
+        mut brought: Option<NewIdle>,
+    ) -> Option<TaskId> {
+        loop {
+            match brought {
+                Some(NewIdle::Retry) => return self.pick_among_classes(ctx, cpu, prev),
+                Some(NewIdle::Nothing) => {
+                    self.put_prev_task(ctx, cpu, prev);
+                    return Some(self.pick_idle(cpu));
+                }
+                Some(NewIdle::Pulled) | None => {}
+            }
+            if self.cfs_rqs[cpu.index()].nr_running > 0 {
+                if self.tasks[prev.index()].class != SchedClass::Fair {
+                    self.put_prev_task(ctx, cpu, prev);
+                    return Some(self.pick_next_task_fair_fresh(ctx, cpu));
+                }
+                if let Some(next) = self.pick_next_task_fair_from(ctx, cpu, prev) {
+                    return Some(next);
+                }
+            }
+            brought = Some(self.sched_balance_newidle(ctx, cpu, prev, NewIdleSite::Fair)?);
+        }
+    }
+
+    /// Rule 2 of [`Sched::pick_next_task`].
+    fn pick_among_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        if !self.balance_classes(ctx, cpu, prev) {
+            return None;
+        }
+        self.put_prev_task(ctx, cpu, prev);
+        Some(self.pick_by_class(ctx, cpu))
+    }
+
+    /// Lets the classes look for work, from the running task's class downwards, until one has some. Returns whether that is
+    /// over.
+    fn balance_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
+        let prev_class = self.tasks[prev.index()].class;
+        let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu.index()].stop.index()].is_queued();
+        if prev_class == SchedClass::Stop && has_stop(self) {
+            return true;
+        }
+        if prev_class >= SchedClass::Deadline && self.balance_dl(ctx, cpu, prev) {
+            return true;
+        }
+        if prev_class >= SchedClass::RealTime && (self.balance_rt(ctx, cpu, prev) || has_stop(self)) {
+            return true;
+        }
+        prev_class < SchedClass::Fair
+            || self.rqs[cpu.index()].nr_running > 0
+            || self.sched_balance_newidle(ctx, cpu, prev, NewIdleSite::Classes).is_some()
+    }
+
+    /// Newly-idle balancing. None if it pauses: then `schedule()` goes on from that site later.
+    pub(crate) fn sched_balance_newidle(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        prev: TaskId,
+        site: NewIdleSite,
+    ) -> Option<NewIdle> {
+        let walk = match self.begin_newidle(ctx, cpu) {
+            Err(result) => return Some(result),
+            Ok(walk) => walk,
+        };
+        if self.paths.on {
+            let before = walk.begins_with();
+            let path = PausedSchedule { prev, site, walk };
+            self.paths.cpus[cpu.index()].schedule = Some(Paused { path, before });
+            return None;
+        }
+        self.run_newidle(ctx, prev, site, walk)
+    }
+
+    fn run_newidle(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        prev: TaskId,
+        site: NewIdleSite,
+        mut walk: NewIdleWalk,
+    ) -> Option<NewIdle> {
+        loop {
+            match self.step_newidle(ctx, &mut walk) {
+                Step::Done(result) => return Some(result),
+                Step::Pause(before) => {
+                    if self.paths.on {
+                        let path = PausedSchedule { prev, site, walk };
+                        self.paths.cpus[ctx.cpu.index()].schedule = Some(Paused { path, before });
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn pick_by_class(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
+        let stop = self.rqs[cpu.index()].stop;
+        if self.tasks[stop.index()].is_queued() {
+            let se = self.tasks[stop.index()].se;
+            self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+            return stop;
+        }
+        if let Some(task) = self.pick_next_task_dl(ctx, cpu) {
+            return task;
+        }
+        if let Some(task) = self.pick_next_task_rt(ctx, cpu) {
+            return task;
+        }
+        if self.cfs_rqs[cpu.index()].nr_running > 0 {
+            return self.pick_next_task_fair_fresh(ctx, cpu);
+        }
+        self.pick_idle(cpu)
+    }
+
+    /// The CPU goes idle. Models `set_next_task_idle()`.
+    fn pick_idle(&mut self, cpu: CpuId) -> TaskId {
+        self.update_idle_core(cpu);
+        self.rqs[cpu.index()].stats.sched_goidle += 1;
+        self.update_idle_rq_clock_pelt(cpu);
+        self.rqs[cpu.index()].idle
+    }
+
+    /// Accounts waiting and running time at a switch, but for the idle task: `sched_info_switch()`.
+    fn sched_info_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let rq = &mut self.rqs[cpu.index()];
+        let now = rq.clock;
+        if prev != rq.idle {
+            let p = &mut self.tasks[prev.index()];
+            rq.stats.rq_cpu_time += now.wrapping_sub(p.info.last_arrival);
+            if p.state == TaskState::Running && p.info.last_queued == 0 {
+                p.info.last_queued = now;
+            }
+        }
+        if next != rq.idle {
+            let info = &mut self.tasks[next.index()].info;
+            if info.last_queued != 0 {
+                let delay = now.wrapping_sub(info.last_queued);
+                info.last_queued = 0;
+                info.run_delay += delay;
+                info.last_arrival = now;
+                info.pcount += 1;
+                rq.stats.run_delay += delay;
+                rq.stats.pcount += 1;
+            }
+        }
+    }
+}

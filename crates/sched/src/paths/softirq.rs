@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The balancing softirq of a CPU.
+//!
+//! Stands for `__do_softirq()` as far as the scheduler sees it, and models `run_rebalance_domains()` (6.1; since 6.10
+//! `sched_balance_softirq()`). Rules:
+//! 1. It runs when an interrupt ends, with interrupts on, and not on top of itself: raised meanwhile, it runs again
+//!    afterwards, ten times at the most.
+//! 2. The CPU does not reschedule before it is over.
+//
+// DIFFERS: a softirq that is still pending after its tenth round waits for the end of the next interrupt; the kernel has a
+// thread for that.
+
+use crate::paths::domains::DomainWalk;
+use crate::paths::pass::Pass;
+use crate::paths::tickless::idle_balance::TicklessWalk;
+use crate::paths::walks::{Boundary, Paused, Step};
+use crate::state::sched::Sched;
+use crate::told::blocked::BlockedCaller;
+use crate::told::ctx::Ctx;
+use crate::words::idle_type::CpuIdleType;
+use crate::words::work::Op;
+
+/// How often it runs at the most, raised again each time.
+const MAX_ROUNDS: u32 = 10;
+
+/// A run of the softirq.
+#[derive(Clone, Debug)]
+pub(crate) struct SoftirqRun {
+    /// How often it has begun.
+    rounds: u32,
+    /// The idle task had it run on its way to `schedule()`.
+    then_reschedule: bool,
+    stage: Stage,
+}
+
+/// What comes next.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a box would be made anew for each run, and nothing may allocate")]
+enum Stage {
+    /// See whether it is raised.
+    Raised,
+    /// Balance for this CPU, which is in that state: its blocked load first.
+    Blocked(CpuIdleType),
+    /// Its domains.
+    Domains(DomainWalk),
+    /// Balance for all tickless CPUs.
+    Tickless(TicklessWalk),
+}
+
+impl SoftirqRun {
+    /// The pass that is under way.
+    pub(crate) fn pass(&self) -> Option<&Pass> {
+        match &self.stage {
+            Stage::Domains(walk) => walk.pass(),
+            Stage::Tickless(walk) => walk.pass(),
+            Stage::Raised | Stage::Blocked(_) => None,
+        }
+    }
+}
+
+impl Sched {
+    /// At the end of an interrupt: runs the softirq if it is pending on the CPU that executes this.
+    #[inline]
+    pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {
+        if self.rqs[ctx.cpu.index()].sched_softirq {
+            self.enter_softirqs(ctx, false);
+        }
+    }
+
+    /// In the idle task, before it reschedules: the same. Returns whether it is over; otherwise rescheduling follows by
+    /// itself.
+    pub(crate) fn run_softirqs_before_schedule(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        !self.rqs[ctx.cpu.index()].sched_softirq || self.enter_softirqs(ctx, true)
+    }
+
+    /// Returns whether it is over.
+    fn enter_softirqs(&mut self, ctx: &mut Ctx<'_>, then_reschedule: bool) -> bool {
+        if self.paths.cpus.get(ctx.cpu.index()).is_some_and(|paths| paths.softirq.is_some()) {
+            return true;
+        }
+        self.run_until_pause(ctx, SoftirqRun { rounds: 0, then_reschedule, stage: Stage::Raised })
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn carry_on_softirqs(&mut self, ctx: &mut Ctx<'_>, run: SoftirqRun) {
+        let then_reschedule = run.then_reschedule;
+        if self.run_until_pause(ctx, run) && then_reschedule && self.rqs[ctx.cpu.index()].need_resched {
+            self.schedule(ctx);
+        }
+    }
+
+    fn run_until_pause(&mut self, ctx: &mut Ctx<'_>, mut run: SoftirqRun) -> bool {
+        loop {
+            match self.step_softirqs(ctx, &mut run) {
+                Step::Done(()) => return true,
+                Step::Pause(before) => {
+                    if self.paths.on {
+                        self.paths.cpus[ctx.cpu.index()].softirq = Some(Paused { path: run, before });
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does the next phase.
+    fn step_softirqs(&mut self, ctx: &mut Ctx<'_>, run: &mut SoftirqRun) -> Step<()> {
+        let cpu = ctx.cpu;
+        loop {
+            match &mut run.stage {
+                Stage::Raised => {
+                    if run.rounds == MAX_ROUNDS || !core::mem::take(&mut self.rqs[cpu.index()].sched_softirq) {
+                        return Step::Done(());
+                    }
+                    run.rounds += 1;
+                    ctx.charge(Op::SoftirqRaise);
+                    self.release_rq_locks();
+                    let is_idle = self.rqs[cpu.index()].idle_balance;
+                    let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+                    // A CPU that was asked to balances for the tickless ones. That includes itself, so nothing else is left.
+                    if let Some(walk) = self.nohz_idle_balance(cpu, idle) {
+                        run.stage = Stage::Tickless(walk);
+                        return Step::Pause(Boundary::FREE);
+                    }
+                    run.stage = Stage::Blocked(idle);
+                    return Step::Pause(Boundary::lock(cpu));
+                }
+                &mut Stage::Blocked(idle) => {
+                    self.update_blocked_averages(ctx, cpu, BlockedCaller::Softirq);
+                    run.stage = Stage::Domains(self.begin_domains(cpu, idle));
+                    return Step::Pause(Boundary::FREE);
+                }
+                Stage::Domains(walk) => match self.step_domains(ctx, walk) {
+                    Step::Pause(before) => return Step::Pause(before),
+                    Step::Done(()) => run.stage = Stage::Raised,
+                },
+                Stage::Tickless(walk) => match self.step_tickless(ctx, walk) {
+                    Step::Pause(before) => return Step::Pause(before),
+                    Step::Done(()) => run.stage = Stage::Raised,
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Stoppers: the tasks of the highest class, which move running tasks away from their CPU.
+//!
+//! Stands for `stop_machine.c` as far as the scheduler uses it (6.1).
+use crate::state::sched::Sched;
+use crate::state::stop_work::StopWork;
+use crate::state::task::TaskState;
+use crate::told::ctx::Ctx;
+use crate::words::ids::CpuId;
+
+impl Sched {
+    /// Gives the stopper of a CPU something to do and wakes it: `stop_one_cpu_nowait()`.
+    pub(crate) fn stop_one_cpu_nowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, work: StopWork) {
+        self.rqs[cpu.index()].stop_works.push_back(work);
+        let stopper = self.rqs[cpu.index()].stop;
+        self.wake_up_process(ctx, stopper);
+    }
+
+    /// Whether the stopper runs on a CPU.
+    #[inline]
+    pub fn is_stopper_running(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].curr == self.rqs[cpu.index()].stop
+    }
+
+    /// If the stopper of the CPU that executes this has work, somebody waits for that: the CPU reschedules to it, and it
+    /// does its work, without waiting for the interrupt. One that was woken from another cache waits in the
+    /// call-function queue, which is served first. What the CPU is in the middle of is ended first, and nothing pauses.
+    pub fn handle_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        self.finish_paths(ctx, ctx.cpu);
+        self.without_pauses(|sched| sched.run_awaited_stopper(ctx));
+    }
+
+    fn run_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        let rq = &self.rqs[ctx.cpu.index()];
+        if rq.stop_works.is_empty() {
+            return;
+        }
+        if !self.tasks[rq.stop.index()].is_queued() {
+            self.flush_call_queue(ctx);
+            self.run_softirqs(ctx);
+        }
+        if self.is_idle_task_running(ctx.cpu) {
+            self.handle_idle_exit(ctx);
+        }
+        self.handle_reschedule(ctx);
+        self.handle_stopper(ctx);
+    }
+
+    /// The stopper, which runs on the CPU that executes this, does all its work and blocks.
+    pub fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        let cpu = ctx.cpu;
+        while let Some(work) = self.rqs[cpu.index()].stop_works.pop_front() {
+            match work {
+                StopWork::ActiveBalance => self.active_load_balance_cpu_stop(ctx, cpu),
+                StopWork::Deactivate => self.deactivate_cpu(ctx),
+                StopWork::Activate => self.activate_cpu(ctx),
+                StopWork::Push(task) => self.balance_push_cpu_stop(ctx, task),
+                StopWork::Migrate { task, to, waiter } => {
+                    self.migration_cpu_stop(ctx, task, to);
+                    match waiter {
+                        Some(waiter) if self.tasks[waiter.index()].state == TaskState::Running => {
+                            self.ttwu_runnable(ctx, waiter);
+                        }
+                        Some(waiter) => {
+                            self.wake_up_process(ctx, waiter);
+                        }
+                        None => {}
+                    }
+                }
+            }
+        }
+        let stopper = self.rqs[cpu.index()].stop;
+        self.tasks[stopper.index()].state = TaskState::Interruptible;
+        self.schedule(ctx);
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Balancing and decaying for all tickless CPUs, by one of them.
+//!
+//! Models `nohz_idle_balance()`, `_nohz_idle_balance()`, `nohz_run_idle_balance()` and `nohz_newidle_balance()` (6.1).
+
+use crate::paths::domains::DomainWalk;
+use crate::paths::pass::Pass;
+use crate::paths::walks::{Boundary, Paused, Step};
+use crate::state::sched::Sched;
+use crate::told::balance::{NOHZ_BALANCE_KICK, NOHZ_KICK_MASK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK};
+use crate::told::blocked::BlockedCaller;
+use crate::told::ctx::Ctx;
+use crate::words::cpumask::CpuMask;
+use crate::words::idle_type::CpuIdleType;
+use crate::words::ids::CpuId;
+use crate::words::units::{LOAD_AVG_PERIOD_MS, msecs_to_jiffies};
+use crate::words::work::Op;
+
+/// A walk through the tickless CPUs: what `_nohz_idle_balance()` has in its variables.
+#[derive(Clone, Debug)]
+pub(crate) struct TicklessWalk {
+    this_cpu: CpuId,
+    flags: u32,
+    caller: BlockedCaller,
+    /// When it began, in jiffies.
+    began: u64,
+    next_balance: Option<u64>,
+    has_blocked: bool,
+    /// Something was done for the CPU at hand, which takes time.
+    has_worked: bool,
+    cpus: Wrap,
+    stage: Stage,
+}
+
+/// What comes next.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a box would be made anew for each walk, and nothing may allocate")]
+enum Stage {
+    /// The next CPU.
+    Next,
+    /// Update the blocked load of a CPU.
+    Stats(CpuId),
+    /// Balance for a CPU if it is due.
+    Due(CpuId),
+    /// Balance its domains.
+    Domains(CpuId, DomainWalk),
+}
+
+impl TicklessWalk {
+    /// The pass that is under way.
+    pub(crate) fn pass(&self) -> Option<&Pass> {
+        match &self.stage {
+            Stage::Domains(_, walk) => walk.pass(),
+            Stage::Next | Stage::Stats(_) | Stage::Due(_) => None,
+        }
+    }
+
+    const fn wants_stats(&self) -> bool {
+        self.flags & NOHZ_STATS_KICK != 0
+    }
+
+    const fn wants_next(&self) -> bool {
+        self.flags & NOHZ_NEXT_KICK != 0
+    }
+}
+
+impl Sched {
+    /// In the softirq: begins to do what this CPU was asked for, if it is still idle. That includes its own domains.
+    pub(crate) fn nohz_idle_balance(&mut self, this_cpu: CpuId, idle: CpuIdleType) -> Option<TicklessWalk> {
+        let flags = core::mem::take(&mut self.rqs[this_cpu.index()].nohz_idle_balance);
+        (flags != 0 && idle == CpuIdleType::Idle).then(|| self.begin_tickless(this_cpu, flags, BlockedCaller::NohzKick))
+    }
+
+    /// In the idle loop, before the tick stops: updates blocked load if newly-idle balancing left that to do, and nobody
+    /// has asked for more meanwhile. Returns whether that is over.
+    pub(crate) fn nohz_run_idle_balance(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        let rq = &mut self.rqs[cpu.index()];
+        let flags = rq.nohz_flags;
+        rq.nohz_flags &= !NOHZ_NEWILB_KICK;
+        if flags != NOHZ_NEWILB_KICK || rq.need_resched {
+            return true;
+        }
+        let walk = self.begin_tickless(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzIdle);
+        self.carry_on_idle_loop(ctx, walk)
+    }
+
+    /// Goes on with that. Returns whether it is over.
+    pub(crate) fn carry_on_idle_loop(&mut self, ctx: &mut Ctx<'_>, mut walk: TicklessWalk) -> bool {
+        loop {
+            match self.step_tickless(ctx, &mut walk) {
+                Step::Done(()) => return true,
+                Step::Pause(before) => {
+                    if self.paths.on {
+                        self.paths.cpus[ctx.cpu.index()].idle_loop = Some(Paused { path: walk, before });
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A CPU that found no work will update blocked load in its idle loop, if it expects to be idle long enough and it is
+    /// time. With the tunable `newidle_blocked` it does so at once, as before 5.12: then that begins here.
+    pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId) -> Option<TicklessWalk> {
+        let is_worth_it = self.rqs[cpu.index()].avg_idle >= self.migration_cost_u64();
+        if !is_worth_it || !self.nohz.has_blocked || self.jiffies < self.nohz.next_blocked {
+            return None;
+        }
+        if self.tunables.changes.newidle_blocked {
+            return Some(self.begin_tickless(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzNewIdle));
+        }
+        self.rqs[cpu.index()].nohz_flags |= NOHZ_NEWILB_KICK;
+        None
+    }
+
+    /// Begins to do what the flags ask for, for each tickless CPU that is idle: `_nohz_idle_balance()`.
+    ///
+    /// Rules, in order:
+    /// 1. What is to be found out anew is forgotten first, so that what others report meanwhile is not lost.
+    /// 2. The CPUs come in order from the one after this on; this one is the last.
+    /// 3. When this CPU has got work, the rest is left for the next time.
+    /// 4. A CPU whose balancing is due is balanced.
+    pub(crate) fn begin_tickless(&mut self, this_cpu: CpuId, flags: u32, caller: BlockedCaller) -> TicklessWalk {
+        debug_assert!(flags & NOHZ_KICK_MASK != NOHZ_BALANCE_KICK, "balancing comes with an update of blocked load");
+        let walk = TicklessWalk {
+            this_cpu,
+            flags,
+            caller,
+            began: self.jiffies,
+            next_balance: None,
+            has_blocked: false,
+            has_worked: false,
+            cpus: Wrap::after(this_cpu),
+            stage: Stage::Next,
+        };
+        if walk.wants_stats() {
+            self.nohz.has_blocked = false;
+        }
+        if walk.wants_next() {
+            self.nohz.needs_update = false;
+        }
+        walk
+    }
+
+    /// Does the next phase of that.
+    pub(crate) fn step_tickless(&mut self, ctx: &mut Ctx<'_>, walk: &mut TicklessWalk) -> Step<()> {
+        loop {
+            match &mut walk.stage {
+                Stage::Next => match self.next_tickless(ctx, walk) {
+                    Some(cpu) if walk.wants_stats() => {
+                        walk.stage = Stage::Stats(cpu);
+                        walk.has_worked = self.nohz_stats_are_due(cpu);
+                        if walk.has_worked {
+                            return Step::Pause(Boundary::lock(cpu));
+                        }
+                    }
+                    Some(cpu) => walk.stage = Stage::Due(cpu),
+                    None => return Step::Done(()),
+                },
+                &mut Stage::Stats(cpu) => {
+                    walk.has_blocked |= self.update_nohz_stats(ctx, cpu, walk.caller);
+                    walk.stage = Stage::Due(cpu);
+                }
+                &mut Stage::Due(cpu) => {
+                    walk.stage = Stage::Next;
+                    if self.is_own_apart(walk, cpu) && self.tunables.changes.ilb_others < 2 {
+                        self.write_next_balance(walk);
+                    }
+                    if self.is_own_apart(walk, cpu) || self.jiffies >= self.rqs[cpu.index()].next_balance {
+                        walk.has_worked = true;
+                        self.release_rq_locks();
+                        self.update_rq_clock(ctx, cpu);
+                        self.release_rq_locks();
+                        if walk.flags & NOHZ_BALANCE_KICK != 0 {
+                            walk.stage = Stage::Domains(cpu, self.begin_domains(cpu, CpuIdleType::Idle));
+                            continue;
+                        }
+                    }
+                    self.note_next_balance(walk, cpu);
+                    if core::mem::take(&mut walk.has_worked) {
+                        return Step::Pause(Boundary::FREE);
+                    }
+                }
+                Stage::Domains(cpu, domains) => {
+                    let cpu = *cpu;
+                    if let Step::Pause(before) = self.step_domains(ctx, domains) {
+                        return Step::Pause(before);
+                    }
+                    walk.stage = Stage::Next;
+                    self.note_next_balance(walk, cpu);
+                    return Step::Pause(Boundary::FREE);
+                }
+            }
+        }
+    }
+
+    /// The next CPU that is idle. None if there is no more, or this CPU has got work; then the walk is over, and says so.
+    fn next_tickless(&mut self, ctx: &mut Ctx<'_>, walk: &mut TicklessWalk) -> Option<CpuId> {
+        while let Some(cpu) = walk.cpus.next(&self.nohz.idle_cpus_mask) {
+            ctx.charge(Op::TicklessCpu);
+            ctx.work.touch_read(cpu);
+            if !self.rqs[cpu.index()].is_idle() {
+                continue;
+            }
+            let this_rq = &self.rqs[walk.this_cpu.index()];
+            if !this_rq.is_idle() && this_rq.need_resched {
+                self.nohz.needs_update |= walk.wants_next();
+                self.nohz.has_blocked |= walk.has_blocked || walk.wants_stats();
+                if self.tunables.changes.ilb_others == 2 {
+                    self.write_next_balance(walk);
+                }
+                return None;
+            }
+            return Some(cpu);
+        }
+        self.write_next_balance(walk);
+        if walk.wants_stats() {
+            self.nohz.next_blocked = walk.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz());
+        }
+        self.nohz.has_blocked |= walk.has_blocked;
+        None
+    }
+
+    /// Whether the CPU at hand is the one that walks, and that is a case of its own (the tunable `ilb_others`).
+    fn is_own_apart(&self, walk: &TicklessWalk, cpu: CpuId) -> bool {
+        self.tunables.changes.ilb_others > 0 && cpu == walk.this_cpu
+    }
+
+    /// What was noted so far says when idle balancing is due next. It is written once.
+    fn write_next_balance(&mut self, walk: &mut TicklessWalk) {
+        if let Some(due) = walk.next_balance.take() {
+            self.nohz.next_balance = due;
+        }
+    }
+
+    fn note_next_balance(&self, walk: &mut TicklessWalk, cpu: CpuId) {
+        if self.is_own_apart(walk, cpu) {
+            return;
+        }
+        let due = self.rqs[cpu.index()].next_balance;
+        if due < walk.next_balance.unwrap_or_else(|| walk.began + 60 * self.hz()) {
+            walk.next_balance = Some(due);
+        }
+    }
+}
+
+/// A walk over the CPUs of a mask that may change on the way: `for_each_cpu_wrap()`.
+#[derive(Clone, Debug)]
+struct Wrap {
+    first: CpuId,
+    next: CpuId,
+    wrapped: bool,
+}
+
+impl Wrap {
+    /// Starts behind a CPU and ends with it.
+    const fn after(cpu: CpuId) -> Self {
+        let first = CpuId(cpu.0 + 1);
+        Self { first, next: first, wrapped: false }
+    }
+
+    fn next(&mut self, mask: &CpuMask) -> Option<CpuId> {
+        let mut found = mask.next_from(self.next);
+        if found.is_none() && !self.wrapped {
+            self.wrapped = true;
+            found = mask.first();
+        }
+        let cpu = found.filter(|&cpu| !self.wrapped || cpu < self.first)?;
+        self.next = CpuId(cpu.0 + 1);
+        Some(cpu)
+    }
+}

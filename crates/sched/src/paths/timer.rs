@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::sched::Sched;
+use crate::state::task::SchedClass;
+use crate::state::timers::Timer;
+use crate::told::ctx::Ctx;
+use crate::words::ids::CpuId;
+use crate::words::work::Op;
+
+impl Sched {
+    /// The timer of the CPU that executes this has expired.
+    ///
+    /// Models `hrtimer_interrupt()`.
+    pub fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::IpiReceive);
+        let cpu = ctx.cpu;
+        self.rqs[cpu.index()].timers.begin_interrupt();
+        while let Some(timer) = self.rqs[cpu.index()].timers.begin_expired(ctx.now.0) {
+            ctx.charge(Op::HrtimerFire);
+            self.release_rq_locks();
+            match timer {
+                Timer::Hrtick => self.end_slice(ctx, cpu),
+                Timer::RtPeriod => self.sched_rt_period_timer(ctx),
+                Timer::DlTask(task) => self.dl_task_timer(ctx, task),
+                Timer::DlInactive(task) => self.inactive_task_timer(ctx, task),
+                Timer::CfsPeriod(group) => self.end_cfs_period(ctx, group),
+                Timer::CfsSlack(group) => self.end_cfs_slack(ctx, group),
+            }
+            self.rqs[cpu.index()].timers.end_expired();
+        }
+        if self.rqs[cpu.index()].timers.end_interrupt() {
+            self.program_timer(ctx);
+        }
+        self.run_softirqs(ctx);
+    }
+
+    /// The slice timer: the running task gets a tick that ends its slice. Models `hrtick()`.
+    pub(crate) fn end_slice(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        self.update_rq_clock(ctx, cpu);
+        let curr = self.rqs[cpu.index()].curr;
+        match self.tasks[curr.index()].class {
+            SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, true),
+            SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
+            SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, true),
+            SchedClass::Stop | SchedClass::Idle => {}
+        }
+    }
+}

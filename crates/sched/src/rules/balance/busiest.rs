@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From where to pull: the busiest group of a domain, and its busiest runqueue.
+//!
+//! Models `find_busiest_group()` and `find_busiest_queue()` (6.1, without NUMA balancing).
+
+use crate::rules::balance::classify::sched_asym_prefer;
+use crate::rules::balance::env::LbEnv;
+use crate::rules::balance::imbalance::{Situation, calculate_imbalance, why_balanced};
+use crate::state::sched::Sched;
+use crate::state::topology::{SchedGroupId, SdFlags};
+use crate::told::balance::{Balanced, MigrationType};
+use crate::told::ctx::Ctx;
+use crate::track::capacity::check_cpu_capacity;
+use crate::track::misfit::capacity_greater;
+use crate::words::ids::CpuId;
+use crate::words::work::Op;
+
+impl Sched {
+    /// The group to pull from, with the imbalance in `env`, or why there is none.
+    pub(crate) fn find_busiest_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> Result<SchedGroupId, Balanced> {
+        let mut sds = self.update_sd_lb_stats(ctx, env);
+        let sd = &self.domains.domains[env.sd];
+        let at = Situation {
+            idle: env.idle,
+            flags: sd.flags,
+            imbalance_pct: sd.imbalance_pct,
+            imb_numa_nr: sd.imb_numa_nr,
+            energy_aware: self.sched_energy_enabled() && !self.domains.root.overutilized,
+        };
+        env.decision.local_type = Some(sds.local_stat.group_type);
+        env.decision.busiest_type = sds.busiest.map(|_| sds.busiest_stat.group_type);
+        env.imbalance = 0;
+        if let Some(why) = why_balanced(&mut sds, &at) {
+            return Err(why);
+        }
+        (env.migration, env.imbalance) = calculate_imbalance(&mut sds, &at);
+        match sds.busiest {
+            Some(busiest) if env.imbalance != 0 => Ok(busiest),
+            _ => Err(Balanced::NoImbalance),
+        }
+    }
+
+    /// The runqueue to pull from: the one with the most of what is to be moved.
+    ///
+    /// Rules, in order:
+    /// 1. It must have fair tasks, and not just one that would go to a CPU that is not greater (where capacities differ)
+    ///    or that has a lower priority (where tasks are packed).
+    /// 2. Load counts for the CPU's capacity. A single task with more load than is to be moved stays, unless other classes
+    ///    leave it too little.
+    /// 3. Utilisation only counts if there are two tasks or more: something of it must stay.
+    pub(crate) fn find_busiest_queue(&self, ctx: &mut Ctx<'_>, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
+        let sd = &self.domains.domains[env.sd];
+        let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
+        let is_packed = sd.flags.intersects(SdFlags::ASYM_PACKING);
+        let dst_capacity = self.capacity_of(env.dst_cpu);
+        let mut busiest = None;
+        let (mut most, mut most_capacity) = (0, 1);
+        let cpus = self.domains.groups[group].span.iter_and(&env.cpus);
+        ctx.work.touch_read_all(cpus.clone());
+        let mut nr_cpus = 0;
+        for cpu in cpus {
+            nr_cpus += 1;
+            let rq = &self.rqs[cpu.index()];
+            let cfs_rq = &self.cfs_rqs[cpu.index()];
+            let nr_running = cfs_rq.h_nr_running;
+            if nr_running == 0 {
+                continue;
+            }
+            let capacity = rq.cpu_capacity;
+            let is_single = nr_running == 1;
+            if is_single && is_asym_capacity && !capacity_greater(dst_capacity, capacity)
+                || is_single && is_packed && sched_asym_prefer(cpu, env.dst_cpu)
+            {
+                continue;
+            }
+            let is_more = match env.migration {
+                MigrationType::Load => {
+                    let load = cfs_rq.avg.load_avg;
+                    let stays = is_single && load > env.imbalance as u64 && !check_cpu_capacity(rq, sd);
+                    let is_more = !stays && load * most_capacity > most * capacity;
+                    if is_more {
+                        (most, most_capacity) = (load, capacity);
+                    }
+                    is_more
+                }
+                MigrationType::Util => !is_single && raise(&mut most, self.cpu_util_cfs(cpu)),
+                MigrationType::Task => raise(&mut most, u64::from(nr_running)),
+                MigrationType::Misfit => raise(&mut most, rq.misfit_task_load),
+            };
+            if is_more {
+                busiest = Some(cpu);
+            }
+        }
+        ctx.work.count(Op::QueueStatCpu, nr_cpus);
+        busiest
+    }
+}
+
+/// Raises a maximum. Returns whether the value was greater.
+fn raise(most: &mut u64, value: u64) -> bool {
+    let is_more = value > *most;
+    if is_more {
+        *most = value;
+    }
+    is_more
+}

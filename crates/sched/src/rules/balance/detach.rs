@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which tasks are moved, and moving them.
+//!
+//! Models `can_migrate_task()`, `task_hot()`, `detach_tasks()`, `detach_one_task()` and `attach_tasks()` (6.1, without
+//! NUMA balancing). Tasks are looked at from the one that has not run for the longest time. A detached task is on no
+//! runqueue until it is attached.
+
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::rules::balance::env::{LbEnv, NR_MIGRATE_BREAK};
+use crate::state::counters::{DomainCounter, LbCounter};
+use crate::state::rq::task_list::TaskList;
+use crate::state::sched::Sched;
+use crate::state::topology::SdFlags;
+use crate::told::balance::MigrationType;
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::idle_type::CpuIdleType;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::work::Op;
+
+/// Whether a task may be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Migratable {
+    /// No.
+    No,
+    /// Yes.
+    Yes,
+    /// Yes: it is cache-hot, but nothing else could be moved for too long.
+    ThoughHot,
+}
+
+/// A value shifted to the right, by 63 bits at the most: `shr_bound()`.
+const fn shr_bound(value: u64, shift: u32) -> u64 {
+    value >> if shift < 63 { shift } else { 63 }
+}
+
+impl Sched {
+    /// Whether a task may be moved from the source to the destination.
+    ///
+    /// Rules, in order:
+    /// 1. Not while its group is throttled at either end, and never a thread that belongs to its CPU.
+    /// 2. Not to a CPU that it may not use. If it may use another one of the destination's group, that one may take
+    ///    over as destination, but not for a CPU that runs out of work.
+    /// 3. Not while it runs.
+    /// 4. A stopper moves anything else. Otherwise cache-hot tasks stay until balancing has failed too often.
+    pub(crate) fn can_migrate_task(&self, env: &mut LbEnv, task: TaskId) -> Migratable {
+        let p = &self.tasks[task.index()];
+        if self.is_throttled_pair(task, env.src_cpu, env.dst_cpu) || p.is_per_cpu_kthread {
+            return Migratable::No;
+        }
+        let sd = &self.domains.domains[env.sd];
+        if !p.cpus_allowed.contains(env.dst_cpu) {
+            env.flags.some_pinned = true;
+            if env.idle != CpuIdleType::NewlyIdle && !env.flags.dst_pinned && !env.flags.active {
+                let candidates = &self.domains.groups[sd.groups].balance_mask;
+                let another = candidates.iter_and(&env.cpus).find(|&cpu| p.cpus_allowed.contains(cpu));
+                if let Some(cpu) = another {
+                    env.flags.dst_pinned = true;
+                    env.new_dst_cpu = cpu;
+                }
+            }
+            return Migratable::No;
+        }
+        env.flags.all_pinned = false;
+        if p.on_cpu {
+            return Migratable::No;
+        }
+        if env.flags.active || !self.task_hot(env, task) {
+            Migratable::Yes
+        } else if sd.nr_balance_failed > sd.cache_nice_tries {
+            Migratable::ThoughHot
+        } else {
+            Migratable::No
+        }
+    }
+
+    /// Whether a task's group is throttled at the source or at the destination: `throttled_lb_pair()`.
+    fn is_throttled_pair(&self, task: TaskId, src: CpuId, dst: CpuId) -> bool {
+        let group = self.tasks[task.index()].group;
+        let is_throttled = |cpu| self.is_throttled_hierarchy(self.cfs_rq_of_group(group, cpu));
+        is_throttled(src) || is_throttled(dst)
+    }
+
+    /// Whether a task is cache-hot on the source.
+    ///
+    /// Rules, in order:
+    /// 1. SCHED_IDLE tasks never are, and no task is among siblings of a core.
+    /// 2. Buddies are, if the destination has tasks.
+    /// 3. Others are if they ran within the migration cost.
+    fn task_hot(&self, env: &LbEnv, task: TaskId) -> bool {
+        let p = &self.tasks[task.index()];
+        if p.has_idle_policy() || self.domains.domains[env.sd].flags.intersects(SdFlags::SHARE_CPUCAPACITY) {
+            return false;
+        }
+        let se = &self.entities[p.se.index()];
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
+        let is_buddy = cfs_rq.next == Some(p.se) || cfs_rq.last == Some(p.se);
+        if is_buddy && self.features.has(Feature::CacheHotBuddy) && self.rqs[env.dst_cpu.index()].nr_running > 0 {
+            return true;
+        }
+        match self.tunables.migration_cost_ns {
+            -1 => true,
+            0 => false,
+            cost => {
+                let since = self.rqs[env.src_cpu.index()].clock_task.wrapping_sub(se.exec_start) as i64;
+                since < cost
+            }
+        }
+    }
+
+    /// Takes tasks from the source until the imbalance is made up. Returns how many.
+    ///
+    /// Rules, in order:
+    /// 1. A runqueue with one task or less is left alone: others were faster. With the tunable `redo_emptied` it is looked
+    ///    at like any other, and if no task that could be moved is met there, all count as pinned. One without imbalance
+    ///    is left alone too.
+    /// 2. A CPU without work leaves the source its last task.
+    /// 3. No more tasks are looked at than allowed, and after some the lock is dropped for a moment.
+    /// 4. A task that may not be moved, or is too big for what is left of the imbalance, goes to the end of the line; after
+    ///    failures a task may be bigger, twice for each.
+    pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> u32 {
+        let src = env.src_cpu.index();
+        if self.rqs[src].nr_running <= 1 {
+            if env.decision.nr_moved == 0 {
+                env.flags.emptied = true;
+                env.decision.emptied += 1;
+            }
+            if !self.tunables.changes.redo_emptied {
+                env.flags.all_pinned = false;
+                return 0;
+            }
+        }
+        if env.imbalance <= 0 {
+            return 0;
+        }
+        let mut detached = 0;
+        while let Some(task) = self.rqs[src].cfs_tasks.oldest() {
+            if env.idle != CpuIdleType::NotIdle && self.rqs[src].nr_running <= 1 {
+                break;
+            }
+            env.nr_looked += 1;
+            if env.nr_looked > env.max_looked {
+                break;
+            }
+            if env.nr_looked > env.break_at {
+                env.break_at += NR_MIGRATE_BREAK;
+                env.flags.need_break = true;
+                break;
+            }
+            ctx.charge(Op::DetachScan);
+            env.decision.nr_scanned += 1;
+            let migratable = self.can_migrate_task(env, task);
+            if migratable == Migratable::No || !self.take_from_imbalance(env, task) {
+                self.move_to_newest(task);
+                continue;
+            }
+            self.detach_task(ctx, env, task, migratable);
+            env.tasks.push_newest(&mut self.tasks, task);
+            detached += 1;
+            if env.imbalance <= 0 {
+                break;
+            }
+        }
+        self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::Gained, env.idle), i64::from(detached));
+        detached
+    }
+
+    /// Takes what a task amounts to from the imbalance, unless that is more than is left.
+    fn take_from_imbalance(&mut self, env: &mut LbEnv, task: TaskId) -> bool {
+        let nr_balance_failed = self.domains.domains[env.sd].nr_balance_failed;
+        let amount = match env.migration {
+            MigrationType::Load => {
+                let load = self.task_h_load(task).max(1);
+                if self.features.has(Feature::LbMin) && load < 16 && nr_balance_failed == 0 {
+                    return false;
+                }
+                load
+            }
+            MigrationType::Util => self.task_util_est(task),
+            MigrationType::Task => {
+                env.imbalance -= 1;
+                return true;
+            }
+            MigrationType::Misfit => {
+                if self.task_fits_cpu(task, env.src_cpu) {
+                    return false;
+                }
+                env.imbalance = 0;
+                return true;
+            }
+        };
+        if shr_bound(amount, nr_balance_failed) > env.imbalance as u64 {
+            return false;
+        }
+        env.imbalance -= amount as i64;
+        true
+    }
+
+    /// Takes the first task that may be moved from the source.
+    pub(crate) fn detach_one_task(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> Option<TaskId> {
+        let mut next = self.rqs[env.src_cpu.index()].cfs_tasks.oldest();
+        while let Some(task) = next {
+            ctx.charge(Op::DetachScan);
+            let migratable = self.can_migrate_task(env, task);
+            if migratable != Migratable::No {
+                self.detach_task(ctx, env, task, migratable);
+                self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::Gained, env.idle), 1);
+                return Some(task);
+            }
+            next = TaskList::newer(&self.tasks, task);
+        }
+        None
+    }
+
+    fn detach_task(&mut self, ctx: &mut Ctx<'_>, env: &LbEnv, task: TaskId, migratable: Migratable) {
+        ctx.charge(Op::DetachTask);
+        if migratable == Migratable::ThoughHot {
+            self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::HotGained, env.idle), 1);
+        }
+        self.deactivate_task(ctx, env.src_cpu, task, DequeueFlags::default());
+        self.set_task_cpu(ctx, task, env.dst_cpu);
+    }
+
+    /// Puts all detached tasks into the destination's runqueue, the one that was detached last first.
+    pub(crate) fn attach_tasks(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) {
+        self.release_rq_locks();
+        self.update_rq_clock(ctx, env.dst_cpu);
+        while let Some(task) = env.tasks.newest() {
+            env.tasks.remove(&mut self.tasks, task);
+            self.attach_task(ctx, env.dst_cpu, task);
+        }
+    }
+
+    /// Puts a detached task into a runqueue whose clock is up to date.
+    pub(crate) fn attach_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        ctx.charge(Op::AttachTask);
+        self.activate_task(ctx, cpu, task, EnqueueFlags::default());
+        self.check_preempt_curr(ctx, cpu, task, false);
+    }
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a pass of balancing knows of the groups of its domain, and how it finds out.
+//!
+//! Models `struct sg_lb_stats`, `struct sd_lb_stats`, `update_sg_lb_stats()`, `update_sd_lb_stats()`,
+//! `update_sd_pick_busiest()` and `update_idle_cpu_scan()` (6.1). No lock is held meanwhile: what is gathered may be out
+//! of date when it is used.
+
+use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer};
+use crate::rules::balance::env::LbEnv;
+use crate::state::sched::Sched;
+use crate::state::topology::{SchedGroupId, SdFlags};
+use crate::told::balance::GroupType;
+use crate::told::ctx::Ctx;
+use crate::track::capacity::check_cpu_capacity;
+use crate::track::fits::util_cfs;
+use crate::track::misfit::capacity_greater;
+use crate::words::features::Feature;
+use crate::words::idle_type::CpuIdleType;
+use crate::words::ids::CpuId;
+use crate::words::units::{CAPACITY_FULL, CAPACITY_SHIFT};
+use crate::words::work::Op;
+
+/// CPUs of a cache domain that counts as small with `small_llc_scan`.
+const SMALL_LLC: u32 = 16;
+
+/// What is known of a group: the kernel's `struct sg_lb_stats`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SgLbStats {
+    /// Load for its capacity; only of groups where tasks compete, until others need it.
+    pub avg_load: u64,
+    pub group_load: u64,
+    pub group_capacity: u64,
+    pub group_util: u64,
+    pub group_runnable: u64,
+    pub sum_nr_running: u32,
+    pub sum_h_nr_running: u32,
+    pub idle_cpus: u32,
+    pub group_weight: u32,
+    pub group_type: GroupType,
+    pub group_asym_packing: bool,
+    pub group_misfit_task_load: u64,
+}
+
+impl SgLbStats {
+    /// Load for the capacity, of 1024.
+    pub(crate) fn load_per_capacity(&self) -> u64 {
+        (self.group_load << CAPACITY_SHIFT) / self.group_capacity
+    }
+}
+
+/// What is known of a domain: the kernel's `struct sd_lb_stats`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SdLbStats {
+    pub busiest: Option<SchedGroupId>,
+    pub local: SchedGroupId,
+    pub total_load: u64,
+    pub total_capacity: u64,
+    /// Load for the capacity of the whole domain; computed when it is needed.
+    pub avg_load: u64,
+    pub prefer_sibling: bool,
+    pub busiest_stat: SgLbStats,
+    pub local_stat: SgLbStats,
+}
+
+impl SdLbStats {
+    /// Nothing is known yet: any group with tasks is busier than the busiest so far.
+    fn new(local: SchedGroupId) -> Self {
+        Self {
+            busiest: None,
+            local,
+            total_load: 0,
+            total_capacity: 0,
+            avg_load: 0,
+            prefer_sibling: false,
+            busiest_stat: SgLbStats { idle_cpus: u32::MAX, ..SgLbStats::default() },
+            local_stat: SgLbStats::default(),
+        }
+    }
+
+    /// Load for the capacity of the whole domain.
+    pub(crate) fn load_per_capacity(&self) -> u64 {
+        (self.total_load << CAPACITY_SHIFT) / self.total_capacity
+    }
+}
+
+/// What the CPUs of a domain together tell the root domain.
+#[derive(Clone, Copy, Debug, Default)]
+struct SgStatus {
+    overload: bool,
+    overutilized: bool,
+}
+
+impl Sched {
+    /// Gathers what a pass has to know.
+    ///
+    /// Rules, in order:
+    /// 1. The local group's capacity is computed anew; by a CPU that runs out of work only when it is time.
+    /// 2. Each other group is compared with the busiest so far.
+    /// 3. The widest domain says whether the machine is overloaded and over-utilised; a narrower one only that it is.
+    pub(crate) fn update_sd_lb_stats(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> SdLbStats {
+        let sd = &self.domains.domains[env.sd];
+        let (first, child, parent) = (sd.groups, sd.child, sd.parent);
+        let gathered_before = ctx.work.of(Op::GroupStatCpu);
+        let mut sds = SdLbStats::new(first);
+        let (mut status, mut sum_util) = (SgStatus::default(), 0);
+        env.dst_core_idle = !self.domains.smt_present || self.is_core_idle(env.dst_cpu);
+        self.begin_nohz_stats(env);
+        let mut group = first;
+        loop {
+            let is_local = self.domains.groups[group].span.contains(env.dst_cpu);
+            if is_local {
+                sds.local = group;
+                let next_update = self.domains.capacities[self.domains.groups[group].capacity].next_update;
+                if env.idle != CpuIdleType::NewlyIdle || self.jiffies >= next_update {
+                    self.update_group_capacity(env.sd, env.dst_cpu);
+                }
+            }
+            if env.flags.nohz_stats {
+                self.update_nohz_stats_of_group(ctx, env, group);
+            }
+            let sgs = self.update_sg_lb_stats(ctx, env, &sds, group, &mut status);
+            if is_local {
+                sds.local_stat = sgs;
+            } else if self.update_sd_pick_busiest(env, &sds, group, &sgs) {
+                sds.busiest = Some(group);
+                sds.busiest_stat = sgs;
+            }
+            sds.total_load += sgs.group_load;
+            sds.total_capacity += sgs.group_capacity;
+            sum_util += sgs.group_util;
+            group = self.domains.groups[group].next;
+            if group == first {
+                break;
+            }
+        }
+        self.end_nohz_stats(env);
+        sds.prefer_sibling =
+            child.is_some_and(|child| self.domains.domains[child].flags.intersects(SdFlags::PREFER_SIBLING));
+        if parent.is_none() {
+            self.domains.root.overload = status.overload;
+            self.set_overutilized_status(status.overutilized);
+        } else if status.overutilized {
+            self.set_overutilized_status(true);
+        }
+        self.update_idle_cpu_scan(env, sum_util);
+        let gathered = ctx.work.of(Op::GroupStatCpu) - gathered_before;
+        env.decision.nr_cpus += u32::try_from(gathered).expect("a machine has few CPUs");
+        sds
+    }
+
+    /// Gathers what there is to know of a group.
+    ///
+    /// Of groups other than the local one also whether a task there should be helped:
+    /// 1. Where capacities differ, one that is too big for its CPU.
+    /// 2. Elsewhere, to a CPU without work, the only fair task of a CPU of which other classes leave too little.
+    fn update_sg_lb_stats(
+        &self,
+        ctx: &mut Ctx<'_>,
+        env: &LbEnv,
+        sds: &SdLbStats,
+        group_id: SchedGroupId,
+        status: &mut SgStatus,
+    ) -> SgLbStats {
+        let (sd, group) = (&self.domains.domains[env.sd], &self.domains.groups[group_id]);
+        let is_local = group_id == sds.local;
+        let has_time = env.idle != CpuIdleType::NotIdle;
+        let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
+        let mut sgs = SgLbStats::default();
+        let mut nr_cpus = 0;
+        let energy_enabled = self.sched_energy_enabled();
+        let with_util_est = self.features.has(Feature::UtilEst);
+        // The root cfs_rqs come first.
+        let rqs = self.rqs.as_slice();
+        let cfs_rqs = &self.cfs_rqs[..rqs.len()];
+        if ctx.work.records_touches() {
+            ctx.work.touch_read_all(group.span.iter_and(&env.cpus));
+        }
+        group.span.for_each_and(&env.cpus, |cpu| {
+            nr_cpus += 1;
+            let (rq, cfs_rq) = (&rqs[cpu.index()], &cfs_rqs[cpu.index()]);
+            let load = cfs_rq.avg.load_avg;
+            sgs.group_load += load;
+            sgs.group_util += util_cfs(rq, cfs_rq, with_util_est);
+            sgs.group_runnable += cfs_rq.avg.runnable_avg;
+            sgs.sum_h_nr_running += cfs_rq.h_nr_running;
+            sgs.sum_nr_running += rq.nr_running;
+            status.overload |= rq.nr_running > 1;
+            status.overutilized |= energy_enabled && self.cpu_overutilized(cpu);
+            if rq.is_idle() {
+                sgs.idle_cpus += 1;
+                return;
+            }
+            if is_local {
+                return;
+            }
+            if is_asym_capacity {
+                if sgs.group_misfit_task_load < rq.misfit_task_load {
+                    sgs.group_misfit_task_load = rq.misfit_task_load;
+                    status.overload = true;
+                }
+            } else if has_time && cfs_rq.h_nr_running == 1 && check_cpu_capacity(rq, sd) {
+                sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
+            }
+        });
+        ctx.work.count(Op::GroupStatCpu, nr_cpus);
+        let capacity = &self.domains.capacities[group.capacity];
+        sgs.group_capacity = capacity.capacity;
+        sgs.group_weight = group.group_weight;
+        sgs.group_asym_packing = !is_local
+            && sd.flags.intersects(SdFlags::ASYM_PACKING)
+            && has_time
+            && sgs.sum_h_nr_running > 0
+            && sched_asym(env.dst_cpu, &self.domains.groups[sds.local], sds, &sgs, group);
+        sgs.group_type = group_classify(sd.imbalance_pct, capacity.imbalance, &sgs);
+        if sgs.group_type == GroupType::Overloaded {
+            sgs.avg_load = sgs.load_per_capacity();
+        }
+        sgs
+    }
+
+    /// Whether a group is busier than the busiest so far.
+    ///
+    /// Rules, in order:
+    /// 1. A group without fair tasks never is.
+    /// 2. A misfit task can only be helped by a CPU of an idle core that is greater than all of the group's, in a group
+    ///    with spare capacity.
+    /// 3. Where capacities differ, smaller CPUs do not take from greater ones whose tasks do not compete.
+    /// 4. The worse state is the busier one; within a state it depends.
+    fn update_sd_pick_busiest(&self, env: &LbEnv, sds: &SdLbStats, group: SchedGroupId, sgs: &SgLbStats) -> bool {
+        if sgs.sum_h_nr_running == 0 {
+            return false;
+        }
+        let group = &self.domains.groups[group];
+        if self.domains.domains[env.sd].flags.intersects(SdFlags::ASYM_CPUCAPACITY) {
+            let capacity = &self.domains.capacities[group.capacity];
+            let dst_capacity = self.capacity_of(env.dst_cpu);
+            let can_help = env.dst_core_idle
+                && capacity_greater(dst_capacity, capacity.max_capacity)
+                && sds.local_stat.group_type == GroupType::HasSpare;
+            if sgs.group_type == GroupType::MisfitTask && !can_help {
+                return false;
+            }
+            if sgs.group_type <= GroupType::FullyBusy && capacity_greater(capacity.min_capacity, dst_capacity) {
+                return false;
+            }
+        }
+        let busiest = &sds.busiest_stat;
+        if sgs.group_type != busiest.group_type {
+            return sgs.group_type > busiest.group_type;
+        }
+        match sgs.group_type {
+            GroupType::Overloaded | GroupType::FullyBusy => sgs.avg_load > busiest.avg_load,
+            GroupType::Imbalanced => false,
+            GroupType::AsymPacking => {
+                let busiest = sds.busiest.expect("the busiest so far is in that state");
+                !sched_asym_prefer(group.asym_prefer_cpu, self.domains.groups[busiest].asym_prefer_cpu)
+            }
+            GroupType::MisfitTask => sgs.group_misfit_task_load >= busiest.group_misfit_task_load,
+            GroupType::HasSpare => {
+                sgs.idle_cpus < busiest.idle_cpus
+                    || sgs.idle_cpus == busiest.idle_cpus && sgs.sum_nr_running > busiest.sum_nr_running
+            }
+        }
+    }
+
+    /// Whether the other CPUs of a core are idle.
+    pub(crate) fn is_core_idle(&self, cpu: CpuId) -> bool {
+        let mut siblings = self.domains.cores.mask_of(cpu).iter();
+        siblings.all(|sibling| sibling == cpu || self.rqs[sibling.index()].is_idle())
+    }
+
+    /// Says how many CPUs of the last-level cache a wake-up may look at, when the balanced domain is the cache's.
+    ///
+    /// Not by CPUs that run out of work: that would be too often.
+    fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64) {
+        if !self.features.has(Feature::SisUtil) || env.idle == CpuIdleType::NewlyIdle {
+            return;
+        }
+        let (cached, sd) = (&self.domains.cpus[env.dst_cpu.index()], &self.domains.domains[env.sd]);
+        if sd.span_weight != cached.sd_llc_size {
+            return;
+        }
+        let Some(shared) = cached.sd_llc_shared else { return };
+        let mut nr = nr_idle_scan(sum_util, sd.span_weight, sd.imbalance_pct);
+        if self.tunables.changes.small_llc_scan {
+            nr = boosted_for_small_llc(nr, sd.span_weight);
+        }
+        self.domains.shared[shared].nr_idle_scan = nr;
+    }
+}
+
+/// How many CPUs of a cache domain with this utilisation a search for an idle one may look at: `update_idle_cpu_scan()`.
+///
+/// With `x` the average utilisation of a CPU, of 1024, it is the part `1 - (x * imbalance_pct / 100)^2` of the domain, but
+/// not less than none: all of an idle domain, none of one that has no more than the margin left.
+pub(crate) fn nr_idle_scan(sum_util: u64, llc_weight: u32, imbalance_pct: u32) -> i32 {
+    let (weight, pct) = (u64::from(llc_weight), u64::from(imbalance_pct));
+    let x = sum_util / weight;
+    let busy = (x * x * pct * pct / (10_000 * CAPACITY_FULL)).min(CAPACITY_FULL);
+    ((CAPACITY_FULL - busy) * weight / CAPACITY_FULL) as i32
+}
+
+/// SIS_UTIL's limit as it was proposed for small cache domains: as many more of at most 16 CPUs as 32 are more than the domain has.
+///
+/// What was rounded down to nothing stays so, and more than there are CPUs means all.
+pub(crate) fn boosted_for_small_llc(nr_idle_scan: i32, llc_weight: u32) -> i32 {
+    if llc_weight <= SMALL_LLC { nr_idle_scan * 2 * SMALL_LLC as i32 / llc_weight as i32 } else { nr_idle_scan }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The CPU on which a woken task costs the least energy.
+//!
+//! Models `find_energy_efficient_cpu()`, `compute_energy()`, `eenv_task_busy_time()`, `eenv_pd_busy_time()`,
+//! `eenv_pd_max_util()` and `cpu_util_next()` (6.1). It is asked only where there is an energy model
+//! ([`crate::track::cpufreq::energy_model`]) and as long as no CPU is over-utilised: then spreading the load does not matter.
+//!
+//! The tunables `energy_margin`, `energy_sum`, `energy_mw` and `energy_inefficient` bring back how it was before 6.0. The
+//! reference has no switches for these; unit tests show each of them.
+
+use crate::state::cpufreq::energy_model::PerfDomain;
+use crate::state::sched::Sched;
+use crate::state::task::Uclamp;
+use crate::state::topology::DomainId;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::{WakeRule, WakeupDecision};
+use crate::track::cpufreq::UtilType;
+use crate::track::fits::{ClampedUtil, Fit};
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::units::Capacity;
+use crate::words::work::Op;
+
+/// How well a CPU fits, from worse to better: the kernel's -1 and 1. CPUs that do not fit at all are no candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fitness {
+    /// The lower clamp is above what the CPU can do. Also that of no CPU at all.
+    ButForClamp,
+    /// It is big enough.
+    Fits,
+}
+
+/// What a task would find in a perf domain: the best CPU beside the previous one, and the previous one if it is there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Candidates {
+    /// The CPU, how well it fits, and how much it has to spare.
+    best: Option<(CpuId, Fitness, u64)>,
+    /// The same of the previous CPU.
+    prev: Option<(Fitness, u64)>,
+}
+
+/// What is known of the energy of a perf domain: the kernel's `struct energy_env`.
+#[derive(Clone, Copy, Debug)]
+struct EnergyEnv {
+    task: TaskId,
+    /// Utilisation that the task adds.
+    task_busy_time: u64,
+    /// Utilisation of the domain without the task.
+    pd_busy_time: u64,
+    /// What heat leaves of a CPU.
+    cpu_cap: Capacity,
+    /// The same of all CPUs of the domain.
+    pd_cap: Capacity,
+}
+
+/// The previous CPU, or the one that is in the lead.
+#[derive(Clone, Copy, Debug)]
+struct Lead {
+    cpu: Option<CpuId>,
+    fitness: Fitness,
+    /// What heat leaves of it.
+    thermal_cap: Capacity,
+}
+
+impl Lead {
+    const NONE: Self = Self { cpu: None, fitness: Fitness::ButForClamp, thermal_cap: 0 };
+}
+
+impl Sched {
+    /// Chooses the CPU that is best for energy, and returns whether that was possible. If not, performance decides.
+    ///
+    /// Rules, in order:
+    /// 1. Nothing is decided while any CPU is over-utilised, or if no domain of this CPU with all capacities holds the
+    ///    previous one.
+    /// 2. A task that uses nothing and asks for nothing stays.
+    /// 3. Of each perf domain two CPUs are candidates: the previous one, and the one with most to spare of those that fit.
+    ///    Those that fit but for the lower clamp come after those that fit. Among domains where none fits, the one to which
+    ///    heat leaves the most capacity is best.
+    /// 4. The candidate where the task adds the least energy to its domain; the previous CPU if it adds no more there.
+    ///    With the tunable `energy_margin` it must add less by more than a sixteenth of the energy of all domains.
+    /// 5. If a domain seems to need less with the task than without it, the estimate is worth nothing: the task stays.
+    pub(crate) fn find_energy_efficient_cpu(&mut self, ctx: &mut Ctx<'_>, decision: &mut WakeupDecision) -> bool {
+        if !self.sched_energy_enabled() || self.domains.root.overutilized {
+            return false;
+        }
+        let WakeupDecision { task, prev, .. } = *decision;
+        let narrowest = self.domains.cpus[ctx.cpu.index()].sd_asym_cpucapacity;
+        let mut wider = core::iter::successors(narrowest, |&sd| self.domains.domains[sd].parent);
+        let Some(sd) = wider.find(|&sd| self.domains.domains[sd].span.contains(prev)) else { return false };
+        decision.choose(prev, WakeRule::EnergyPrev);
+        self.sync_entity_load_avg(ctx, self.tasks[task.index()].se);
+        let clamps = if self.uclamp_is_used() { self.uclamp_eff(task) } else { Uclamp::default() };
+        if self.task_util_est(task) == 0 && clamps.min == 0 {
+            decision.choose(prev, WakeRule::EnergyNone);
+            return true;
+        }
+        let mut env =
+            EnergyEnv { task, task_busy_time: self.task_busy_time(task, prev), pd_busy_time: 0, cpu_cap: 0, pd_cap: 0 };
+        let has_margin = self.tunables.changes.energy_margin;
+        let mut base_of_all = 0;
+        let (mut prev_lead, mut prev_delta) = (Lead::NONE, u64::MAX);
+        let (mut best, mut best_delta) = (Lead::NONE, u64::MAX);
+        for pd in &self.cpufreq.perf_domains {
+            let first = &self.rqs[pd.cpus[0].index()];
+            env.cpu_cap = first.cpu_capacity_orig - first.thermal_pressure;
+            env.pd_cap = env.cpu_cap * pd.cpus.len() as u64;
+            let found = self.energy_candidates(ctx, pd, sd, clamps, decision);
+            let has_none = found.best.is_none() && found.prev.is_none();
+            if has_none && !has_margin {
+                continue;
+            }
+            env.pd_busy_time = self.pd_busy_time(ctx, pd, &env);
+            let base = self.compute_energy(ctx, pd, &env, None);
+            base_of_all += base;
+            if has_none {
+                continue;
+            }
+            if let Some((fitness, _)) = found.prev {
+                let Some(delta) = self.compute_energy(ctx, pd, &env, Some(prev)).checked_sub(base) else {
+                    decision.choose(prev, WakeRule::EnergyUnsure);
+                    return true;
+                };
+                prev_delta = delta;
+                prev_lead = Lead { cpu: Some(prev), fitness, thermal_cap: env.cpu_cap };
+                best_delta = best_delta.min(delta);
+            }
+            let Some((cpu, fitness, spare)) = found.best else { continue };
+            if found.prev.is_some_and(|(_, prev_spare)| spare <= prev_spare)
+                || fitness < best.fitness
+                || (fitness == Fitness::ButForClamp && env.cpu_cap <= best.thermal_cap)
+            {
+                continue;
+            }
+            let Some(delta) = self.compute_energy(ctx, pd, &env, Some(cpu)).checked_sub(base) else {
+                decision.choose(prev, WakeRule::EnergyUnsure);
+                return true;
+            };
+            if fitness == Fitness::Fits && best.fitness == Fitness::Fits && delta >= best_delta {
+                continue;
+            }
+            best_delta = delta;
+            best = Lead { cpu: Some(cpu), fitness, thermal_cap: env.cpu_cap };
+        }
+        let is_better = match best.fitness {
+            Fitness::Fits if prev_lead.fitness == Fitness::ButForClamp => true,
+            Fitness::Fits if has_margin => prev_delta.saturating_sub(best_delta) > (base_of_all + prev_delta) >> 4,
+            Fitness::Fits => best_delta < prev_delta,
+            Fitness::ButForClamp => best.thermal_cap > prev_lead.thermal_cap,
+        };
+        if let Some(cpu) = best.cpu.filter(|_| is_better) {
+            decision.choose(cpu, WakeRule::EnergyBest);
+        }
+        true
+    }
+
+    /// The candidates of a perf domain.
+    ///
+    /// The clamps that a CPU would have with the task are the higher ones of the task's and the runqueue's. They are kept
+    /// from one CPU to the next if no task counts on that one, as in the kernel.
+    fn energy_candidates(
+        &self,
+        ctx: &mut Ctx<'_>,
+        pd: &PerfDomain,
+        sd: DomainId,
+        task_clamps: Uclamp,
+        decision: &mut WakeupDecision,
+    ) -> Candidates {
+        let WakeupDecision { task, prev, .. } = *decision;
+        let (span, allowed) = (&self.domains.domains[sd].span, &self.tasks[task.index()].cpus_allowed);
+        let mut found = Candidates::default();
+        let mut clamps = task_clamps;
+        for &cpu in pd.cpus.iter().filter(|&&cpu| span.contains(cpu) && allowed.contains(cpu)) {
+            ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(cpu);
+            decision.nr_scanned += 1;
+            let util = self.cpu_util_next(cpu, task, Some(cpu));
+            let rq = &self.rqs[cpu.index()];
+            if self.uclamp_is_used() && !rq.uclamp.is_idle() {
+                clamps = task_clamps.max(rq.uclamp.clamps());
+            }
+            let fitness = match self.util_fits_cpu(ClampedUtil { util, clamps }, cpu) {
+                Fit::No => continue,
+                Fit::ButForClamp => Fitness::ButForClamp,
+                Fit::Yes => Fitness::Fits,
+            };
+            let spare = rq.cpu_capacity.saturating_sub(util);
+            if cpu == prev {
+                found.prev = Some((fitness, spare));
+            } else if found.best.is_none_or(|(_, best_fitness, most)| (fitness, spare) > (best_fitness, most)) {
+                found.best = Some((cpu, fitness, spare));
+            }
+        }
+        found
+    }
+
+    /// What a task adds to the utilisation of a CPU, of which interrupts take their part.
+    fn task_busy_time(&self, task: TaskId, cpu: CpuId) -> u64 {
+        let rq = &self.rqs[cpu.index()];
+        let (max, irq) = (rq.cpu_capacity_orig, rq.avg_irq.util_avg);
+        if irq >= max { max } else { self.task_util_est(task) * (max - irq) / max }
+    }
+
+    /// Utilisation of a perf domain without the task.
+    fn pd_busy_time(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv) -> u64 {
+        ctx.work.count(Op::ScanCpu, pd.cpus.len() as u64);
+        pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
+        self.pd_busy_time_with(pd, env, None)
+    }
+
+    /// Utilisation of a perf domain if the task were on `dst`, CPU by CPU. What the task adds to a CPU's estimate is less
+    /// than its own utilisation if what blocked there outweighs what is remembered of the tasks that are there.
+    fn pd_busy_time_with(&self, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
+        let util =
+            |&cpu: &CpuId| self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Energy, None);
+        pd.cpus.iter().map(util).sum::<u64>().min(env.pd_cap)
+    }
+
+    /// Energy of a perf domain, with the task on one of its CPUs or without it.
+    fn compute_energy(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
+        ctx.work.count(Op::ScanCpu, pd.cpus.len() as u64);
+        pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
+        let util = |&cpu: &CpuId| {
+            let coming = (dst == Some(cpu)).then_some(env.task);
+            self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Frequency, coming)
+        };
+        let max_util = pd.cpus.iter().map(util).max().unwrap_or(0).min(env.cpu_cap);
+        let busy_time = match dst {
+            Some(_) if self.tunables.changes.energy_sum => self.pd_busy_time_with(pd, env, dst),
+            Some(_) => (env.pd_busy_time + env.task_busy_time).min(env.pd_cap),
+            None => env.pd_busy_time,
+        };
+        pd.energy(&self.tunables.changes, max_util, busy_time, env.cpu_cap)
+    }
+
+    /// Utilisation of a CPU if a task were on `dst`, or on no CPU at all.
+    fn cpu_util_next(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
+        let (sum, own) = (&self.cfs_rqs[cpu.index()].avg, self.task_avg(task));
+        let (is_here, comes) = (self.tasks[task.index()].cpu == cpu, dst == Some(cpu));
+        let mut util = match (is_here, comes) {
+            (true, false) => sum.util_avg.saturating_sub(own.util_avg),
+            (false, true) => sum.util_avg + own.util_avg,
+            (true, true) | (false, false) => sum.util_avg,
+        };
+        if self.features.has(Feature::UtilEst) {
+            let mut remembered = u64::from(sum.util_est.enqueued);
+            if comes {
+                remembered += own.util_est.estimate();
+            } else if self.tasks[task.index()].is_queued() {
+                remembered = remembered.saturating_sub(own.util_est.estimate());
+            }
+            util = util.max(remembered);
+        }
+        util.min(self.rqs[cpu.index()].cpu_capacity_orig)
+    }
+}

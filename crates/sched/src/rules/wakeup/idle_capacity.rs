@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The search for an idle CPU where CPUs differ in capacity.
+//!
+//! Models `select_idle_capacity()` (6.1).
+
+use crate::rules::wakeup::search::{Looks, Walk};
+use crate::state::sched::Sched;
+use crate::state::topology::DomainId;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::{WakeRule, WakeupDecision};
+use crate::track::fits::{ClampedUtil, Fit};
+use crate::words::ids::CpuId;
+use crate::words::units::Capacity;
+use crate::words::work::Op;
+
+/// Where a search among all capacities is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CapacityWalk {
+    /// The CPU that is looked at next.
+    next: CpuId,
+    /// How many were.
+    nr_scanned: u32,
+    /// What the task needs.
+    util: ClampedUtil,
+    /// How good the best CPU so far is: whether but for the clamp it is big enough, and its capacity.
+    best: Option<(bool, Capacity)>,
+}
+
+impl Sched {
+    /// Searches the narrowest domain with all capacities, from the target on and around, for an idle CPU.
+    ///
+    /// Rules, in order:
+    /// 1. The first idle CPU that is big enough.
+    /// 2. Otherwise, of those that would be big enough but for the lower clamp, the one with the highest capacity that
+    ///    heat leaves.
+    /// 3. Otherwise the one of which the fair class has most.
+    /// 4. The first of equals. If none is idle, the target.
+    pub(crate) fn select_idle_capacity(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        sd: DomainId,
+        util: ClampedUtil,
+        decision: &mut WakeupDecision,
+    ) {
+        decision.choose(decision.target, WakeRule::NothingIdle);
+        let walk = CapacityWalk { next: decision.target, nr_scanned: 0, util, best: None };
+        self.search(ctx, sd, Walk::Capacities(walk), decision);
+    }
+
+    /// The rules of [`Sched::select_idle_capacity`], for so many looks. Returns whether the search is over.
+    pub(crate) fn look_at_capacities(
+        &self,
+        ctx: &mut Ctx<'_>,
+        sd: DomainId,
+        walk: &mut CapacityWalk,
+        decision: &mut WakeupDecision,
+        mut looks: Looks,
+    ) -> bool {
+        let span = &self.domains.domains[sd].span;
+        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        // A walk that was interrupted must not begin a second round.
+        let nr_left = span.weight_and(allowed) - walk.nr_scanned as usize;
+        for cpu in span.iter_and_wrap_from(allowed, walk.next).take(nr_left) {
+            if !looks.take() {
+                walk.next = cpu;
+                return false;
+            }
+            ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(cpu);
+            walk.nr_scanned += 1;
+            decision.nr_scanned += 1;
+            if !self.is_idle_for_wakeup(cpu) {
+                continue;
+            }
+            let rq = &self.rqs[cpu.index()];
+            let rank = match self.util_fits_cpu(walk.util, cpu) {
+                Fit::Yes => {
+                    decision.choose(cpu, WakeRule::AsymFits);
+                    return true;
+                }
+                Fit::ButForClamp => (true, rq.cpu_capacity_orig.saturating_sub(rq.avg_thermal.load_avg)),
+                Fit::No => (false, rq.cpu_capacity),
+            };
+            // A CPU without any capacity is no better than none.
+            if rank > walk.best.unwrap_or((false, 0)) {
+                walk.best = Some(rank);
+                decision.choose(cpu, WakeRule::AsymBest);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Cores that are idle as a whole, on machines with SMT.
+//!
+//! Models `__update_idle_core()`, `set_idle_cores()`, `test_idle_cores()`, `select_idle_core()`, `select_idle_smt()`, and
+//! `select_idle_cpu()` as far as it looks for cores (6.1). Whether a cache domain may have an idle core is a hint: it is set
+//! when a core becomes idle, and only a search in vain takes it back.
+
+use crate::rules::wakeup::search::{Looks, Walk};
+use crate::state::sched::Sched;
+use crate::state::topology::DomainId;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::{WakeRule, WakeupDecision};
+use crate::words::features::Feature;
+use crate::words::ids::CpuId;
+use crate::words::work::Op;
+
+/// Where a search by cores is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoreWalk {
+    /// Where it began.
+    start: CpuId,
+    /// The CPU by which it comes to the next core.
+    next: Option<CpuId>,
+    /// The first idle CPU on the way.
+    idle_cpu: Option<CpuId>,
+}
+
+impl Sched {
+    /// A CPU goes idle: if its siblings are idle too, its cache domain has an idle core from now on.
+    pub(crate) fn update_idle_core(&mut self, cpu: CpuId) {
+        if !self.domains.smt_present || !self.hotplug.active.contains(cpu) || self.test_idle_cores(cpu) {
+            return;
+        }
+        let siblings = self.domains.cores.mask_of(cpu);
+        if siblings.iter().all(|sibling| sibling == cpu || self.available_idle_cpu(sibling)) {
+            self.set_idle_cores(cpu, true);
+        }
+    }
+
+    /// Whether the cache domain of a CPU may have an idle core.
+    pub(crate) fn test_idle_cores(&self, cpu: CpuId) -> bool {
+        let shared = self.domains.cpus[cpu.index()].sd_llc_shared;
+        shared.is_some_and(|shared| self.domains.shared[shared].has_idle_cores)
+    }
+
+    fn set_idle_cores(&mut self, cpu: CpuId, has_idle_cores: bool) {
+        if let Some(shared) = self.domains.cpus[cpu.index()].sd_llc_shared {
+            self.domains.shared[shared].has_idle_cores = has_idle_cores;
+        }
+    }
+
+    /// Searches the target's cache domain for a core that is idle as a whole.
+    ///
+    /// Rules, in order:
+    /// 1. With SIS_UTIL, not at all if `nr_idle_scan` is 0; its number is no limit for cores.
+    /// 2. Core by core, starting with that of the CPU after the target: the first whose CPUs are all idle. Of it the CPU
+    ///    is taken by which the search came to it.
+    /// 3. If there is none: the first idle CPU that was met on the way, or the target. The hint was wrong and is taken back.
+    pub(crate) fn select_idle_core(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &mut WakeupDecision) {
+        let target = decision.target;
+        if self.features.has(Feature::SisUtil) {
+            decision.nr_idle_scan = self.nr_idle_scan(target);
+            if decision.nr_idle_scan == Some(0) {
+                return decision.choose(target, WakeRule::ScanBusy);
+            }
+        }
+        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        self.scratch.select.assign_and(&self.domains.domains[sd].span, allowed);
+        let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
+        let next = self.scratch.select.next_wrap(start);
+        if self.paths.on {
+            self.swap_candidates(ctx.cpu);
+        }
+        self.search(ctx, sd, Walk::Cores(CoreWalk { start, next, idle_cpu: None }), decision);
+    }
+
+    /// Rules 2 and 3 of [`Sched::select_idle_core`], for so many looks. Returns whether the search is over.
+    pub(crate) fn look_at_cores(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        walk: &mut CoreWalk,
+        decision: &mut WakeupDecision,
+        mut looks: Looks,
+    ) -> bool {
+        while let Some(cpu) = walk.next {
+            if looks.are_spent() {
+                return false;
+            }
+            decision.nr_cores_scanned += 1;
+            ctx.charge(Op::ScanCore);
+            if self.is_whole_core_idle(ctx, cpu, &mut walk.idle_cpu, &mut decision.nr_scanned, &mut looks) {
+                decision.choose(cpu, WakeRule::IdleCore);
+                return true;
+            }
+            // What is left of the core need not be looked at again, so the first CPU of what remains is always a new one.
+            self.scratch.select.and_not_with(self.domains.cores.mask_of(cpu));
+            walk.next = self.next_around(walk.start, cpu);
+        }
+        self.set_idle_cores(decision.target, false);
+        match walk.idle_cpu {
+            Some(cpu) => decision.choose(cpu, WakeRule::IdleCpuOfBusyCore),
+            None => decision.choose(decision.target, WakeRule::NothingIdle),
+        }
+        true
+    }
+
+    /// The next CPU of the candidates after `cpu` on the way around from `start` back to before it.
+    fn next_around(&self, start: CpuId, cpu: CpuId) -> Option<CpuId> {
+        let candidates = &self.scratch.select;
+        let next = candidates.next_from(CpuId(cpu.0 + 1));
+        if cpu >= start {
+            next.or_else(|| candidates.first().filter(|&first| first < start))
+        } else {
+            next.filter(|&next| next < start)
+        }
+    }
+
+    /// Whether all CPUs of a core are idle.
+    ///
+    /// Notes the first candidate on the way that would do by itself. Once there is one, the first busy CPU ends the look; a
+    /// CPU that runs only SCHED_IDLE tasks counts as busy but is such a candidate, and ends it too.
+    fn is_whole_core_idle(
+        &self,
+        ctx: &mut Ctx<'_>,
+        core: CpuId,
+        idle_cpu: &mut Option<CpuId>,
+        nr_scanned: &mut u32,
+        looks: &mut Looks,
+    ) -> bool {
+        let candidates = &self.scratch.select;
+        let mut is_idle = true;
+        for cpu in self.domains.cores.mask_of(core).iter() {
+            *nr_scanned += 1;
+            looks.take();
+            ctx.work.touch_read(cpu);
+            if self.available_idle_cpu(cpu) {
+                if idle_cpu.is_none() && candidates.contains(cpu) {
+                    *idle_cpu = Some(cpu);
+                }
+                continue;
+            }
+            is_idle = false;
+            if idle_cpu.is_some() {
+                break;
+            }
+            if self.sched_idle_cpu(cpu) && candidates.contains(cpu) {
+                *idle_cpu = Some(cpu);
+                break;
+            }
+        }
+        is_idle
+    }
+
+    /// An idle sibling of the previous CPU that the task may use, within the domain.
+    pub(crate) fn select_idle_smt(
+        &self,
+        ctx: &mut Ctx<'_>,
+        sd: DomainId,
+        decision: &mut WakeupDecision,
+    ) -> Option<CpuId> {
+        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        let span = &self.domains.domains[sd].span;
+        let siblings = self.domains.cores.mask_of(decision.prev).iter_and(allowed);
+        for cpu in siblings.filter(|&cpu| cpu != decision.prev && span.contains(cpu)) {
+            ctx.charge(Op::ScanCpu);
+            ctx.work.touch_read(cpu);
+            decision.nr_scanned += 1;
+            if self.is_idle_for_wakeup(cpu) {
+                return Some(cpu);
+            }
+        }
+        None
+    }
+}

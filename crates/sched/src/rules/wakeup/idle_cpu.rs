@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The search of a cache domain for an idle CPU, one by one, and how far it goes.
+//!
+//! Models `select_idle_cpu()` as far as it looks at single CPUs (6.1; [`super::idle_core`] has the rest). Three limits have been
+//! in use: since 5.19 SIS_UTIL, by the utilisation of the cache domain; before it SIS_PROP, by the waker's average idle
+//! time and what searches have cost; and none.
+
+use crate::rules::wakeup::search::{Looks, Walk};
+use crate::state::sched::Sched;
+use crate::state::topology::DomainId;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::{WakeRule, WakeupDecision};
+use crate::words::features::Feature;
+use crate::words::ids::CpuId;
+use crate::words::work::Op;
+
+/// What SIS_PROP allows at the least, counting the CPU at which the search gives up.
+const LEAST_PROP_SCAN: u64 = 4;
+
+/// Where a search by single CPUs is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuWalk {
+    /// The CPU that is looked at next.
+    next: CpuId,
+    /// How many were.
+    pub nr_scanned: u32,
+    /// The domain to which the search is accounted, with SIS_PROP.
+    pub accounted_to: Option<DomainId>,
+}
+
+impl Sched {
+    /// Searches the target's cache domain for an idle CPU.
+    ///
+    /// Rules, in order:
+    /// 1. With SIS_PROP, the limit follows from the waker's idle time and its domain's average cost; without a domain
+    ///    there is no search.
+    /// 2. With SIS_UTIL the limit is `nr_idle_scan` instead; 0 means the cache domain is busy, so do not look.
+    /// 3. Start after the target and wrap, so that neighbours do not all find the same CPU.
+    /// 4. Looking at more CPUs than the limit ends the search without result.
+    /// 5. With SIS_PROP, a search that was not cut off is accounted: its cost goes into the average and comes off the idle
+    ///    time.
+    pub(crate) fn select_idle_cpu(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &mut WakeupDecision) {
+        let target = decision.target;
+        let mut accounted_to = None;
+        if self.features.has(Feature::SisProp) {
+            accounted_to = self.domains.cpus[ctx.cpu.index()].sd_llc;
+            let Some(this_sd) = accounted_to else {
+                return decision.choose(target, WakeRule::NoCacheDomain);
+            };
+            decision.nr_idle_scan = self.prop_scan_limit(ctx.cpu, this_sd, sd);
+        }
+        if self.features.has(Feature::SisUtil)
+            && let Some(nr) = self.nr_idle_scan(target)
+        {
+            decision.nr_idle_scan = Some(nr);
+            if nr == 0 {
+                return decision.choose(target, WakeRule::ScanBusy);
+            }
+        }
+        let next = CpuId((target.0 + 1) % self.rqs.len() as u32);
+        self.search(ctx, sd, Walk::Cpus(CpuWalk { next, nr_scanned: 0, accounted_to }), decision);
+    }
+
+    /// Rules 3 and 4 of [`Sched::select_idle_cpu`], for so many looks. Returns whether the search is over.
+    pub(crate) fn look_at_cpus(
+        &self,
+        ctx: &mut Ctx<'_>,
+        sd: DomainId,
+        walk: &mut CpuWalk,
+        decision: &mut WakeupDecision,
+        mut looks: Looks,
+    ) -> bool {
+        let target = decision.target;
+        let span = &self.domains.domains[sd].span;
+        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        let limit = decision.nr_idle_scan.unwrap_or(u32::MAX);
+        let (first, nr_before) = (walk.next, walk.nr_scanned);
+        let mut is_over = true;
+        decision.choose(target, WakeRule::NothingIdle);
+        // A walk that was interrupted must not begin a second round.
+        let nr_left = if nr_before == 0 { usize::MAX } else { span.weight_and(allowed) - nr_before as usize };
+        for cpu in span.iter_and_wrap_from(allowed, first).take(nr_left) {
+            if walk.nr_scanned == limit {
+                decision.choose(target, WakeRule::ScanLimit);
+                break;
+            }
+            if !looks.take() {
+                walk.next = cpu;
+                is_over = false;
+                break;
+            }
+            walk.nr_scanned += 1;
+            if self.is_idle_for_wakeup(cpu) {
+                decision.choose(cpu, WakeRule::IdleCpu);
+                break;
+            }
+        }
+        let nr_looks = walk.nr_scanned - nr_before;
+        decision.nr_scanned += nr_looks;
+        ctx.work.count(Op::ScanCpu, u64::from(nr_looks));
+        // The same walk again, so that the search itself need not.
+        ctx.work.touch_read_all(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
+        is_over
+    }
+
+    /// How many CPUs a search of the target's cache domain may look at by SIS_UTIL, as of the last periodic balancing.
+    pub(crate) fn nr_idle_scan(&self, target: CpuId) -> Option<u32> {
+        let shared = self.domains.cpus[target.index()].sd_llc_shared?;
+        let nr = self.domains.shared[shared].nr_idle_scan;
+        Some(u32::try_from(nr).expect("a number of CPUs is not negative"))
+    }
+
+    /// How many CPUs a search may look at by SIS_PROP; `None`: as many as there are.
+    ///
+    /// The waker's average idle time halves with each jiffy without a wake-up. As large a part of it as the domain is
+    /// large may be spent, at the average cost; the CPU that would exceed it is not looked at, but the third always is.
+    fn prop_scan_limit(&mut self, this_cpu: CpuId, this_sd: DomainId, sd: DomainId) -> Option<u32> {
+        let now = self.jiffies;
+        let rq = &mut self.rqs[this_cpu.index()];
+        while rq.wake_stamp < now && rq.wake_avg_idle > 0 {
+            rq.wake_stamp += 1;
+            rq.wake_avg_idle >>= 1;
+        }
+        let cost = self.domains.domains[this_sd].avg_scan_cost + 1;
+        let budget = u64::from(self.domains.domains[sd].span_weight) * rq.wake_avg_idle;
+        let nr = if budget > LEAST_PROP_SCAN * cost { budget / cost } else { LEAST_PROP_SCAN };
+        // The kernel keeps the number in an int: one that does not fit may be negative or 0, and then limits nothing.
+        u32::try_from((nr as i32).wrapping_sub(1)).ok()
+    }
+
+    /// Accounts the cost of a search, in nanoseconds.
+    pub(crate) fn account_scan(&mut self, this_cpu: CpuId, this_sd: DomainId, cost: u64) {
+        let rq = &mut self.rqs[this_cpu.index()];
+        rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(cost);
+        let average = &mut self.domains.domains[this_sd].avg_scan_cost;
+        // One part in eight of the difference, rounded towards no change.
+        let diff = cost.wrapping_sub(*average) as i64;
+        *average = average.wrapping_add_signed(diff / 8);
+    }
+}

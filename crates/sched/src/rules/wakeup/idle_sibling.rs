@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! An idle CPU near the target: first some guesses, then a search.
+//!
+//! Models `select_idle_sibling()` and `available_idle_cpu()` (6.1). There is no hypervisor that could have taken an idle CPU
+//! away, so `available_idle_cpu()` is `idle_cpu()`.
+
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::{WakeRule, WakeupDecision};
+use crate::track::fits::ClampedUtil;
+use crate::words::ids::CpuId;
+
+impl Sched {
+    /// Looks for an idle CPU near the target of a wake-up. "Idle" includes CPUs that run only SCHED_IDLE tasks.
+    ///
+    /// Rules, in order; where capacities differ, a CPU by rules 1 to 4 must also be big enough:
+    /// 1. The target itself.
+    /// 2. The previous CPU, if it shares the target's cache.
+    /// 3. The previous CPU even if busy, if it is this one and a kernel thread bound to it wakes the task: a per-CPU worker,
+    ///    say, that has done what the task waits for, and that sleeps next.
+    /// 4. The CPU before the previous one, if it shares the target's cache. The previous one takes its place in memory.
+    /// 5. Where capacities differ: a search among all capacities, which is final.
+    /// 6. Without a cache domain, the target.
+    /// 7. With SMT, and if no core is expected to be idle: a sibling of the previous CPU, if that shares the target's cache.
+    /// 8. A search of the cache domain; the target if it finds nothing.
+    pub(crate) fn select_idle_sibling(&mut self, ctx: &mut Ctx<'_>, decision: &mut WakeupDecision, in_interrupt: bool) {
+        let util = self.domains.asym_cpucapacity.then(|| {
+            self.sync_entity_load_avg(ctx, self.tasks[decision.task.index()].se);
+            self.clamped_util(decision.task)
+        });
+        if let Some((cpu, rule)) = self.guess_idle_cpu(ctx, decision, util, in_interrupt) {
+            return decision.choose(cpu, rule);
+        }
+        let WakeupDecision { prev, target, .. } = *decision;
+        let at_hand = self.domains.cpus[target.index()];
+        if let (Some(util), Some(sd)) = (util, at_hand.sd_asym_cpucapacity) {
+            return self.select_idle_capacity(ctx, sd, util, decision);
+        }
+        let Some(sd) = at_hand.sd_llc else {
+            return decision.choose(target, WakeRule::NoCacheDomain);
+        };
+        if !self.domains.smt_present {
+            return self.select_idle_cpu(ctx, sd, decision);
+        }
+        if self.test_idle_cores(target) {
+            return self.select_idle_core(ctx, sd, decision);
+        }
+        if self.domains.cpus_share_cache(prev, target)
+            && let Some(cpu) = self.select_idle_smt(ctx, sd, decision)
+        {
+            return decision.choose(cpu, WakeRule::IdleSmt);
+        }
+        self.select_idle_cpu(ctx, sd, decision);
+    }
+
+    /// Rules 1 to 4 of [`Sched::select_idle_sibling`].
+    fn guess_idle_cpu(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        decision: &WakeupDecision,
+        util: Option<ClampedUtil>,
+        in_interrupt: bool,
+    ) -> Option<(CpuId, WakeRule)> {
+        let &WakeupDecision { task, prev, target, .. } = decision;
+        let this_cpu = ctx.cpu;
+        let mut is_idle = |cpu| {
+            ctx.work.touch_read(cpu);
+            self.is_idle_for_wakeup(cpu) && self.asym_fits_cpu(util, cpu)
+        };
+        if is_idle(target) {
+            return Some((target, WakeRule::TargetIdle));
+        }
+        if prev != target && self.domains.cpus_share_cache(prev, target) && is_idle(prev) {
+            return Some((prev, WakeRule::PrevIdle));
+        }
+        let this_rq = &self.rqs[this_cpu.index()];
+        if prev == this_cpu
+            && !in_interrupt
+            && self.tasks[this_rq.curr.index()].is_per_cpu_kthread
+            && this_rq.nr_running <= 1
+            && self.asym_fits_cpu(util, prev)
+        {
+            return Some((prev, WakeRule::PerCpuKthread));
+        }
+        let recent = self.tasks[task.index()].recent_used_cpu;
+        let is_recent_idle = recent != prev
+            && recent != target
+            && self.domains.cpus_share_cache(recent, target)
+            && self.tasks[task.index()].cpus_allowed.contains(recent)
+            && is_idle(recent);
+        self.tasks[task.index()].recent_used_cpu = prev;
+        is_recent_idle.then_some((recent, WakeRule::RecentUsedIdle))
+    }
+
+    /// Whether nothing runs on a CPU and nothing is about to.
+    #[inline]
+    pub(crate) fn available_idle_cpu(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].is_idle()
+    }
+
+    /// Whether a woken task would run on a CPU at once: nothing is there but SCHED_IDLE tasks.
+    #[inline]
+    pub(crate) fn is_idle_for_wakeup(&self, cpu: CpuId) -> bool {
+        self.available_idle_cpu(cpu) || self.sched_idle_cpu(cpu)
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which group of a domain is the idlest, and whether it is worth leaving the local one.
+//!
+//! Models `find_idlest_group()`, `update_sg_wakeup_stats()` and `update_pick_idlest()` (6.1). What state a group is in is the same
+//! question as for load balancing.
+
+use crate::rules::balance::classify::group_classify;
+use crate::rules::balance::imbalance::adjust_numa_imbalance;
+use crate::rules::balance::stats::SgLbStats;
+use crate::state::sched::Sched;
+use crate::state::topology::{DomainId, SchedGroupId, SdFlags};
+use crate::told::balance::GroupType;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::WakeupDecision;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::units::Capacity;
+use crate::words::weight::{NICE_0_LOAD, scale_load_down};
+use crate::words::work::Op;
+
+/// A group and what it is like without the task.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    group: SchedGroupId,
+    max_capacity: Capacity,
+    stats: SgLbStats,
+}
+
+impl Sched {
+    /// The idlest group of a domain for a task, or `None` if the group of `this_cpu` is as good.
+    ///
+    /// Groups without CPUs that the task may use do not count. If the local group is one of them, any other is better.
+    pub(crate) fn find_idlest_group(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        sd: DomainId,
+        this_cpu: CpuId,
+        decision: &mut WakeupDecision,
+    ) -> Option<SchedGroupId> {
+        let (mut local, mut idlest): (Option<Candidate>, Option<Candidate>) = (None, None);
+        let first = self.domains.domains[sd].groups;
+        let mut next = Some(first);
+        while let Some(id) = next {
+            let group = &self.domains.groups[id];
+            next = (group.next != first).then_some(group.next);
+            if !group.span.intersects(&self.tasks[decision.task.index()].cpus_allowed) {
+                continue;
+            }
+            let is_local = group.span.contains(this_cpu);
+            let max_capacity = self.domains.capacities[group.capacity].max_capacity;
+            let stats = self.update_sg_wakeup_stats(ctx, sd, id, decision);
+            let candidate = Candidate { group: id, max_capacity, stats };
+            if is_local {
+                local = Some(candidate);
+            } else if update_pick_idlest(idlest.as_ref(), &candidate) {
+                idlest = Some(candidate);
+            }
+        }
+        let idlest = idlest?;
+        match local {
+            Some(local) if !self.is_worth_leaving(sd, &local, &idlest, decision.task) => None,
+            _ => Some(idlest.group),
+        }
+    }
+
+    /// Gathers what a group is like without the task: sums over those of its CPUs that the task may use, but its whole
+    /// capacity.
+    ///
+    /// Where capacities differ, a group in which no CPU is big enough for the task counts as having a misfit task.
+    fn update_sg_wakeup_stats(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        sd: DomainId,
+        id: SchedGroupId,
+        decision: &mut WakeupDecision,
+    ) -> SgLbStats {
+        let task = decision.task;
+        // The task's own load, on the one CPU where it counts: `cpu_load_without()`.
+        let own_cpu = self.tasks[task.index()].cpu;
+        let counts_here = self.domains.groups[id].span.contains(own_cpu)
+            && self.tasks[task.index()].cpus_allowed.contains(own_cpu)
+            && self.counts_on_cpu(own_cpu, task);
+        let own_load = if counts_here { self.task_h_load(task) } else { 0 };
+
+        let domain = &self.domains.domains[sd];
+        let is_asym = domain.flags.contains(SdFlags::ASYM_CPUCAPACITY);
+        let group = &self.domains.groups[id];
+        let capacity = &self.domains.capacities[group.capacity];
+        let mut stats = SgLbStats {
+            group_capacity: capacity.capacity,
+            group_weight: group.group_weight,
+            group_misfit_task_load: u64::from(is_asym),
+            ..SgLbStats::default()
+        };
+        for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
+            ctx.charge(Op::GroupStatCpu);
+            ctx.work.touch_read(cpu);
+            decision.nr_scanned += 1;
+            let load = self.cpu_load(cpu);
+            stats.group_load += if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
+            stats.group_util += self.cpu_util_without(cpu, task);
+            stats.group_runnable += self.cpu_runnable_without(cpu, task);
+            let own = self.task_running_on_cpu(cpu, task);
+            let nr_running = self.rqs[cpu.index()].nr_running - own;
+            stats.sum_nr_running += nr_running;
+            stats.sum_h_nr_running += self.cfs_rqs[cpu.index()].h_nr_running - own;
+            stats.idle_cpus += u32::from(nr_running == 0 && self.idle_cpu_without(cpu, task));
+            if stats.group_misfit_task_load > 0 && self.task_fits_cpu(task, cpu) {
+                stats.group_misfit_task_load = 0;
+            }
+        }
+        stats.group_type = group_classify(domain.imbalance_pct, capacity.imbalance, &stats);
+        if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
+            stats.avg_load = stats.load_per_capacity();
+        }
+        stats
+    }
+
+    /// Whether the idlest group beats the local one.
+    ///
+    /// Rules, in order:
+    /// 1. The one whose type is better.
+    /// 2. Both busy: the loads must differ by the domain's imbalance margin, both in proportion and in parts of a nice-0
+    ///    task; between nodes the local one must be the more loaded one by that part.
+    /// 3. Both too small for the task: the one with the bigger CPU.
+    /// 4. Both have room: the one with more idle CPUs; but between nodes the task stays near as long as few run here and the
+    ///    difference is small.
+    /// 5. Two groups that affinity keeps imbalanced: the local one.
+    fn is_worth_leaving(&self, sd: DomainId, local: &Candidate, idlest: &Candidate, task: TaskId) -> bool {
+        let domain = &self.domains.domains[sd];
+        let is_numa = domain.flags.contains(SdFlags::NUMA);
+        let imbalance_pct = u64::from(domain.imbalance_pct);
+        let (here, there) = (&local.stats, &idlest.stats);
+        if here.group_type != there.group_type {
+            return here.group_type > there.group_type;
+        }
+        match here.group_type {
+            GroupType::Overloaded | GroupType::FullyBusy => {
+                let margin = scale_load_down(NICE_0_LOAD) * (imbalance_pct - 100) / 100;
+                let is_near_enough = is_numa && there.avg_load + margin >= here.avg_load;
+                !is_near_enough
+                    && there.avg_load < here.avg_load + margin
+                    && 100 * here.avg_load > imbalance_pct * there.avg_load
+            }
+            GroupType::MisfitTask => local.max_capacity < idlest.max_capacity,
+            GroupType::HasSpare => {
+                let stays_near = is_numa && self.allows_numa_imbalance(domain.imb_numa_nr, local, there, task);
+                !stays_near && here.idle_cpus < there.idle_cpus
+            }
+            GroupType::Imbalanced | GroupType::AsymPacking => false,
+        }
+    }
+
+    /// Whether the difference between two nodes is small enough to keep communicating tasks together. No more tasks than
+    /// local CPUs that the task may use count as few.
+    fn allows_numa_imbalance(&self, imb_numa_nr: u32, local: &Candidate, there: &SgLbStats, task: TaskId) -> bool {
+        let usable = self.domains.groups[local.group].span.weight_and(&self.tasks[task.index()].cpus_allowed) as u32;
+        let imbalance = i64::from(local.stats.idle_cpus.abs_diff(there.idle_cpus));
+        adjust_numa_imbalance(imbalance, local.stats.sum_nr_running + 1, imb_numa_nr.min(usable)) == 0
+    }
+}
+
+/// Whether a group is idler than the idlest so far.
+///
+/// Rules, in order:
+/// 1. The better type; without a group so far, anything but an overloaded group of boundless load.
+/// 2. Both busy: less load. Both too small: a bigger CPU. Both have room: more idle CPUs, or as many and less utilisation.
+///    Both imbalanced: the first.
+fn update_pick_idlest(idlest: Option<&Candidate>, candidate: &Candidate) -> bool {
+    let new = &candidate.stats;
+    let Some(idlest) = idlest else {
+        return new.group_type < GroupType::Overloaded || new.avg_load < u64::from(u32::MAX);
+    };
+    let old = &idlest.stats;
+    if new.group_type != old.group_type {
+        return new.group_type < old.group_type;
+    }
+    match new.group_type {
+        GroupType::Overloaded | GroupType::FullyBusy => new.avg_load < old.avg_load,
+        GroupType::MisfitTask => candidate.max_capacity > idlest.max_capacity,
+        GroupType::HasSpare => {
+            new.idle_cpus > old.idle_cpus || (new.idle_cpus == old.idle_cpus && new.group_util < old.group_util)
+        }
+        GroupType::Imbalanced | GroupType::AsymPacking => false,
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which CPU a fair task is to run on: the order of the questions.
+//!
+//! Models `select_task_rq_fair()` (6.1).
+
+use crate::state::sched::Sched;
+use crate::state::task::TaskState;
+use crate::state::topology::{DomainId, SdFlags};
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::{AffineRule, WakeFlags, WakeKind, WakeupDecision};
+use crate::words::ids::{CpuId, TaskId};
+
+impl Sched {
+    /// Selects a CPU for a fair task that may use more than one.
+    ///
+    /// Rules, in order:
+    /// 1. Of a wake-up it is noted who wakes whom. Where tasks are placed for the sake of energy, that decides.
+    /// 2. Unless the relation is too wide or the waker's CPU is forbidden, the lowest domain for affine wake-ups that
+    ///    holds the previous CPU decides on a target: the waker's or the previous CPU.
+    /// 3. If there is no such domain, the highest domain that balances on this occasion (fork, exec) gives its idlest
+    ///    CPU. No domain does so for wake-ups.
+    /// 4. Otherwise a wake-up looks for an idle CPU near the target; fork and exec leave the task where it was.
+    pub(crate) fn select_task_rq_fair(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        task: TaskId,
+        prev: CpuId,
+        flags: WakeFlags,
+    ) -> WakeupDecision {
+        let this_cpu = ctx.cpu;
+        let mut decision = WakeupDecision::new(task, prev, this_cpu, flags);
+        // A task on its way out is about to leave anyway, and its CPU's load is no measure.
+        decision.sync &= self.tasks[self.rqs[this_cpu.index()].curr.index()].state != TaskState::Dead;
+
+        if flags.ttwu {
+            self.record_wakee(this_cpu, task);
+            if self.find_energy_efficient_cpu(ctx, &mut decision) {
+                return decision;
+            }
+            decision.affine = if self.wake_wide(this_cpu, task) {
+                AffineRule::Wide
+            } else if !self.tasks[task.index()].cpus_allowed.contains(this_cpu) {
+                AffineRule::NotAllowed
+            } else {
+                AffineRule::NoDomain
+            };
+        }
+        let (affine, widest) = self.wake_domains(&decision);
+        match affine {
+            Some(_) if this_cpu == prev => decision.affine = AffineRule::SameCpu,
+            Some(sd) => self.wake_affine(ctx, sd, &mut decision),
+            None => {}
+        }
+        if let Some(sd) = widest {
+            self.find_idlest_cpu(ctx, sd, &mut decision);
+        } else if flags.ttwu {
+            self.select_idle_sibling(ctx, &mut decision, flags.in_interrupt);
+        }
+        decision
+    }
+
+    /// The domain of the waker that decides on an affine wake-up, or else the widest one that balances on this occasion.
+    ///
+    /// Rules, walking upwards:
+    /// 1. A wake-up that is still open ends at the first domain for affine wake-ups that holds the previous CPU.
+    /// 2. A domain that balances on this occasion is kept in mind.
+    /// 3. One that does not ends the walk, unless rule 1 may still apply.
+    fn wake_domains(&self, decision: &WakeupDecision) -> (Option<DomainId>, Option<DomainId>) {
+        let wants_affine = decision.affine == AffineRule::NoDomain;
+        let occasion = decision.kind.domain_flag();
+        let mut widest = None;
+        for sd in self.domains.chain(decision.waker) {
+            let domain = &self.domains.domains[sd];
+            if wants_affine && domain.flags.contains(SdFlags::WAKE_AFFINE) && domain.span.contains(decision.prev) {
+                return (Some(sd), None);
+            }
+            if domain.flags.contains(occasion) {
+                widest = Some(sd);
+            } else if !wants_affine {
+                break;
+            }
+        }
+        (None, widest)
+    }
+}
+
+impl WakeKind {
+    /// The flag of domains that balance on this occasion.
+    pub(crate) const fn domain_flag(self) -> SdFlags {
+        match self {
+            Self::Wakeup => SdFlags::BALANCE_WAKE,
+            Self::Fork => SdFlags::BALANCE_FORK,
+            Self::Exec => SdFlags::BALANCE_EXEC,
+        }
+    }
+}

@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Every rule of the selection by itself, in the smallest machine that shows it.
+
+use crate::paths::wake::PendingWakeup;
+use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
+use crate::state::new_task::NewTask;
+use crate::state::sched::{Sched, SchedConfig};
+use crate::state::task::{Policy, Uclamp};
+use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::told::ctx::{Ctx, Effect};
+use crate::told::probe::{Event, Probe};
+use crate::told::wakeup::{AffineRule, WakeFlags, WakeRule, WakeupDecision};
+use crate::words::cpumask::CpuMask;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::words::units::Nanos;
+use crate::words::work::{Op, WorkMeter};
+use std::vec;
+use std::vec::Vec;
+
+const WAKE: WakeFlags = WakeFlags { ttwu: true, fork: false, exec: false, sync: false, in_interrupt: false };
+const SYNC: WakeFlags = WakeFlags { sync: true, ..WAKE };
+const INTERRUPT: WakeFlags = WakeFlags { in_interrupt: true, ..WAKE };
+const FORK: WakeFlags = WakeFlags { ttwu: false, fork: true, ..WAKE };
+
+/// CPUs per core, cache and node.
+fn machine(nr_cpus: u32, smt: u32, llc: u32, node: u32) -> MachineTopology {
+    let place = |cpu| CpuPlace { core: cpu / smt, cluster: cpu, llc: cpu / llc, package: cpu / node, node: cpu / node };
+    let nr_nodes = nr_cpus / node;
+    let row = |a| (0..nr_nodes).map(|b| if a == b { 10 } else { 20 }).collect();
+    MachineTopology {
+        cpus: (0..nr_cpus).map(place).collect(),
+        capacity: vec![1024; nr_cpus as usize],
+        levels: vec![TopologyLevel::Smt, TopologyLevel::Mc],
+        distances: (0..nr_nodes).map(row).collect(),
+    }
+}
+
+/// Four CPUs under one cache.
+fn flat() -> Lab {
+    Lab::new(machine(4, 1, 4, 4))
+}
+
+/// Two cores of two CPUs under one cache.
+fn smt() -> Lab {
+    Lab::new(machine(4, 2, 4, 4))
+}
+
+/// Two small and two big CPUs under one cache.
+fn big_little() -> Lab {
+    Lab::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, 4) })
+}
+
+/// The same with frequency domains and an energy model. The CPU has this much utilisation of tasks that sleep.
+fn energy_aware(cpu: u32, util: u64) -> Lab {
+    let mut lab = big_little();
+    let governor = Governor::Schedutil(SchedutilConfig { rate_limit: Nanos(0), holds_when_busy: false });
+    for (cpus, khz, power_uw) in
+        [([0, 1], [223_000, 446_000], [20_000, 80_000]), ([2, 3], [512_000, 1_024_000], [200_000, 800_000])]
+    {
+        let cpus = cpus.iter().map(|&cpu| CpuId(cpu)).collect();
+        let domain = FrequencyDomain::new(cpus, khz.to_vec(), power_uw.to_vec(), governor).expect("a good domain");
+        lab.sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
+    }
+    lab.sched.start_governors();
+    lab.sched.cfs_rqs[cpu as usize].avg.util_avg = util;
+    lab
+}
+
+/// Two nodes of two CPUs, too far apart for anything but load balancing.
+fn far_nodes() -> Lab {
+    Lab::new(MachineTopology { distances: vec![vec![10, 40], vec![40, 10]], ..machine(4, 1, 2, 2) })
+}
+
+#[derive(Default)]
+struct Recorder(Vec<WakeupDecision>);
+
+impl Probe for Recorder {
+    fn event(&mut self, _now: Nanos, event: &Event<'_>) {
+        if let Event::WakeupDecision(decision) = event {
+            self.0.push(**decision);
+        }
+    }
+}
+
+/// A machine, and a task that sleeps. It last used CPU 0 unless the test says otherwise.
+struct Lab {
+    sched: Sched,
+    task: TaskId,
+    work: WorkMeter,
+}
+
+impl Lab {
+    fn new(topology: MachineTopology) -> Self {
+        let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
+        let task = new_task(&mut sched);
+        for rq in &mut sched.rqs {
+            rq.idle_stamp = 1;
+        }
+        let shared_sizes: Vec<_> = sched.cpu_ids().map(|cpu| sched.domains.cpus[cpu.index()]).collect();
+        for cpu in shared_sizes {
+            if let Some(shared) = cpu.sd_llc_shared {
+                sched.domains.shared[shared].nr_idle_scan = cpu.sd_llc_size as i32;
+            }
+        }
+        Self { sched, task, work: WorkMeter::default() }
+    }
+
+    /// A task of load 1024 runs on each of these CPUs.
+    fn busy(mut self, cpus: &[u32]) -> Self {
+        for &cpu in cpus {
+            let runner = new_task(&mut self.sched);
+            let rq = &mut self.sched.rqs[cpu as usize];
+            (rq.curr, rq.nr_running, rq.idle_stamp) = (runner, 1, 0);
+            self.sched.tasks[runner.index()].cpu = CpuId(cpu);
+            let se = self.sched.tasks[runner.index()].se;
+            self.sched.entities[se.index()].cfs_rq = self.sched.root_cfs_rq(CpuId(cpu));
+            let cfs_rq = &mut self.sched.cfs_rqs[cpu as usize];
+            (cfs_rq.nr_running, cfs_rq.h_nr_running, cfs_rq.avg.load_avg) = (1, 1, 1024);
+        }
+        self
+    }
+
+    fn load(mut self, cpu: u32, load: u64) -> Self {
+        self.sched.cfs_rqs[cpu as usize].avg.load_avg = load;
+        self
+    }
+
+    fn util(mut self, util: u64) -> Self {
+        let se = self.sched.tasks[self.task.index()].se;
+        self.sched.entities[se.index()].avg.util_avg = util;
+        self
+    }
+
+    fn clamps(mut self, clamps: Uclamp) -> Self {
+        let task = self.task;
+        self.with_ctx(0, |sched, ctx| sched.set_uclamp(ctx, task, clamps));
+        self
+    }
+
+    fn nr_running(mut self, cpu: u32, nr_running: u32) -> Self {
+        self.sched.rqs[cpu as usize].nr_running = nr_running;
+        self
+    }
+
+    fn allow(mut self, cpus: &[u32]) -> Self {
+        let p = &mut self.sched.tasks[self.task.index()];
+        p.cpus_allowed.clear_all();
+        cpus.iter().for_each(|&cpu| p.cpus_allowed.set(CpuId(cpu)));
+        p.nr_cpus_allowed = cpus.len() as u32;
+        self
+    }
+
+    fn recent(mut self, cpu: u32) -> Self {
+        self.sched.tasks[self.task.index()].recent_used_cpu = CpuId(cpu);
+        self
+    }
+
+    fn feature(mut self, feature: Feature, on: bool) -> Self {
+        self.sched.features.set(feature, on);
+        self
+    }
+
+    /// What the cache domain of CPU 0 knows.
+    fn cache(mut self, nr_idle_scan: i32, has_idle_cores: bool) -> Self {
+        let shared = self.sched.domains.cpus[0].sd_llc_shared.expect("a cache domain");
+        let shared = &mut self.sched.domains.shared[shared];
+        (shared.nr_idle_scan, shared.has_idle_cores) = (nr_idle_scan, has_idle_cores);
+        self
+    }
+
+    fn has_idle_cores(&self) -> bool {
+        self.sched.test_idle_cores(CpuId(0))
+    }
+
+    fn with_ctx<R>(&mut self, this_cpu: u32, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> (R, Recorder) {
+        let (mut effects, mut recorder): (Vec<Effect>, _) = (Vec::new(), Recorder::default());
+        let ctx = &mut Ctx {
+            cpu: CpuId(this_cpu),
+            now: Nanos(1_000_000),
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects: &mut effects,
+            probe: &mut recorder,
+            work: &mut self.work,
+        };
+        (act(&mut self.sched, ctx), recorder)
+    }
+
+    /// Selects a CPU for the task, which used `prev`, on behalf of `this_cpu`.
+    fn select_from(&mut self, this_cpu: u32, prev: u32, flags: WakeFlags) -> WakeupDecision {
+        let task = self.task;
+        self.sched.tasks[task.index()].cpu = CpuId(prev);
+        let se = self.sched.tasks[task.index()].se;
+        self.sched.entities[se.index()].cfs_rq = self.sched.root_cfs_rq(CpuId(prev));
+        let (cpu, Recorder(decisions)) =
+            self.with_ctx(this_cpu, |sched, ctx| sched.select_task_rq(ctx, task, CpuId(prev), flags));
+        assert_eq!(decisions.len(), 1, "a selection is told once");
+        assert_eq!(decisions[0].cpu, cpu, "what is told is what is done");
+        decisions[0]
+    }
+
+    fn select(&mut self, flags: WakeFlags) -> WakeupDecision {
+        self.select_from(0, 0, flags)
+    }
+}
+
+fn new_task(sched: &mut Sched) -> TaskId {
+    let cpus_allowed = CpuMask::full(sched.nr_cpus());
+    let new = NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
+    sched.new_task(new, CpuId(0))
+}
+
+/// The smallest selection that each rule decides, and the CPU that it should choose.
+fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
+    match rule {
+        WakeRule::PinnedToOne => (flat().allow(&[2]).select(WAKE), 2),
+        WakeRule::Fallback => (flat().allow(&[1, 2]).select_from(3, 3, WAKE), 1),
+        WakeRule::TargetIdle => (flat().busy(&[0]).select_from(0, 1, WAKE), 1),
+        // The waker goes to sleep, so its CPU is the target, but it is not idle yet.
+        WakeRule::PrevIdle => (flat().busy(&[0]).select_from(0, 1, SYNC), 1),
+        WakeRule::PerCpuKthread => {
+            let mut lab = flat().busy(&[0]);
+            let kthread = lab.sched.curr(CpuId(0));
+            lab.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
+            (lab.select(WAKE), 0)
+        }
+        WakeRule::RecentUsedIdle => (flat().busy(&[0, 1]).recent(3).select_from(0, 1, WAKE), 3),
+        WakeRule::EnergyNone => (energy_aware(2, 0).select_from(0, 2, WAKE), 2),
+        WakeRule::EnergyPrev => (energy_aware(2, 0).util(50).select_from(2, 0, WAKE), 0),
+        WakeRule::EnergyBest => (energy_aware(2, 0).util(50).select_from(2, 2, WAKE), 0),
+        // What sleeps on CPU 0 would need a high frequency, but the task's clamp would not let it have that.
+        WakeRule::EnergyUnsure => {
+            (energy_aware(0, 300).util(50).clamps(Uclamp { min: 0, max: 50 }).select_from(2, 0, WAKE), 0)
+        }
+        WakeRule::AsymFits => (big_little().busy(&[0]).util(200).select(WAKE), 1),
+        WakeRule::AsymBest => (big_little().busy(&[0, 2]).util(900).select(WAKE), 3),
+        WakeRule::NoCacheDomain => (Lab::new(machine(4, 1, 1, 4)).busy(&[0]).select(WAKE), 0),
+        WakeRule::IdleSmt => (smt().busy(&[0, 2]).cache(4, false).select(WAKE), 1),
+        WakeRule::IdleCore => (smt().busy(&[0]).cache(4, true).select(WAKE), 2),
+        WakeRule::IdleCpuOfBusyCore => (smt().busy(&[0, 2]).cache(4, true).select(WAKE), 1),
+        WakeRule::IdleCpu => (flat().busy(&[0, 1]).select(WAKE), 2),
+        WakeRule::ScanBusy => (flat().busy(&[0]).cache(0, false).select(WAKE), 0),
+        WakeRule::ScanLimit => (flat().busy(&[0, 1]).cache(1, false).select(WAKE), 0),
+        WakeRule::NothingIdle => (flat().busy(&[0, 1, 2, 3]).select(WAKE), 0),
+        WakeRule::NoDomain => {
+            let distances = vec![vec![10, 40], vec![40, 10]];
+            let lonely = MachineTopology { distances, ..machine(2, 1, 1, 1) };
+            (Lab::new(lonely).busy(&[0]).select(FORK), 0)
+        }
+        WakeRule::SlowPathNotAllowed => (far_nodes().allow(&[2, 3]).select_from(0, 2, FORK), 2),
+        WakeRule::SlowPathIdlest => (flat().busy(&[0]).select(FORK), 1),
+        WakeRule::SlowPathStays => (flat().select(FORK), 0),
+    }
+}
+
+/// The smallest wake-up whose target each rule decides, and whether it is pulled to the waker.
+fn canonical_affine(rule: AffineRule) -> WakeupDecision {
+    let both_busy = || flat().busy(&[0, 1]);
+    match rule {
+        AffineRule::NotAsked => flat().select(FORK),
+        AffineRule::Wide => {
+            let mut lab = both_busy();
+            let waker = lab.sched.curr(CpuId(0));
+            lab.sched.tasks[waker.index()].wakee_flips = 100;
+            lab.sched.tasks[waker.index()].wakee_flip_decay_ts = 1000;
+            lab.sched.tasks[lab.task.index()].wakee_flips = 4;
+            lab.select_from(0, 1, WAKE)
+        }
+        AffineRule::NotAllowed => both_busy().allow(&[1, 2]).select_from(0, 1, WAKE),
+        AffineRule::NoDomain => far_nodes().select_from(0, 2, WAKE),
+        AffineRule::SameCpu => flat().select(WAKE),
+        AffineRule::ThisIdle => flat().busy(&[1]).select_from(0, 1, INTERRUPT),
+        AffineRule::BothIdle => flat().select_from(0, 1, INTERRUPT),
+        AffineRule::SyncAlone => both_busy().select_from(0, 1, SYNC),
+        AffineRule::PrevIdle => flat().busy(&[0]).select_from(0, 1, WAKE),
+        AffineRule::SyncAllLoad => both_busy().nr_running(0, 2).load(0, 100).select_from(0, 1, SYNC),
+        AffineRule::LessLoad => both_busy().load(0, 0).load(1, 4096).select_from(0, 1, WAKE),
+        AffineRule::NotLessLoad => both_busy().select_from(0, 1, WAKE),
+        AffineRule::NotCompared => both_busy().feature(Feature::WaWeight, false).select_from(0, 1, WAKE),
+    }
+}
+
+#[test]
+fn every_rule_has_a_selection_that_it_decides() {
+    for &rule in WakeRule::ALL {
+        let (decision, cpu) = canonical(rule);
+        assert_eq!((decision.rule, decision.cpu), (rule, CpuId(cpu)), "{decision:?}");
+    }
+}
+
+#[test]
+fn every_rule_for_the_target_has_a_wakeup_that_it_decides() {
+    for &rule in AffineRule::ALL {
+        let decision = canonical_affine(rule);
+        assert_eq!(decision.affine, rule, "{decision:?}");
+        let target = if rule.is_pull() { decision.waker } else { decision.prev };
+        assert_eq!(decision.target, target, "{decision:?}");
+    }
+}
+
+#[test]
+fn a_pull_to_the_waker_is_counted_in_the_lowest_domain_of_both() {
+    let mut lab = smt().busy(&[0, 2]);
+    lab.select_from(0, 2, SYNC);
+    let pulls = lab.sched.domains.chain(CpuId(0)).map(|sd| lab.sched.domains.domains[sd].stats.ttwu_move_affine);
+    assert_eq!(pulls.collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn wake_affine_needs_less_load_here_but_half_the_margin_is_in_favour_of_here() {
+    // Without the task: 1000 here, and there 1024 more than is compared, since the task's own load is taken off.
+    let compare = |bias, prev_load| {
+        let lab = flat().busy(&[0, 1]).load(0, 1000).load(1, prev_load);
+        lab.feature(Feature::WaBias, bias).select_from(0, 1, WAKE).affine
+    };
+    // 1024 * prev_load / (prev_load + 1) rounds down, so the task weighs 1023 there.
+    assert_eq!(compare(false, 1000 + 2 * 1023), AffineRule::NotLessLoad);
+    assert_eq!(compare(false, 1001 + 2 * 1023), AffineRule::LessLoad);
+    // With a margin of 17 percent, 2023 here are less than 1.08 times 1874 there.
+    assert_eq!(compare(true, 1873 + 1023), AffineRule::NotLessLoad);
+    assert_eq!(compare(true, 1874 + 1023), AffineRule::LessLoad);
+}
+
+#[test]
+fn a_cpu_with_only_sched_idle_tasks_counts_as_idle() {
+    let mut lab = flat().busy(&[0, 1, 2, 3]);
+    lab.sched.cfs_rqs[2].idle_h_nr_running = 1;
+    let decision = lab.select(WAKE);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::IdleCpu, CpuId(2)));
+}
+
+#[test]
+fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
+    let leaves = |wakelist_far, llc| {
+        let mut lab = Lab::new(machine(4, 1, llc, 4));
+        lab.sched.tunables.changes.wakelist_far = wakelist_far;
+        lab.sched.tasks[lab.task.index()].on_cpu = false;
+        let pending =
+            PendingWakeup { task: lab.task, cpu: CpuId(1), migrated: false, is_new: false, is_searching: false };
+        lab.sched.wakeup_lock(CpuId(0), &pending).is_none()
+    };
+    assert!(leaves(false, 4));
+    assert!(!leaves(true, 4));
+    assert!(leaves(true, 1), "those for another cache are");
+}
+
+#[test]
+fn a_cpu_with_a_queued_wakeup_is_not_idle_any_more() {
+    let mut lab = flat().busy(&[0]);
+    lab.sched.rqs[1].ttwu_pending = true;
+    assert_eq!(lab.select(WAKE).cpu, CpuId(2));
+}
+
+#[test]
+fn an_interrupt_on_an_idle_cpu_is_no_kernel_thread() {
+    let mut lab = flat().nr_running(0, 1);
+    assert!(lab.sched.tasks[lab.sched.curr(CpuId(0)).index()].is_per_cpu_kthread, "the idle task is one");
+    assert_eq!(lab.select(INTERRUPT).rule, WakeRule::IdleCpu);
+    assert_eq!(lab.select(WAKE).rule, WakeRule::PerCpuKthread);
+}
+
+#[test]
+fn the_previous_cpu_becomes_the_recent_one_unless_a_better_guess_was_right() {
+    let mut lab = flat().busy(&[0, 1]).recent(0);
+    lab.select_from(0, 1, WAKE);
+    assert_eq!(lab.sched.tasks[lab.task.index()].recent_used_cpu, CpuId(1));
+    let mut lab = flat().recent(3);
+    lab.select_from(0, 1, WAKE);
+    assert_eq!(lab.sched.tasks[lab.task.index()].recent_used_cpu, CpuId(3));
+}
+
+#[test]
+fn the_search_starts_after_the_target_and_wraps() {
+    let mut lab = flat().busy(&[2, 3]).recent(2);
+    let decision = lab.select_from(2, 2, WAKE);
+    assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(0), 2));
+    assert_eq!(lab.work.of(Op::ScanCpu), 2);
+}
+
+#[test]
+fn the_search_skips_what_the_task_may_not_use() {
+    let decision = flat().busy(&[0]).allow(&[0, 3]).select(WAKE);
+    assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(3), 1));
+}
+
+#[test]
+fn without_a_limit_every_cpu_of_the_cache_is_looked_at() {
+    let decision = flat().busy(&[0, 1, 2, 3]).feature(Feature::SisUtil, false).select(WAKE);
+    assert_eq!((decision.rule, decision.nr_scanned, decision.nr_idle_scan), (WakeRule::NothingIdle, 4, None));
+}
+
+/// SIS_PROP with this average idle time and cost, on a machine of 16 CPUs that are all busy.
+fn prop_lab(wake_avg_idle: u64, avg_scan_cost: u64) -> Lab {
+    let all: Vec<u32> = (0..16).collect();
+    let lab = Lab::new(machine(16, 1, 16, 16)).busy(&all);
+    let mut lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
+    let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    lab.sched.domains.domains[sd].avg_scan_cost = avg_scan_cost;
+    lab.sched.rqs[0].wake_avg_idle = wake_avg_idle;
+    lab
+}
+
+#[test]
+fn by_average_idle_time_the_search_looks_at_three_cpus_at_least() {
+    let decision = prop_lab(0, 1000).select(WAKE);
+    assert_eq!((decision.rule, decision.nr_scanned, decision.nr_idle_scan), (WakeRule::ScanLimit, 3, Some(3)));
+}
+
+#[test]
+fn by_average_idle_time_the_search_may_cost_the_domains_part_of_it() {
+    // 16 CPUs times 500 ns idle time are worth ten CPUs at 800 ns; the tenth is not looked at.
+    let decision = prop_lab(500, 799).select(WAKE);
+    assert_eq!((decision.rule, decision.nr_scanned, decision.nr_idle_scan), (WakeRule::ScanLimit, 9, Some(9)));
+}
+
+#[test]
+fn average_idle_time_halves_with_each_jiffy_without_a_wakeup() {
+    let mut lab = prop_lab(4000, 799);
+    lab.sched.rqs[0].wake_stamp = 997;
+    assert_eq!(lab.select(WAKE).nr_scanned, 9);
+    assert_eq!((lab.sched.rqs[0].wake_stamp, lab.sched.rqs[0].wake_avg_idle), (1000, 500));
+}
+
+#[test]
+fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
+    let cost_and_idle = |lab: &mut Lab| {
+        lab.sched.tunables.changes.scan_cost_ns = 100;
+        lab.select(WAKE);
+        let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+        (lab.sched.domains.domains[sd].avg_scan_cost, lab.sched.rqs[0].wake_avg_idle)
+    };
+    // 16 CPUs cost 1600 ns; an eighth of the difference goes into the average.
+    assert_eq!(cost_and_idle(&mut prop_lab(100_000, 0)), (200, 98_400));
+    assert_eq!(cost_and_idle(&mut prop_lab(500, 799)), (799, 500));
+}
+
+#[test]
+fn siblings_that_were_looked_at_before_are_no_part_of_the_searchs_cost() {
+    let mut lab = smt().busy(&[0, 1, 2, 3]).cache(4, false);
+    lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
+    lab.sched.tunables.changes.scan_cost_ns = 800;
+    assert_eq!((lab.select(WAKE).nr_scanned, lab.work.of(Op::ScanCpu)), (5, 5));
+    let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    assert_eq!(lab.sched.domains.domains[sd].avg_scan_cost, 4 * 800 / 8);
+}
+
+#[test]
+fn a_search_for_an_idle_core_in_vain_takes_the_hint_back() {
+    let mut lab = smt().busy(&[0, 2]).cache(4, true);
+    lab.select(WAKE);
+    assert!(!lab.has_idle_cores());
+    let mut lab = smt().busy(&[0]).cache(4, true);
+    let decision = lab.select(WAKE);
+    assert!(lab.has_idle_cores());
+    assert_eq!((decision.nr_cores_scanned, decision.nr_scanned, lab.work.of(Op::ScanCore)), (2, 4, 2));
+}
+
+#[test]
+fn a_core_becomes_idle_with_the_last_of_its_cpus() {
+    let mut lab = smt().busy(&[1, 2]).cache(4, false);
+    lab.sched.update_idle_core(CpuId(0));
+    assert!(!lab.has_idle_cores());
+    lab.sched.rqs[1].curr = lab.sched.rqs[1].idle;
+    lab.sched.rqs[1].nr_running = 0;
+    // CPU 0 need not be idle by its runqueue yet: it is about to be.
+    lab.sched.update_idle_core(CpuId(0));
+    assert!(lab.has_idle_cores());
+}
+
+#[test]
+fn a_lower_clamp_that_a_cpu_cannot_reach_makes_it_second_best() {
+    let clamps = Uclamp { min: 600, max: 1024 };
+    let decision = big_little().busy(&[0, 2, 3]).util(100).clamps(clamps).select(WAKE);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::AsymBest, CpuId(1)));
+}
+
+#[test]
+fn a_fork_takes_the_cpu_of_an_idle_group_that_went_idle_last() {
+    let mut lab = Lab::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
+    for (cpu, stamp) in [(4, 10), (5, 30), (6, 20), (7, 5)] {
+        lab.sched.rqs[cpu].idle_stamp = stamp;
+    }
+    let decision = lab.select(FORK);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::SlowPathIdlest, CpuId(5)));
+    assert_eq!(u64::from(decision.nr_scanned), lab.work.of(Op::GroupStatCpu));
+}
+
+#[test]
+fn a_fork_prefers_the_idle_cpu_that_wakes_up_the_soonest() {
+    let mut lab = Lab::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
+    for (cpu, stamp, latency_ns) in [(4, 40, 50), (5, 30, 10), (6, 20, 10), (7, 35, 20)] {
+        lab.sched.rqs[cpu].idle_stamp = stamp;
+        lab.sched.set_idle_exit_latency(CpuId(cpu as u32), Some(Nanos(latency_ns)));
+    }
+    assert_eq!(lab.select(FORK).cpu, CpuId(5));
+}
+
+#[test]
+fn a_task_that_begins_another_program_does_not_count_itself_as_work() {
+    let mut lab = flat().busy(&[0]);
+    lab.task = lab.sched.curr(CpuId(0));
+    lab.sched.tasks[lab.task.index()].on_rq = crate::state::task::OnRq::Queued;
+    let se = lab.sched.tasks[lab.task.index()].se;
+    lab.sched.entities[se.index()].avg.last_update_time = 1;
+    lab.sched.cfs_rqs[0].avg.last_update_time = 1;
+    let exec = WakeFlags { fork: false, exec: true, ..FORK };
+    assert_eq!(lab.select(exec).rule, WakeRule::SlowPathStays);
+    lab.sched.rqs[0].nr_running = 2;
+    assert_eq!(lab.select(exec).rule, WakeRule::SlowPathIdlest);
+}
+
+#[test]
+fn a_fork_stays_in_its_node_while_few_tasks_run_there() {
+    // A node of 16 CPUs may have two tasks, the new one included, before an imbalance counts.
+    let mut lab = Lab::new(machine(32, 1, 16, 16)).busy(&[0]);
+    assert_eq!(lab.select(FORK).cpu, CpuId(1));
+    let mut lab = Lab::new(machine(32, 1, 16, 16)).busy(&[0, 1]);
+    assert_eq!(lab.select(FORK).cpu, CpuId(16));
+    // A task that may use only one CPU of its node counts as one too many.
+    let mut lab = Lab::new(machine(32, 1, 16, 16)).busy(&[0]).allow(&[0, 16, 17]);
+    assert_eq!(lab.select(FORK).cpu, CpuId(16));
+}
+
+#[test]
+fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
+    let mut lab = flat();
+    let waker = lab.sched.curr(CpuId(0)).index();
+    let (a, b) = (lab.task, new_task(&mut lab.sched));
+    for wakee in [a, b, b, a] {
+        lab.sched.record_wakee(CpuId(0), wakee);
+    }
+    assert_eq!((lab.sched.tasks[waker].wakee_flips, lab.sched.tasks[waker].wakee_flip_decay_ts), (3, 1000));
+    lab.sched.jiffies = 1250;
+    lab.sched.record_wakee(CpuId(0), a);
+    assert_eq!(lab.sched.tasks[waker].wakee_flips, 3);
+    lab.sched.jiffies = 1251;
+    lab.sched.record_wakee(CpuId(0), a);
+    assert_eq!(lab.sched.tasks[waker].wakee_flips, 1);
+}
+
+#[test]
+fn energy_does_not_decide_while_a_cpu_is_over_utilised() {
+    let mut lab = energy_aware(2, 0).util(50);
+    lab.sched.domains.root.overutilized = true;
+    assert_eq!(lab.select_from(2, 2, WAKE).rule, WakeRule::TargetIdle);
+}
+
+#[test]
+fn energy_spreads_a_task_only_as_far_as_it_may_go() {
+    let decision = energy_aware(2, 0).util(50).allow(&[2, 3]).select_from(2, 2, WAKE);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::EnergyPrev, CpuId(2)));
+}
+
+#[test]
+fn a_task_whose_lower_clamp_is_above_a_small_cpu_goes_to_a_big_one() {
+    let decision = energy_aware(2, 0).util(50).clamps(Uclamp { min: 500, max: 1024 }).select_from(0, 0, WAKE);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::EnergyBest, CpuId(2)));
+}
+
+#[test]
+fn a_task_that_is_too_big_for_the_small_cpus_is_kept_off_them() {
+    let decision = energy_aware(2, 0).util(400).select_from(0, 3, WAKE);
+    assert_eq!(decision.cpu, CpuId(3));
+}
+
+#[test]
+fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
+    // CPU 3 has so much blocked load that what the task adds is little beside it.
+    let choose = |energy_margin, util| {
+        let mut lab = energy_aware(3, 500).util(util);
+        lab.sched.tunables.changes.energy_margin = energy_margin;
+        let decision = lab.select_from(2, 2, WAKE);
+        (decision.rule, decision.cpu.0)
+    };
+    assert_eq!(choose(false, 20), (WakeRule::EnergyBest, 0));
+    assert_eq!(choose(true, 20), (WakeRule::EnergyPrev, 2));
+    assert_eq!(choose(true, 60), (WakeRule::EnergyBest, 0));
+    // Where the task does not fit, what it would save is no question.
+    let mut lab = energy_aware(3, 500).util(400);
+    lab.sched.tunables.changes.energy_margin = true;
+    lab.sched.cfs_rqs[0].avg.util_avg = 400;
+    assert_eq!(lab.select_from(0, 0, WAKE).cpu, CpuId(2));
+}
+
+#[test]
+fn before_6_0_a_task_adds_nothing_where_more_is_blocked_than_it_is_remembered_for() {
+    let choose = |energy_sum| {
+        let mut lab = energy_aware(2, 400);
+        lab.sched.cfs_rqs[3].avg.util_avg = 400;
+        let se = lab.sched.tasks[lab.task.index()].se;
+        lab.sched.entities[se.index()].avg.util_est.enqueued = 100;
+        lab.sched.tunables.changes.energy_sum = energy_sum;
+        let decision = lab.select_from(0, 0, WAKE);
+        (decision.rule, decision.cpu.0)
+    };
+    assert_eq!(choose(false), (WakeRule::EnergyPrev, 0));
+    assert_eq!(choose(true), (WakeRule::EnergyBest, 2));
+}
+
+#[test]
+fn forks_do_not_ask_for_energy() {
+    assert_eq!(energy_aware(2, 0).util(50).busy(&[0]).select_from(0, 0, FORK).rule, WakeRule::SlowPathIdlest);
+}
+
+#[test]
+fn on_request_the_meter_lists_which_runqueues_a_search_has_looked_at() {
+    // The target, and the CPUs behind it until one idles.
+    let mut lab = Lab::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
+    lab.select(WAKE);
+    assert!(lab.work.touches().is_empty());
+    let mut lab = Lab::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
+    lab.work.record_touches(true, 16);
+    let decision = lab.select(WAKE);
+    assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(2), 2));
+    let reads: Vec<_> = lab.work.touches().iter().filter(|touch| !touch.write).map(|touch| touch.cpu.0).collect();
+    assert_eq!(reads, [0, 1, 2]);
+    lab.work.clear_touches();
+    assert!(lab.work.touches().is_empty());
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether a wake-up pulls the task to the waker's CPU or leaves it at its previous one.
+//!
+//! Models `wake_affine()`, `wake_affine_idle()` and `wake_affine_weight()` (6.1). The answer is only the place where the
+//! search for an idle CPU starts.
+
+use crate::state::counters::DomainCounter;
+use crate::state::sched::Sched;
+use crate::state::topology::DomainId;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::{AffineRule, WakeupDecision};
+use crate::words::features::Feature;
+
+impl Sched {
+    /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.
+    ///
+    /// Rules, in order: WA_IDLE; what it leaves open, WA_WEIGHT; what that leaves open stays at the previous CPU. A pull
+    /// is counted in the domain.
+    pub(crate) fn wake_affine(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &mut WakeupDecision) {
+        let mut rule = None;
+        ctx.work.touch_read(decision.prev);
+        ctx.work.touch_read(decision.waker);
+        if self.features.has(Feature::WaIdle) {
+            rule = self.wake_affine_idle(decision);
+        }
+        if rule.is_none() && self.features.has(Feature::WaWeight) {
+            rule = Some(self.wake_affine_weight(sd, decision));
+        }
+        decision.affine = rule.unwrap_or(AffineRule::NotCompared);
+        decision.target = if decision.affine.is_pull() { decision.waker } else { decision.prev };
+        if decision.affine.is_pull() {
+            self.count_domain(ctx, sd, DomainCounter::TtwuMoveAffine, 1);
+        }
+    }
+
+    /// Rules, in order:
+    /// 1. The waker's CPU is idle and shares the cache: it, unless the previous CPU is idle too.
+    /// 2. The waker is about to sleep and nobody else is there: its CPU.
+    /// 3. The previous CPU is idle: that one.
+    fn wake_affine_idle(&self, decision: &WakeupDecision) -> Option<AffineRule> {
+        let (this_cpu, prev) = (decision.waker, decision.prev);
+        let is_prev_idle = self.available_idle_cpu(prev);
+        if self.available_idle_cpu(this_cpu) && self.domains.cpus_share_cache(this_cpu, prev) {
+            Some(if is_prev_idle { AffineRule::BothIdle } else { AffineRule::ThisIdle })
+        } else if decision.sync && self.rqs[this_cpu.index()].nr_running == 1 {
+            Some(AffineRule::SyncAlone)
+        } else {
+            is_prev_idle.then_some(AffineRule::PrevIdle)
+        }
+    }
+
+    /// Compares the loads that both CPUs would have, each with the task: the load in proportion to the capacity that the
+    /// fair class has there.
+    ///
+    /// Rules, in order:
+    /// 1. A waker that is about to sleep does not count; if it is more than all load, its CPU is chosen at once.
+    /// 2. The task's load goes from the previous CPU to the waker's.
+    /// 3. WA_BIAS: half of the domain's imbalance margin is in favour of the waker's CPU.
+    /// 4. The waker's CPU must be less loaded; for a waker that is about to sleep, as little is enough.
+    fn wake_affine_weight(&mut self, sd: DomainId, decision: &WakeupDecision) -> AffineRule {
+        let (this_cpu, prev) = (decision.waker, decision.prev);
+        let mut this_load = self.cpu_load(this_cpu) as i64;
+        if decision.sync {
+            let waker_load = self.task_h_load(self.rqs[this_cpu.index()].curr) as i64;
+            if waker_load > this_load {
+                return AffineRule::SyncAllLoad;
+            }
+            this_load -= waker_load;
+        }
+        let task_load = self.task_h_load(decision.task) as i64;
+        let (this_percent, prev_percent) = if self.features.has(Feature::WaBias) {
+            (100, 100 + i64::from((self.domains.domains[sd].imbalance_pct - 100) / 2))
+        } else {
+            (1, 1)
+        };
+        let scale = |load: i64, percent: i64, other_cpu| load * percent * self.capacity_of(other_cpu) as i64;
+        let this_eff_load = scale(this_load + task_load, this_percent, prev);
+        let prev_eff_load = scale(self.cpu_load(prev) as i64 - task_load, prev_percent, this_cpu);
+        if this_eff_load < prev_eff_load + i64::from(decision.sync) {
+            AffineRule::LessLoad
+        } else {
+            AffineRule::NotLessLoad
+        }
+    }
+}
+
+impl AffineRule {
+    /// Whether the target is the waker's CPU because of this rule.
+    pub const fn is_pull(self) -> bool {
+        matches!(self, Self::ThisIdle | Self::SyncAlone | Self::SyncAllLoad | Self::LessLoad)
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::words::ids::CpuId;
+use crate::words::tunables::PublishedChanges;
+use crate::words::units::Capacity;
+use alloc::vec::Vec;
+
+/// A quarter more: `map_util_perf()`.
+pub(crate) const fn map_util_perf(util: u64) -> u64 {
+    util + (util >> 2)
+}
+
+/// The highest power that the kernel takes for possible, in microwatts: `EM_MAX_POWER`.
+pub(crate) const EM_MAX_POWER_UW: u64 = 64_000_000;
+
+/// The most that one selection of a CPU may have to look at: `EM_MAX_COMPLEXITY`.
+pub(crate) const EM_MAX_COMPLEXITY: usize = 2048;
+
+/// A frequency with its cost: the kernel's `struct em_perf_state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmPerfState {
+    /// Frequency, in kHz.
+    pub khz: u64,
+    /// Power of a busy CPU, in microwatts.
+    pub power_uw: u64,
+    /// Power for as much work as the highest frequency does: what utilisation costs.
+    pub cost: u64,
+    /// The same in whole milliwatts, as it was computed before 6.0.
+    pub cost_mw: u64,
+    /// A higher frequency costs no more.
+    pub is_inefficient: bool,
+}
+
+/// A frequency domain with an energy model: the kernel's `struct em_perf_domain`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerfDomain {
+    /// Its CPUs, ascending.
+    pub cpus: Vec<CpuId>,
+    /// Its frequencies, ascending.
+    pub table: Vec<EmPerfState>,
+    /// Inefficient frequencies are never used (`EM_PERF_DOMAIN_SKIP_INEFFICIENCIES`).
+    pub skips_inefficient: bool,
+    /// Capacity of each of its CPUs.
+    pub capacity: Capacity,
+}
+
+impl PerfDomain {
+    /// Estimates the power of the domain: every CPU runs at the frequency that the busiest one needs, for as long as it has
+    /// work. In the unit of costs, microwatts; with the tunable `energy_mw` milliwatts.
+    ///
+    /// `max_util` is the highest utilisation of a CPU, `sum_util` that of all, `allowed_capacity` what heat leaves of a CPU.
+    pub(crate) fn energy(
+        &self,
+        changes: &PublishedChanges,
+        max_util: u64,
+        sum_util: u64,
+        allowed_capacity: Capacity,
+    ) -> u64 {
+        if sum_util == 0 {
+            return 0;
+        }
+        let highest = self.table.last().expect("an energy model has frequencies").khz;
+        let util = map_util_perf(max_util).min(allowed_capacity);
+        let skips = self.skips_inefficient && !changes.energy_inefficient;
+        let state = self.state_for(highest * util / self.capacity, skips);
+        (if changes.energy_mw { state.cost_mw } else { state.cost }) * sum_util / self.capacity
+    }
+
+    /// The lowest state that is fast enough and not to be skipped, or the highest.
+    pub(crate) fn state_for(&self, khz: u64, skips_inefficient: bool) -> &EmPerfState {
+        let is_good = |state: &&EmPerfState| state.khz >= khz && !(skips_inefficient && state.is_inefficient);
+        self.table.iter().find(is_good).or_else(|| self.table.last()).expect("an energy model has frequencies")
+    }
+}
+
+/// Costs of frequencies with these powers; both ascend.
+///
+/// A frequency is inefficient if a higher one costs no more.
+pub(crate) fn perf_table(khz: &[u64], power_uw: &[u64]) -> Vec<EmPerfState> {
+    let highest = khz.last().copied().unwrap_or(0);
+    let state = |(&khz, &power_uw)| EmPerfState {
+        khz,
+        power_uw,
+        cost: highest * power_uw / khz,
+        cost_mw: highest * (power_uw / 1000) / khz,
+        is_inefficient: false,
+    };
+    let mut table: Vec<EmPerfState> = khz.iter().zip(power_uw).map(state).collect();
+    let mut least = u64::MAX;
+    for state in table.iter_mut().rev() {
+        state.is_inefficient = state.cost >= least;
+        least = least.min(state.cost);
+    }
+    table
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the scheduler remembers: runqueues, tasks, groups, domains and the rest, each with the verbs that need nothing else.
+//!
+//! [`sched`] holds them all. What follows from them is measured in [`crate::track`] and decided further up.
+
+pub mod callbacks;
+pub mod calls;
+pub(crate) mod counters;
+pub mod cpufreq;
+pub mod cpuset;
+pub mod deadline;
+pub mod entity;
+pub mod group;
+pub mod hotplug;
+pub mod new_task;
+pub mod nohz;
+pub(crate) mod prio;
+pub mod rq;
+pub mod rt;
+pub mod sched;
+pub mod stop_work;
+pub mod task;
+pub mod timers;
+pub mod topology;
+pub mod uclamp;
+pub(crate) mod warn;

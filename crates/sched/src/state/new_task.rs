@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::entity::{Owner, SchedEntity};
+use crate::state::sched::Sched;
+use crate::state::task::{OnRq, Policy, SchedInfo, Task, TaskState, Uclamp};
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
+use crate::words::weight::{LoadWeight, scale_load_down};
+
+/// What a new task is like.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    /// Process id, for people and traces.
+    pub pid: i32,
+    /// Policy; deadline tasks cannot be forked but become such later.
+    pub policy: Policy,
+    /// Nice value.
+    pub nice: i8,
+    /// Task group.
+    pub group: GroupId,
+    /// Allowed CPUs.
+    pub cpus_allowed: CpuMask,
+    /// Utilisation clamps.
+    pub uclamp: Option<Uclamp>,
+}
+
+/// The weight of a task: by its nice value, or that of SCHED_IDLE.
+pub(crate) fn weight_of(policy: Policy, nice: i8) -> LoadWeight {
+    if policy == Policy::Idle { LoadWeight::idle_policy() } else { LoadWeight::of_nice(nice) }
+}
+
+impl Sched {
+    /// A task with its entity; it belongs to a CPU but is not queued.
+    pub(crate) fn new_task(&mut self, new: NewTask, cpu: CpuId) -> TaskId {
+        let task = TaskId::from_index(self.tasks.len());
+        let entity = EntityId::from_index(self.entities.len());
+        let cfs_rq = self.cfs_rq_of_group(new.group, cpu);
+        let parent = self.group_entity(new.group, cpu);
+        let mut se = SchedEntity::new(Owner::Task(task), cfs_rq);
+        se.parent = parent;
+        se.depth = parent.map_or(0, |parent| self.entities[parent.index()].depth + 1);
+        se.load = weight_of(new.policy, new.nice);
+        // A task counts with its full load at once, but its utilisation is only guessed when it is first enqueued.
+        se.avg.load_avg = scale_load_down(se.load.weight);
+        self.entities.push(se);
+        let nr_cpus_allowed = new.cpus_allowed.weight() as u32;
+        self.tasks.push(Task {
+            pid: new.pid,
+            se: entity,
+            cpu,
+            wake_cpu: cpu,
+            recent_used_cpu: cpu,
+            on_rq: OnRq::No,
+            on_cpu: false,
+            state: TaskState::New,
+            class: new.policy.class(),
+            policy: new.policy,
+            pi_prio: crate::state::prio::NOT_INHERITED,
+            nice: new.nice,
+            cpus_allowed: new.cpus_allowed,
+            nr_cpus_allowed,
+            cpuset: CpusetId::TOP,
+            is_per_cpu_kthread: false,
+            group: new.group,
+            wakee_flips: 0,
+            wakee_flip_decay_ts: 0,
+            last_wakee: None,
+            remote_wakeup: false,
+            in_wakeup: false,
+            in_iowait: false,
+            info: SchedInfo::default(),
+            uclamp: self.first_uclamp(new.uclamp, new.policy.class()),
+            has_uclamp: new.uclamp.is_some(),
+            uclamp_active: None,
+            links: Default::default(),
+            rt: crate::state::rt::RtEntity::new(self.tunables.rr_timeslice_ticks(self.tick_ns)),
+            dl: crate::state::deadline::DlEntity::new(cpu),
+        });
+        task
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which CPUs are tickless, and how many CPUs of each last-level cache are busy.
+//!
+//! Models `nohz_balance_enter_idle()`, `nohz_balance_exit_idle()`, `set_cpu_sd_state_idle()` and
+//! `set_cpu_sd_state_busy()` (6.1). A CPU counts as tickless until its first tick after it was idle.
+
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::CpuId;
+use crate::words::work::Op;
+
+/// The kernel's `nohz`: what is known of tickless CPUs.
+#[derive(Clone, Debug)]
+pub struct Nohz {
+    /// Tickless idle CPUs.
+    pub idle_cpus_mask: CpuMask,
+    /// How many there are.
+    pub nr_cpus: u32,
+    /// Whether any of them has blocked load.
+    pub has_blocked: bool,
+    /// Whether a CPU has become tickless since `next_balance` was computed.
+    pub needs_update: bool,
+    /// When idle balancing is due, in jiffies.
+    pub next_balance: u64,
+    /// When blocked load is to be updated, in jiffies.
+    pub next_blocked: u64,
+}
+
+impl Nohz {
+    pub(crate) fn new(nr_cpus: usize, jiffies: u64) -> Self {
+        Self {
+            idle_cpus_mask: CpuMask::new(nr_cpus),
+            nr_cpus: 0,
+            has_blocked: false,
+            needs_update: false,
+            next_balance: jiffies,
+            next_blocked: jiffies,
+        }
+    }
+}
+
+impl Sched {
+    /// The tick of an idle CPU stops. Its blocked load has to be decayed by others from now on.
+    pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.has_blocked_load = true;
+        if !rq.nohz_tick_stopped {
+            if self.domains.cpus[cpu.index()].base.is_none() {
+                return;
+            }
+            rq.nohz_tick_stopped = true;
+            self.nohz.idle_cpus_mask.set(cpu);
+            self.nohz.nr_cpus += 1;
+            self.set_cpu_sd_state(cpu, true);
+            self.nohz.needs_update = true;
+        }
+        self.nohz.has_blocked = true;
+    }
+
+    /// A busy CPU has a tick: if it is the first one since it was tickless, it is not so any more. Returns whether that is so.
+    pub(crate) fn nohz_balance_exit_idle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        let was_tickless = core::mem::take(&mut self.rqs[cpu.index()].nohz_tick_stopped);
+        if was_tickless {
+            ctx.charge(Op::NohzExit);
+            self.nohz.idle_cpus_mask.clear(cpu);
+            self.nohz.nr_cpus -= 1;
+            self.set_cpu_sd_state(cpu, false);
+        }
+        was_tickless
+    }
+
+    /// Counts a CPU as idle or busy in its last-level cache, unless it is counted so.
+    fn set_cpu_sd_state(&mut self, cpu: CpuId, idle: bool) {
+        let Some(llc) = self.domains.cpus[cpu.index()].sd_llc else { return };
+        let sd = &mut self.domains.domains[llc];
+        if core::mem::replace(&mut sd.nohz_idle, idle) == idle {
+            return;
+        }
+        let shared = sd.shared.expect("CPUs of a cache domain share its state");
+        self.domains.shared[shared].nr_busy_cpus += if idle { -1 } else { 1 };
+    }
+}

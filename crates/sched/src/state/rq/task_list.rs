@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The list of a runqueue's fair tasks, newest first: the kernel's `rq->cfs_tasks`.
+//!
+//! Load balancing walks it from the end, where the tasks are that have not run for the longest time. The links are in
+//! the tasks.
+
+use crate::state::task::Task;
+use crate::words::ids::TaskId;
+
+/// Neighbours of a task in the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    newer: Option<TaskId>,
+    older: Option<TaskId>,
+}
+
+/// Both ends of the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskList {
+    newest: Option<TaskId>,
+    oldest: Option<TaskId>,
+}
+
+impl TaskList {
+    /// The task at the head.
+    #[inline]
+    pub fn newest(&self) -> Option<TaskId> {
+        self.newest
+    }
+
+    /// The task at the end.
+    #[inline]
+    pub fn oldest(&self) -> Option<TaskId> {
+        self.oldest
+    }
+
+    /// The task before another one, towards the newest.
+    pub fn newer(tasks: &[Task], task: TaskId) -> Option<TaskId> {
+        tasks[task.index()].links.newer
+    }
+
+    /// Whether there are no tasks.
+    pub fn is_empty(&self) -> bool {
+        self.newest.is_none()
+    }
+
+    /// Adds a task as the newest.
+    pub fn push_newest(&mut self, tasks: &mut [Task], task: TaskId) {
+        tasks[task.index()].links = Links { newer: None, older: self.newest };
+        match self.newest {
+            Some(second) => tasks[second.index()].links.newer = Some(task),
+            None => self.oldest = Some(task),
+        }
+        self.newest = Some(task);
+    }
+
+    /// Takes a task out, wherever it is.
+    pub fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
+        let Links { newer, older } = core::mem::take(&mut tasks[task.index()].links);
+        match newer {
+            Some(newer) => tasks[newer.index()].links.older = older,
+            None => self.newest = older,
+        }
+        match older {
+            Some(older) => tasks[older.index()].links.newer = newer,
+            None => self.oldest = newer,
+        }
+    }
+
+    /// Makes a task that is in the list the newest.
+    #[inline]
+    pub fn move_to_newest(&mut self, tasks: &mut [Task], task: TaskId) {
+        if self.newest != Some(task) {
+            self.remove(tasks, task);
+            self.push_newest(tasks, task);
+        }
+    }
+
+    /// Tasks from the oldest to the newest.
+    pub fn iter_from_oldest<'a>(&self, tasks: &'a [Task]) -> impl Iterator<Item = TaskId> + 'a {
+        core::iter::successors(self.oldest, |task| tasks[task.index()].links.newer)
+    }
+}

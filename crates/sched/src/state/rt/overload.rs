@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::check::{Checked, ensure};
+use crate::words::cpumask::CpuMask;
+use crate::words::ids::CpuId;
+
+/// CPUs with real-time tasks that others could run, and the round of requests to push.
+#[derive(Clone, Debug)]
+pub(crate) struct RtOverload {
+    /// `rto_mask`.
+    cpus: CpuMask,
+    /// `rto_count`.
+    count: u32,
+    /// The CPU that is asked now: `rto_cpu`. One request at a time is under way.
+    asked: Option<CpuId>,
+    /// How often somebody wanted to pull: `rto_loop_next`.
+    nr_wanted: u32,
+    /// How many of those the present round serves: `rto_loop`.
+    nr_served: u32,
+}
+
+impl RtOverload {
+    pub(crate) fn new(nr_cpus: usize) -> Self {
+        Self { cpus: CpuMask::new(nr_cpus), count: 0, asked: None, nr_wanted: 0, nr_served: 0 }
+    }
+
+    pub(crate) fn set(&mut self, cpu: CpuId, overloaded: bool) {
+        if overloaded {
+            self.cpus.set(cpu);
+            self.count += 1;
+        } else {
+            self.count -= 1;
+            self.cpus.clear(cpu);
+        }
+    }
+
+    /// Whether a CPU other than this one is overloaded.
+    pub(crate) fn has_other(&self, cpu: CpuId) -> bool {
+        self.count > u32::from(self.cpus.contains(cpu))
+    }
+
+    pub(crate) fn cpus(&self) -> &CpuMask {
+        &self.cpus
+    }
+
+    /// The number of overloaded CPUs is that of those marked.
+    pub(crate) fn check(&self) -> Checked {
+        let marked = self.cpus.weight();
+        ensure!(
+            self.count as usize == marked,
+            "{} CPUs are overloaded with real-time tasks, marked {marked}",
+            self.count
+        );
+        Ok(())
+    }
+
+    /// Somebody wants to pull: the first CPU to ask, unless a round of requests is under way.
+    pub(crate) fn begin_round(&mut self, this_cpu: CpuId) -> Option<CpuId> {
+        self.nr_wanted = self.nr_wanted.wrapping_add(1);
+        if self.asked.is_some() { None } else { self.next(this_cpu) }
+    }
+
+    /// The next CPU to ask, in ascending order; again from the first if somebody wanted to pull since the round began.
+    pub(crate) fn next(&mut self, this_cpu: CpuId) -> Option<CpuId> {
+        loop {
+            let start = self.asked.map_or(CpuId(0), |cpu| CpuId(cpu.0 + 1));
+            self.asked = self.cpus.next_from(start);
+            match self.asked {
+                Some(cpu) if cpu == this_cpu => {}
+                Some(_) => return self.asked,
+                None if self.nr_served == self.nr_wanted => return None,
+                None => self.nr_served = self.nr_wanted,
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The scheduler: its state, how it is made, and what can be asked of it.
+//!
+//! What happens to it comes through the `handle_*` methods, which stand in the modules of the mechanisms:
+//! [`crate::paths::wake`], [`crate::paths::fork`], [`crate::paths::schedule`], [`crate::state::calls`], [`crate::state::timers`], [`crate::paths::stopper`],
+//! [`crate::paths::idle`]; commands in [`crate::paths::change`] and [`crate::state::group`].
+use crate::paths::walks::PausedPaths;
+use crate::state::cpufreq::Cpufreq;
+use crate::state::cpuset::Cpuset;
+use crate::state::deadline::DlRoot;
+use crate::state::entity::SchedEntity;
+use crate::state::group::TaskGroup;
+use crate::state::hotplug::Hotplug;
+use crate::state::new_task::NewTask;
+use crate::state::nohz::Nohz;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::rq::timeline::Timeline;
+use crate::state::rq::{Rq, Rqs};
+use crate::state::rt::RtRoot;
+use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState};
+use crate::state::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
+use crate::state::uclamp::FirstClamps;
+use crate::state::warn::WarnState;
+use crate::units::hz;
+use crate::words::cpumask::CpuMask;
+use crate::words::features::FeatureSet;
+use crate::words::ids::{CfsRqId, CpuId, GroupId, TaskId};
+use crate::words::pelt::SchedAvg;
+use crate::words::tunables::Tunables;
+use crate::words::units::{Capacity, Nanos};
+use alloc::vec::Vec;
+
+/// What a scheduler is made of.
+#[derive(Clone, Debug)]
+pub struct SchedConfig {
+    /// The machine.
+    pub topology: MachineTopology,
+    /// Length of a tick (jiffy), in ns.
+    pub tick_ns: u64,
+    /// Number of the jiffy in which the scheduler is made.
+    pub jiffies: u64,
+}
+
+/// The scheduler of a machine.
+#[derive(Clone, Debug)]
+pub struct Sched {
+    pub(crate) features: FeatureSet,
+    pub(crate) tunables: Tunables,
+    pub(crate) tick_ns: u64,
+    pub(crate) jiffies: u64,
+    pub(crate) rqs: Rqs,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) entities: Vec<SchedEntity>,
+    pub(crate) cfs_rqs: Vec<CfsRq>,
+    pub(crate) groups: Vec<TaskGroup>,
+    pub(crate) domains: SchedDomains,
+    pub(crate) hotplug: Hotplug,
+    pub(crate) cpusets: Vec<Cpuset>,
+    pub(crate) nohz: Nohz,
+    pub(crate) dl_root: DlRoot,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) rt_root: RtRoot,
+    pub(crate) cpufreq: Cpufreq,
+    /// Whether anybody has set a utilisation clamp yet.
+    pub(crate) uclamp_used: bool,
+    pub(crate) first_clamps: FirstClamps,
+    pub(crate) warn: WarnState,
+    pub(crate) scratch: Scratch,
+    /// What CPUs are in the middle of.
+    pub(crate) paths: PausedPaths,
+    /// Some CPU balances a domain between NUMA nodes: the kernel's lock `balancing`.
+    pub(crate) balancing: bool,
+    /// Whether idle CPUs are woken by a write instead of an interrupt.
+    pub(crate) polling_idle: bool,
+}
+
+/// So many tasks can wait on a CPU before its queue has to grow. It never shrinks.
+const ROOM_OF_ROOT: usize = 32;
+
+/// Masks that paths fill anew each time, so that they need not allocate.
+#[derive(Clone, Debug)]
+pub(crate) struct Scratch {
+    /// The kernel's `select_rq_mask`.
+    pub select: CpuMask,
+    /// The kernel's `load_balance_mask`. One is enough while no pass pauses; see [`crate::paths::walks`].
+    pub balance: CpuMask,
+}
+
+impl Sched {
+    /// A scheduler whose CPUs all idle and have never run anything; see [`Sched::boot`] for what usually follows.
+    ///
+    /// # Errors
+    /// If no sched domains can be built on the machine.
+    pub fn new(config: SchedConfig) -> Result<Self, BuildError> {
+        let SchedConfig { topology, tick_ns, jiffies } = config;
+        let nr_cpus = topology.cpus.len();
+        let domains = build_sched_domains(
+            &topology,
+            &BuildParams { jiffies, hz: (1_000_000_000 / tick_ns) as u32, ..BuildParams::default() },
+        )?;
+        let tunables = Tunables::for_cpus(nr_cpus);
+        let mut sched = Self {
+            features: FeatureSet::default(),
+            tunables,
+            tick_ns,
+            jiffies,
+            rqs: Vec::with_capacity(nr_cpus),
+            tasks: Vec::new(),
+            entities: Vec::new(),
+            cfs_rqs: Vec::with_capacity(nr_cpus),
+            groups: Vec::new(),
+            domains,
+            hotplug: Hotplug::new(topology.clone()),
+            cpusets: Vec::from([Cpuset::of_all(nr_cpus)]),
+            nohz: Nohz::new(nr_cpus, jiffies),
+            dl_root: DlRoot::new(nr_cpus),
+            nodes: topology.cpus.iter().map(|place| place.node).collect(),
+            rt_root: RtRoot::new(nr_cpus),
+            cpufreq: Cpufreq::default(),
+            uclamp_used: false,
+            first_clamps: FirstClamps::default(),
+            warn: WarnState::default(),
+            scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
+            paths: PausedPaths::default(),
+            balancing: false,
+            polling_idle: false,
+        };
+        sched.groups.push(TaskGroup::new(None));
+        for (index, &capacity) in topology.capacity.iter().enumerate() {
+            let cpu = CpuId::from_index(index);
+            let (idle, stop) = (TaskId::from_index(index), TaskId::from_index(nr_cpus + index));
+            sched.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
+            let mut root = CfsRq::new(cpu, GroupId::ROOT);
+            root.timeline = Timeline::with_capacity(ROOM_OF_ROOT);
+            sched.cfs_rqs.push(root);
+        }
+        for cpu in sched.cpu_ids() {
+            let idle = sched.new_kernel_task(cpu, 0);
+            let task = &mut sched.tasks[idle.index()];
+            (task.class, task.state, task.on_rq, task.on_cpu) =
+                (SchedClass::Idle, TaskState::Running, OnRq::Queued, true);
+        }
+        Ok(sched)
+    }
+
+    /// A kernel thread that is bound to a CPU.
+    pub(crate) fn new_kernel_task(&mut self, cpu: CpuId, pid: i32) -> TaskId {
+        let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [cpu]);
+        let group = GroupId::ROOT;
+        let new = NewTask { pid, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        let task = self.new_task(new, cpu);
+        self.tasks[task.index()].is_per_cpu_kthread = true;
+        task
+    }
+
+    /// A jiffy has begun.
+    pub fn handle_jiffy(&mut self, jiffies: u64) {
+        self.jiffies = self.jiffies.max(jiffies);
+    }
+
+    /// A CPU has another frequency, as a part of 1024 of its highest. Load tracking uses it for all the time since it
+    /// was last updated.
+    pub fn handle_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
+        self.rqs[cpu.index()].freq_capacity = capacity;
+    }
+
+    /// A CPU is capped: this much of its capacity is lost to heat.
+    pub fn handle_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
+        self.rqs[cpu.index()].thermal_pressure = pressure;
+    }
+
+    /// Interrupts have taken this much time of a CPU.
+    pub fn handle_irq_time(&mut self, cpu: CpuId, time: Nanos) {
+        self.rqs[cpu.index()].irq_time += time.0;
+    }
+
+    /// The host has taken this much time of a CPU, which is a virtual one: `paravirt_steal_clock()` runs on.
+    pub fn handle_steal_time(&mut self, cpu: CpuId, time: Nanos) {
+        self.rqs[cpu.index()].steal_time += time.0;
+    }
+
+    /// Which features are on.
+    pub fn features(&self) -> FeatureSet {
+        self.features
+    }
+
+    /// Switches features.
+    pub fn features_mut(&mut self) -> &mut FeatureSet {
+        &mut self.features
+    }
+
+    /// The tunables.
+    pub fn tunables(&self) -> &Tunables {
+        &self.tunables
+    }
+
+    /// Sets tunables. Nothing is derived anew from them.
+    pub fn tunables_mut(&mut self) -> &mut Tunables {
+        &mut self.tunables
+    }
+
+    /// Starts the dice of a CPU anew (`sched_rnd_state`). Words below 128 are raised: the generator needs higher bits.
+    pub fn seed_dice(&mut self, cpu: CpuId, words: [u32; 4]) {
+        self.rqs[cpu.index()].rnd_state = words.map(|word| if word < 128 { word + 128 } else { word });
+    }
+
+    /// Number of CPUs.
+    pub fn nr_cpus(&self) -> usize {
+        self.rqs.len()
+    }
+
+    /// All CPUs in ascending order.
+    pub fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<> {
+        (0..self.rqs.len()).map(CpuId::from_index)
+    }
+
+    /// The runqueue of a CPU.
+    pub fn rq(&self, cpu: CpuId) -> &Rq {
+        &self.rqs[cpu.index()]
+    }
+
+    /// The root cfs_rq of a CPU.
+    pub fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
+        &self.cfs_rqs[cpu.index()]
+    }
+
+    /// A task.
+    pub fn task(&self, task: TaskId) -> &Task {
+        &self.tasks[task.index()]
+    }
+
+    /// Number of tasks that were ever created, the CPUs' own among them.
+    pub fn nr_tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The fair entity of a task.
+    pub fn entity(&self, task: TaskId) -> &SchedEntity {
+        &self.entities[self.tasks[task.index()].se.index()]
+    }
+
+    /// Whether a task's group, or one above, is throttled on the task's CPU: it has used up its quota there.
+    pub fn is_throttled(&self, task: TaskId) -> bool {
+        self.cfs_rqs[self.entity(task).cfs_rq.index()].throttle_count > 0
+    }
+
+    /// A task group.
+    pub fn group(&self, group: GroupId) -> &TaskGroup {
+        &self.groups[group.index()]
+    }
+
+    /// The sched domains.
+    pub fn domains(&self) -> &SchedDomains {
+        &self.domains
+    }
+
+    /// State of idle balancing.
+    pub fn nohz(&self) -> &Nohz {
+        &self.nohz
+    }
+
+    /// The running task of a CPU.
+    #[inline]
+    pub fn curr(&self, cpu: CpuId) -> TaskId {
+        self.rqs[cpu.index()].curr
+    }
+
+    /// Whether the running task of a CPU must give way.
+    #[inline]
+    pub fn need_resched(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].need_resched
+    }
+
+    /// The root cfs_rq of a CPU by name.
+    #[inline]
+    pub(crate) fn root_cfs_rq(&self, cpu: CpuId) -> CfsRqId {
+        CfsRqId(cpu.0)
+    }
+
+    /// Averages of a task.
+    #[inline]
+    pub(crate) fn task_avg(&self, task: TaskId) -> &SchedAvg {
+        &self.entities[self.tasks[task.index()].se.index()].avg
+    }
+
+    /// The NUMA node of a CPU.
+    pub(crate) fn node_of(&self, cpu: CpuId) -> u32 {
+        self.nodes[cpu.index()]
+    }
+}
+
+impl Sched {
+    /// Ticks in a second.
+    pub(crate) const fn hz(&self) -> u64 {
+        hz(self.tick_ns)
+    }
+
+    /// The longest interval between passes, in ticks: a tenth of a second for each CPU (`max_load_balance_interval`).
+    pub(crate) fn max_balance_interval(&self) -> u64 {
+        (self.hz() * self.domains.root.online.weight() as u64 / 10).max(1)
+    }
+}
+
+impl Sched {
+    /// Whether the idle task runs on a CPU.
+    #[inline]
+    pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].is_idle_task_running()
+    }
+}

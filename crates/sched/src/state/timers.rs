@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! High-resolution timers of the scheduling classes, multiplexed onto one hardware timer for each CPU.
+//!
+//! Stands for the part of `hrtimer.c` that the scheduler sees (6.1). Rules:
+//! 1. A timer is queued on the CPU that starts it, and stays there; it expires there even if its task has gone elsewhere.
+//! 2. The hardware timer of that CPU is programmed for its first timer. It is programmed anew when an earlier timer is
+//!    started, and when the timer for which it was programmed is moved or switched off there.
+//! 3. A timer that is switched off from another CPU leaves the programming alone: an interrupt comes that finds nothing.
+//! 4. While expired timers are served, starting one programs nothing; that is done at the end, for the first one left.
+//! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
+use crate::state::rq::ROOM;
+use crate::state::sched::Sched;
+use crate::told::ctx::{Ctx, Effect};
+use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::words::units::Nanos;
+use crate::words::work::Op;
+use alloc::vec::Vec;
+
+/// Moves an expiry behind `now` by whole intervals, and returns by how many: `hrtimer_forward()`.
+pub(crate) fn forward(expires: &mut u64, now: u64, interval_ns: u64) -> u64 {
+    let Some(late) = now.checked_sub(*expires) else { return 0 };
+    let intervals = late / interval_ns + 1;
+    *expires += intervals * interval_ns;
+    intervals
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The slice of the CPU's running task ends.
+    Hrtick,
+    /// A period of the limit of real-time runtime ends.
+    RtPeriod,
+    /// The next period of a throttled deadline task begins.
+    DlTask(TaskId),
+    /// The zero-lag time of a deadline task that sleeps.
+    DlInactive(TaskId),
+    /// A period of a group's quota ends.
+    CfsPeriod(GroupId),
+    /// Runtime that was given back to a group's quota is handed out.
+    CfsSlack(GroupId),
+}
+
+/// The timers that a CPU has started, in the order of their expiry, among equals the one first that was started first.
+#[derive(Clone, Debug)]
+pub struct TimerQueue {
+    armed: Vec<(u64, Timer)>,
+    /// The timer for which the hardware was programmed: `next_timer`. It may have been switched off from elsewhere.
+    next: Option<Timer>,
+    /// What the hardware timer is programmed for: `expires_next`.
+    expires_next: u64,
+    /// The timer whose function runs.
+    running: Option<Timer>,
+    /// Expired timers are being served.
+    in_interrupt: bool,
+}
+
+impl Default for TimerQueue {
+    fn default() -> Self {
+        Self {
+            armed: Vec::with_capacity(ROOM),
+            next: None,
+            expires_next: Nanos::NEVER.0,
+            running: None,
+            in_interrupt: false,
+        }
+    }
+}
+
+impl TimerQueue {
+    /// Whether a timer is armed here, or its function runs: `hrtimer_active()`.
+    pub fn is_active(&self, timer: Timer) -> bool {
+        self.running == Some(timer) || self.is_queued(timer)
+    }
+
+    /// Whether a timer is armed here: `hrtimer_is_queued()`.
+    pub fn is_queued(&self, timer: Timer) -> bool {
+        self.armed.iter().any(|&(_, other)| other == timer)
+    }
+
+    /// Returns whether the timer is the first one.
+    fn insert(&mut self, at: u64, timer: Timer) -> bool {
+        let place = self.armed.partition_point(|&(other, _)| other <= at);
+        self.armed.insert(place, (at, timer));
+        place == 0
+    }
+
+    fn remove(&mut self, timer: Timer) -> bool {
+        let place = self.armed.iter().position(|&(_, other)| other == timer);
+        place.map(|place| self.armed.remove(place)).is_some()
+    }
+
+    /// Expired timers are being served from now on.
+    pub(crate) fn begin_interrupt(&mut self) {
+        (self.in_interrupt, self.expires_next) = (true, Nanos::NEVER.0);
+    }
+
+    /// The next timer that has expired: its function runs.
+    pub(crate) fn begin_expired(&mut self, now: u64) -> Option<Timer> {
+        self.armed.first().filter(|&&(at, _)| at <= now)?;
+        self.running = Some(self.armed.remove(0).1);
+        self.running
+    }
+
+    /// Its function has run.
+    pub(crate) fn end_expired(&mut self) {
+        self.running = None;
+    }
+
+    /// All that had expired were served. Returns whether any are left for which the hardware has to be programmed.
+    pub(crate) fn end_interrupt(&mut self) -> bool {
+        self.in_interrupt = false;
+        self.reevaluate();
+        self.next.is_some()
+    }
+
+    /// Finds out anew which timer is next. Returns whether the hardware has to be programmed anew.
+    fn reevaluate(&mut self) -> bool {
+        let first = self.armed.first().copied();
+        self.next = first.map(|(_, timer)| timer);
+        let expires = first.map_or(Nanos::NEVER.0, |(at, _)| at);
+        core::mem::replace(&mut self.expires_next, expires) != expires
+    }
+}
+
+impl Sched {
+    /// Arms a timer on the CPU that executes this, at a time in ns; it is moved if it is armed already, here or elsewhere.
+    pub(crate) fn start_timer(&mut self, ctx: &mut Ctx<'_>, timer: Timer, at_ns: u64) {
+        let this_cpu = ctx.cpu;
+        let old_cpu = self.timer_cpu(timer).map_or(this_cpu, |cpu| core::mem::replace(cpu, this_cpu));
+        let was_next = old_cpu == this_cpu && self.rqs[this_cpu.index()].timers.next == Some(timer);
+        self.rqs[old_cpu.index()].timers.remove(timer);
+        let queue = &mut self.rqs[this_cpu.index()].timers;
+        let is_first = queue.insert(at_ns, timer);
+        if queue.in_interrupt {
+            return;
+        }
+        if was_next {
+            if queue.reevaluate() {
+                self.program_timer(ctx);
+            }
+        } else if is_first && at_ns < queue.expires_next {
+            (queue.next, queue.expires_next) = (Some(timer), at_ns);
+            self.program_timer(ctx);
+        }
+    }
+
+    /// Switches a timer off that was started last on a CPU: `hrtimer_try_to_cancel()`. Returns whether it was armed.
+    pub(crate) fn cancel_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, timer: Timer) -> bool {
+        let queue = &mut self.rqs[cpu.index()].timers;
+        if queue.running == Some(timer) || !queue.remove(timer) {
+            return false;
+        }
+        if cpu == ctx.cpu && queue.next == Some(timer) && queue.reevaluate() {
+            self.program_timer(ctx);
+        }
+        true
+    }
+
+    /// The CPU that executes this takes over the timers of one that is gone: `hrtimers_dead_cpu()`.
+    pub(crate) fn inherit_timers(&mut self, ctx: &mut Ctx<'_>, from: CpuId) {
+        let queue = &mut self.rqs[from.index()].timers;
+        let orphans = core::mem::take(&mut queue.armed);
+        queue.reevaluate();
+        for (at, timer) in orphans {
+            self.start_timer(ctx, timer, at);
+        }
+    }
+
+    /// No timer is moved on by less than this, in ns: `hrtimer_resolution`.
+    ///
+    // DIFFERS: `hrtimer_resolution` is 1 ns on a machine whose clock has switched to high resolution. Here it is a tick, as
+    // in a kernel whose clock has not, and as in the reference. What shows is that a first period of runtime ends at the next
+    // multiple of a tick.
+    pub(crate) const fn hrtimer_resolution(&self) -> u64 {
+        self.tick_ns
+    }
+
+    /// Where a timer was started last, for timers that are not bound to a CPU.
+    fn timer_cpu(&mut self, timer: Timer) -> Option<&mut CpuId> {
+        match timer {
+            Timer::Hrtick => None,
+            Timer::RtPeriod => Some(&mut self.rt_root.bandwidth_timer_cpu),
+            Timer::DlTask(task) => Some(&mut self.tasks[task.index()].dl.dl_timer_cpu),
+            Timer::DlInactive(task) => Some(&mut self.tasks[task.index()].dl.inactive_timer_cpu),
+            Timer::CfsPeriod(group) => Some(&mut self.groups[group.index()].bandwidth.period_timer_cpu),
+            Timer::CfsSlack(group) => Some(&mut self.groups[group.index()].bandwidth.slack_timer_cpu),
+        }
+    }
+
+    /// Programs the hardware timer of the CPU that executes this.
+    pub(crate) fn program_timer(&self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::HrtimerProgram);
+        let at = Nanos(self.rqs[ctx.cpu.index()].timers.expires_next);
+        ctx.emit(Effect::ArmTimer { cpu: ctx.cpu, at });
+    }
+}

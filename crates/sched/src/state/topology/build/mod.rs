@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From the shape of a machine to its sched domains.
+//!
+//! Models `build_sched_domains()` of `kernel/sched/topology.c` (6.1), in its order:
+//! 1. [`spans`]: which CPUs the domain of each CPU spans at each level (`build_sched_domain()`).
+//! 2. [`draft`]: flags and numbers of the domains (`sd_init()`), and the NUMA imbalance that is allowed (`imb_numa_nr`).
+//! 3. [`groups`]: groups of domains that do not overlap (`build_sched_groups()`), [`overlap`]: of those that do.
+//! 4. [`capacity`]: capacities of groups (`init_sched_groups_capacity()`).
+//! 5. [`attach`]: domains that add nothing are dropped, the rest goes into the arenas (`cpu_attach_domain()`,
+//!    `update_top_cache_domain()`).
+//!
+//! The kernel builds each CPU's domains for themselves. Here CPUs share what is equal (spans, rings of groups), so that a machine of
+//! thousands of CPUs is built in milliseconds; the result is the same.
+//!
+//! Leaves out partitions of cpusets and isolated CPUs (there is one root domain), `relax_domain_level`, and perf domains.
+
+pub(crate) mod attach;
+pub(crate) mod capacity;
+pub(crate) mod draft;
+pub(crate) mod groups;
+pub(crate) mod overlap;
+pub(crate) mod spans;
+
+use crate::state::topology::error::check;
+use crate::state::topology::level::level_table;
+use crate::state::topology::{BuildError, MachineTopology, SchedDomains};
+use crate::words::cpumask::CpuMask;
+use alloc::vec::Vec;
+use groups::Rings;
+use spans::Spans;
+
+/// What else domains depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildParams {
+    /// Now, in jiffies.
+    pub jiffies: u64,
+    /// Jiffies per second.
+    pub hz: u32,
+    /// Beyond this distance tasks are not placed in another node on fork, exec and wake-up. 30; the kernel sets 32 on AMD's
+    /// Zen.
+    pub node_reclaim_distance: u32,
+    /// CPUs in use; all if `None`. The others get no domains, and no domain spans them.
+    pub online: Option<CpuMask>,
+    /// With priorities of the CPUs (`arch_asym_cpu_priority()`, such as those of Intel's ITMT), higher ones first, the levels
+    /// SMT, CLS and MC get `ASYM_PACKING`.
+    pub asym_priority: Option<Vec<i32>>,
+}
+
+impl Default for BuildParams {
+    /// 250 jiffies per second, the first is now, all CPUs are in use and none is preferred.
+    fn default() -> Self {
+        Self { jiffies: 0, hz: 250, node_reclaim_distance: 30, online: None, asym_priority: None }
+    }
+}
+
+/// Builds the domains of all CPUs.
+///
+/// # Errors
+/// If the machine's description is incomplete, a number is out of range, or its units cross each other.
+pub fn build_sched_domains(machine: &MachineTopology, params: &BuildParams) -> Result<SchedDomains, BuildError> {
+    let online = check(machine, params)?;
+    let table = level_table(machine, &online, params);
+    let spans = Spans::new(&table.levels, &online)?;
+    let mut drafts = draft::draft_domains(machine, &table.levels, &spans, &online);
+    let mut rings = Rings::new(&spans, params, online.nr_cpus());
+    groups::build_sched_groups(&mut drafts, &mut rings, &table.levels);
+    overlap::build_overlap_sched_groups(&mut drafts, &mut rings, &table.levels)?;
+    draft::set_imb_numa_nr(&mut drafts, &spans);
+    capacity::init_sched_groups_capacity(&drafts, &mut rings, machine, params, online.weight());
+    attach::drop_degenerate(&mut drafts, &mut rings);
+    Ok(attach::attach(machine, online, table, &drafts, &rings, params.jiffies))
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Counters of a sched domain under the names of schedstat (`struct sched_domain`, `CONFIG_SCHEDSTATS`).
+
+use crate::words::idle_type::CpuIdleType;
+use core::ops::{Index, IndexMut};
+
+/// What became of the passes of `load_balance()` in one idle state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LbStats {
+    /// `lb_count`: passes.
+    pub count: u32,
+    /// `lb_balanced`: nothing had to be done.
+    pub balanced: u32,
+    /// `lb_failed`: nothing could be moved.
+    pub failed: u32,
+    /// `lb_imbalance`: sum of the imbalances found.
+    pub imbalance: u32,
+    /// `lb_gained`: tasks pulled.
+    pub gained: u32,
+    /// `lb_hot_gained`: cache-hot tasks among them.
+    pub hot_gained: u32,
+    /// `lb_nobusyg`: no busiest group.
+    pub nobusyg: u32,
+    /// `lb_nobusyq`: no busiest queue.
+    pub nobusyq: u32,
+}
+
+/// [`LbStats`] for each idle state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LbStatsByIdle([LbStats; 3]);
+
+impl Index<CpuIdleType> for LbStatsByIdle {
+    type Output = LbStats;
+    fn index(&self, idle: CpuIdleType) -> &LbStats {
+        &self.0[idle as usize]
+    }
+}
+
+impl IndexMut<CpuIdleType> for LbStatsByIdle {
+    fn index_mut(&mut self, idle: CpuIdleType) -> &mut LbStats {
+        &mut self.0[idle as usize]
+    }
+}
+
+/// All counters of a domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DomainStats {
+    /// `lb_*`: passes of `load_balance()`.
+    pub lb: LbStatsByIdle,
+    /// Active balancing: tried.
+    pub alb_count: u32,
+    /// Active balancing: nothing was moved.
+    pub alb_failed: u32,
+    /// Active balancing: a task was moved.
+    pub alb_pushed: u32,
+    /// Balancing on exec: tried.
+    pub sbe_count: u32,
+    /// Balancing on exec: no better CPU. The kernel never counts it.
+    pub sbe_balanced: u32,
+    /// Balancing on exec: moved. The kernel never counts it.
+    pub sbe_pushed: u32,
+    /// Balancing on fork: tried.
+    pub sbf_count: u32,
+    /// Balancing on fork: no better CPU. The kernel never counts it.
+    pub sbf_balanced: u32,
+    /// Balancing on fork: moved. The kernel never counts it.
+    pub sbf_pushed: u32,
+    /// Wake-ups whose waking CPU is another than the task's, and both first meet in this domain.
+    pub ttwu_wake_remote: u32,
+    /// Wake-ups that pulled the task to the waking CPU.
+    pub ttwu_move_affine: u32,
+    /// Wake-ups moved by passive balancing. The kernel never counts it.
+    pub ttwu_move_balance: u32,
+}

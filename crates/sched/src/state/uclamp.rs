@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::sched::Sched;
+use crate::state::task::{SchedClass, Uclamp};
+use crate::words::units::CAPACITY_FULL;
+
+/// Number of buckets: `CONFIG_UCLAMP_BUCKETS_COUNT`.
+pub(crate) const NR_BUCKETS: usize = 5;
+
+/// Width of a bucket, to the nearest.
+pub(crate) const BUCKET_WIDTH: u32 = (CAPACITY_FULL as u32 + NR_BUCKETS as u32 / 2) / NR_BUCKETS as u32;
+
+/// What tasks of the real-time class ask for if nobody said otherwise: `sched_util_clamp_min_rt_default`.
+pub(crate) const RT_DEFAULT_MIN: u32 = CAPACITY_FULL as u32;
+
+impl Uclamp {
+    /// `util` within the clamps; the lower one prevails if they cross.
+    pub(crate) fn apply(self, util: u64) -> u64 {
+        let (min, max) = (u64::from(self.min), u64::from(self.max));
+        if min >= max { min } else { util.clamp(min, max) }
+    }
+
+    /// The higher of both, for each clamp.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { min: self.min.max(other.min), max: self.max.max(other.max) }
+    }
+}
+
+/// The clamps that tasks and task groups have before anybody sets some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FirstClamps {
+    /// What a new task inherits.
+    pub tasks: Uclamp,
+    /// Between what a new group allows the clamps of its tasks to be; none: anything.
+    pub groups: Option<Uclamp>,
+}
+
+/// Runnable tasks whose clamps are near each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    nr_tasks: u32,
+    /// The highest clamp of a task since the bucket was empty.
+    value: u32,
+}
+
+/// One of the two clamps of a runqueue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RqClamp {
+    value: u32,
+    buckets: [Bucket; NR_BUCKETS],
+}
+
+/// Clamps of a runqueue: `rq->uclamp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RqUclamp {
+    min: RqClamp,
+    max: RqClamp,
+    /// No task counts; the upper clamp is that of the last one.
+    is_idle: bool,
+}
+
+impl Default for RqUclamp {
+    fn default() -> Self {
+        Self { min: RqClamp::new(0), max: RqClamp::new(CAPACITY_FULL as u32), is_idle: true }
+    }
+}
+
+impl RqClamp {
+    const fn new(value: u32) -> Self {
+        Self { value, buckets: [Bucket { nr_tasks: 0, value: 0 }; NR_BUCKETS] }
+    }
+
+    fn bucket(&mut self, clamp: u32) -> &mut Bucket {
+        &mut self.buckets[((clamp / BUCKET_WIDTH) as usize).min(NR_BUCKETS - 1)]
+    }
+
+    /// Counts a task in. The first one on an idle runqueue makes its clamp the runqueue's.
+    fn inc(&mut self, clamp: u32, was_idle: bool) {
+        let bucket = self.bucket(clamp);
+        bucket.nr_tasks += 1;
+        if bucket.nr_tasks == 1 || clamp > bucket.value {
+            bucket.value = clamp;
+        }
+        self.value = if was_idle { clamp } else { self.value.max(clamp) };
+    }
+
+    /// Counts a task out. With the last one of the highest bucket the clamp goes down to the next, or to `when_idle` if
+    /// there is none; returns whether there is none.
+    fn dec(&mut self, clamp: u32, when_idle: u32) -> bool {
+        let bucket = self.bucket(clamp);
+        debug_assert!(bucket.nr_tasks > 0, "a task was counted in before: {clamp}");
+        bucket.nr_tasks -= 1;
+        let bucket = *bucket;
+        if bucket.nr_tasks > 0 || bucket.value < self.value {
+            return false;
+        }
+        let next = self.buckets.iter().rev().find(|bucket| bucket.nr_tasks > 0);
+        self.value = next.map_or(when_idle, |bucket| bucket.value);
+        next.is_none()
+    }
+}
+
+impl RqUclamp {
+    /// The clamps.
+    #[inline]
+    pub fn clamps(&self) -> Uclamp {
+        Uclamp { min: self.min.value, max: self.max.value }
+    }
+
+    /// Whether no task counts: `uclamp_rq_is_idle()`.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    pub(crate) fn inc(&mut self, clamps: Uclamp) {
+        self.min.inc(clamps.min, self.is_idle);
+        self.max.inc(clamps.max, self.is_idle);
+        self.is_idle = false;
+    }
+
+    /// The upper clamp of the last task stays until another one comes: what is left of its utilisation shall not raise the
+    /// frequency after all.
+    pub(crate) fn dec(&mut self, clamps: Uclamp) {
+        self.min.dec(clamps.min, 0);
+        self.is_idle |= self.max.dec(clamps.max, clamps.max);
+    }
+}
+
+impl Sched {
+    /// Whether anybody has set a clamp yet: `uclamp_is_used()`.
+    #[inline]
+    pub fn uclamp_is_used(&self) -> bool {
+        self.uclamp_used
+    }
+
+    /// Sets what clamps tasks and groups begin with from now on.
+    pub fn set_first_clamps(&mut self, first: FirstClamps) {
+        self.first_clamps = first;
+    }
+
+    /// The clamps that a new task asks for: what it was given or inherits, and in the real-time class the highest
+    /// frequency unless it was given any.
+    pub(crate) fn first_uclamp(&self, given: Option<Uclamp>, class: SchedClass) -> Uclamp {
+        let inherited = self.first_clamps.tasks;
+        match class {
+            SchedClass::RealTime => given.unwrap_or(Uclamp { min: RT_DEFAULT_MIN, ..inherited }),
+            _ => given.unwrap_or(inherited),
+        }
+    }
+}

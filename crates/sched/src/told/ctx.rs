@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The seam between the scheduler and the machine that it runs on.
+//!
+//! A handler gets a [`Ctx`]: who executes it and when. It answers with [`Effect`]s, which the machine turns into events in
+//! the order in which they stand, with events for the [`Probe`], and with counts in the [`WorkMeter`].
+
+use crate::told::probe::{Event, Probe};
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::units::{Capacity, Nanos};
+use crate::words::work::{Op, WorkMeter};
+use alloc::vec::Vec;
+
+/// What an inter-processor interrupt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpiKind {
+    /// Look at need_resched: `scheduler_ipi()`.
+    Reschedule,
+    /// Serve the call-function queue: remote wake-ups, idle-balancing kicks, remote timers.
+    CallFunction,
+}
+
+/// Why a task stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrevState {
+    /// It is still runnable: preempted, or it gave way.
+    Runnable,
+    /// It blocked.
+    Blocked,
+    /// It ended.
+    Dead,
+}
+
+/// Something that the machine must do. Effects happen in the order in which they were emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Interrupt another CPU. The machine calls [`crate::state::sched::Sched::handle_ipi`] there after its latency.
+    SendIpi {
+        /// The CPU to interrupt.
+        cpu: CpuId,
+        /// Why.
+        kind: IpiKind,
+    },
+    /// A CPU has another current task now.
+    Switch {
+        /// The CPU.
+        cpu: CpuId,
+        /// The task that ran.
+        prev: TaskId,
+        /// The task that runs from now on.
+        next: TaskId,
+        /// Why `prev` stopped.
+        prev_state: PrevState,
+    },
+    /// Program the timer of a CPU anew; [`Nanos::NEVER`] switches it off. The machine calls
+    /// [`crate::state::sched::Sched::handle_timer`] when it expires; an expiry in the past means now.
+    ArmTimer {
+        /// The CPU.
+        cpu: CpuId,
+        /// When it expires.
+        at: Nanos,
+    },
+    /// A frequency governor of the scheduler has changed the frequency of a CPU; load tracking knows it already.
+    SetFrequency {
+        /// The CPU.
+        cpu: CpuId,
+        /// Part of the highest frequency, of 1024.
+        capacity: Capacity,
+    },
+}
+
+/// What surrounds one call of a handler.
+pub struct Ctx<'a> {
+    /// The CPU that executes the handler: the kernel's `smp_processor_id()`.
+    pub cpu: CpuId,
+    /// The time of the event that is handled.
+    pub now: Nanos,
+    /// How far the clocks that the scheduler reads have run ahead of `now`, because paths of this event took time.
+    pub ahead: Nanos,
+    /// How far they run ahead for each balancing pass of a CPU that runs out of work.
+    pub newidle_pass_cost: Nanos,
+    /// What the machine must do, in order.
+    pub effects: &'a mut Vec<Effect>,
+    /// Who listens.
+    pub probe: &'a mut dyn Probe,
+    /// What the paths cost.
+    pub work: &'a mut WorkMeter,
+}
+
+impl Ctx<'_> {
+    /// The clock that runqueues read: the kernel's `sched_clock()`.
+    #[inline]
+    pub fn sched_clock(&self) -> u64 {
+        self.now.0 + self.ahead.0
+    }
+
+    /// Adds an effect.
+    #[inline]
+    pub fn emit(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Tells the probe of an event.
+    #[inline]
+    pub fn report(&mut self, event: Event<'_>) {
+        self.probe.event(self.now, &event);
+    }
+
+    /// Counts one operation.
+    #[inline]
+    pub fn charge(&mut self, op: Op) {
+        self.work.count(op, 1);
+    }
+
+    /// Runs something as if on another CPU: an interrupt or a call that the machine delivers at the same instant.
+    pub fn on_cpu<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Self) -> R) -> R {
+        let before = core::mem::replace(&mut self.cpu, cpu);
+        let result = act(self);
+        self.cpu = before;
+        result
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Decay of blocked load: averages of what is not there any more but was until a moment ago.
+//!
+//! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1),
+//! and from before 5.12 the updates that a CPU did on its way while it looked for work (`LBF_NOHZ_STATS`).
+use crate::state::sched::Sched;
+use crate::told::blocked::{BlockedCaller, BlockedUpdate};
+use crate::told::ctx::Ctx;
+use crate::told::probe::Event;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::words::ids::{CfsRqId, CpuId};
+use crate::words::work::Op;
+
+impl Sched {
+    /// Brings all averages of a CPU up to date. A CPU with nothing left to decay says so.
+    pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
+        let visited_before = ctx.work.of(Op::BlockedCfsRq);
+        self.release_rq_locks();
+        self.rqs[cpu.index()].last_blocked_load_update_tick = self.jiffies;
+        self.update_rq_clock(ctx, cpu);
+        let others_decayed = self.update_blocked_others(ctx, cpu);
+        let mut has_blocked = self.others_have_blocked(cpu);
+        let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
+        if !has_blocked {
+            self.rqs[cpu.index()].has_blocked_load = false;
+        }
+        if others_decayed || fair_decayed {
+            self.cpufreq_update_util(ctx, cpu);
+        }
+        self.release_rq_locks();
+        let nr_cfs_rqs = ctx.work.of(Op::BlockedCfsRq) - visited_before;
+        ctx.report(Event::BlockedUpdate(&BlockedUpdate { on: ctx.cpu, cpu, caller, nr_cfs_rqs }));
+    }
+
+    /// Brings the cfs_rqs with load up to date, children before parents. Returns whether the root's averages changed.
+    ///
+    /// For each:
+    /// 1. Its averages, and what the group knows of them.
+    /// 2. Those of its entity, if that has anything to decay or to pass on.
+    /// 3. With nothing left it leaves the list, so that the next walk is shorter.
+    fn update_blocked_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, has_blocked: &mut bool) -> bool {
+        let root = self.root_cfs_rq(cpu);
+        let mut root_changed = false;
+        let mut next = self.first_leaf_cfs_rq(cpu);
+        while let Some(id) = next {
+            ctx.charge(Op::BlockedCfsRq);
+            next = self.next_leaf_cfs_rq(id);
+            let now = self.cfs_rq_clock_pelt(id);
+            if self.update_cfs_rq_load_avg(ctx, now, id) {
+                self.update_tg_load_avg(id);
+                if self.cfs_rqs[id.index()].nr_running == 0 {
+                    self.update_idle_cfs_rq_clock_pelt(id);
+                }
+                root_changed |= id == root;
+            }
+            if let Some(se) = self.cfs_rqs[id.index()].entity
+                && !self.skip_blocked_update(se)
+            {
+                let (above, _) = self.place_of(se);
+                self.update_load_avg(ctx, above, se, UpdateLoad::TG);
+            }
+            if self.cfs_rq_is_decayed(id) {
+                self.list_del_leaf_cfs_rq(id);
+            }
+            let avg = &self.cfs_rqs[id.index()].avg;
+            *has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;
+        }
+        root_changed
+    }
+
+    /// Whether a cfs_rq has nothing left: no weight, no sums, and no child in the list just before it.
+    pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id)
+    }
+
+    /// Whether the blocked load of a tickless CPU would be updated now.
+    pub(crate) fn nohz_stats_are_due(&self, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.has_blocked_load
+            && self.nohz.idle_cpus_mask.contains(cpu)
+            && self.jiffies > rq.last_blocked_load_update_tick + self.tunables.changes.blocked_limit
+    }
+
+    /// Brings a tickless CPU up to date, once in a tick. Returns whether it has blocked load.
+    ///
+    /// The tunable `blocked_limit` makes that less often.
+    pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        if !rq.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
+            return false;
+        }
+        if self.jiffies <= rq.last_blocked_load_update_tick + self.tunables.changes.blocked_limit {
+            return true;
+        }
+        self.update_blocked_averages(ctx, cpu, caller);
+        self.rqs[cpu.index()].has_blocked_load
+    }
+}

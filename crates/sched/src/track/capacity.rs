@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What CPUs and groups can do for fair tasks.
+//!
+//! Models `scale_rt_capacity()`, `update_cpu_capacity()`, `update_group_capacity()` and `check_cpu_capacity()` (6.1).
+
+use crate::state::rq::Rq;
+use crate::state::sched::Sched;
+use crate::state::topology::{DomainId, SchedDomain, SdFlags};
+use crate::words::ids::CpuId;
+use crate::words::units::{Capacity, msecs_to_jiffies};
+
+/// What a CPU can do: sum, weakest and strongest CPU of a set.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    capacity: Capacity,
+    min: Capacity,
+    max: Capacity,
+}
+
+impl Sum {
+    const NONE: Self = Self { capacity: 0, min: Capacity::MAX, max: 0 };
+
+    fn with(self, capacity: Capacity, min: Capacity, max: Capacity) -> Self {
+        Self { capacity: self.capacity + capacity, min: self.min.min(min), max: self.max.max(max) }
+    }
+}
+
+/// What interrupts, other classes and heat leave of a CPU, of 1024; at least 1.
+///
+/// Time of interrupts is taken from everything else in proportion, because the clocks of the other averages do not see it.
+pub(crate) fn scale_rt_capacity(rq: &Rq) -> Capacity {
+    let max = rq.cpu_capacity_orig;
+    let irq = rq.avg_irq.util_avg;
+    let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg + rq.avg_thermal.load_avg;
+    if irq >= max || used >= max {
+        return 1;
+    }
+    ((max - used) * (max - irq) / max).max(1)
+}
+
+/// Whether so little is left of a CPU that the domain's margin is exceeded.
+pub(crate) fn check_cpu_capacity(rq: &Rq, sd: &SchedDomain) -> bool {
+    rq.cpu_capacity * u64::from(sd.imbalance_pct) < rq.cpu_capacity_orig * 100
+}
+
+impl Sched {
+    /// Computes the capacity of the CPU's own group in a domain anew.
+    ///
+    /// Rules, in order:
+    /// 1. The lowest domain asks the CPU itself.
+    /// 2. Above a domain whose groups overlap, the CPUs of the group are added up.
+    /// 3. Otherwise the groups of the domain below are.
+    pub(crate) fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId) {
+        let domain = &self.domains.domains[sd];
+        let interval = msecs_to_jiffies(u64::from(domain.balance_interval), self.hz());
+        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval());
+        let group = &self.domains.groups[domain.groups];
+        let id = group.capacity;
+        let sum = match domain.child {
+            None => {
+                let rq = &mut self.rqs[cpu.index()];
+                let capacity = scale_rt_capacity(rq);
+                rq.cpu_capacity = capacity;
+                Sum::NONE.with(capacity, capacity, capacity)
+            }
+            Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => {
+                let cpus = group.span.iter().map(|cpu| self.capacity_of(cpu));
+                cpus.fold(Sum::NONE, |sum, one| sum.with(one, one, one))
+            }
+            Some(child) => {
+                let parts = self.domains.ring(child).map(|group| {
+                    let group = &self.domains.groups[group];
+                    &self.domains.capacities[group.capacity]
+                });
+                parts.fold(Sum::NONE, |sum, part| sum.with(part.capacity, part.min_capacity, part.max_capacity))
+            }
+        };
+        let capacity = &mut self.domains.capacities[id];
+        capacity.next_update = next_update;
+        (capacity.capacity, capacity.min_capacity, capacity.max_capacity) = (sum.capacity, sum.min, sum.max);
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The clocks of a runqueue.
+//!
+//! Models `update_rq_clock()`, `update_rq_clock_task()` and `rq_clock_skip_update()` (6.1). `clock` follows the machine's
+//! clock, `clock_task` leaves out interrupts and stolen time, and the clock of load tracking follows that ([`crate::track::pelt::clock`]).
+
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::features::Feature;
+use crate::words::ids::CpuId;
+
+impl Sched {
+    /// Brings the clocks of a runqueue up to date, unless `schedule()` was told that they are.
+    pub(crate) fn update_rq_clock(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        // Whoever updates the clock holds the lock and goes on to change the runqueue.
+        ctx.work.touch_write(cpu);
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.clock_skip_active {
+            return;
+        }
+        self.check_double_clock(ctx, cpu);
+        let rq = &mut self.rqs[cpu.index()];
+        let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
+        if delta == 0 && !rq.is_idle_task_running() {
+            return;
+        }
+        rq.clock += delta;
+        let irq_delta = (rq.irq_time - rq.prev_irq_time).min(delta);
+        rq.prev_irq_time += irq_delta;
+        // Stolen time that does not fit into what is left is dropped, unlike interrupt time, which waits.
+        let stolen = (rq.steal_time - rq.prev_steal_time).min(delta - irq_delta);
+        rq.prev_steal_time = rq.steal_time;
+        let lost = irq_delta + stolen;
+        rq.clock_task += delta - lost;
+        if lost > 0 && self.features.has(Feature::NontaskCapacity) {
+            self.update_irq_load_avg(ctx, cpu, lost);
+        }
+        self.update_rq_clock_pelt(ctx, cpu, delta - lost);
+    }
+
+    /// Says that the next `schedule()` on this CPU need not update the clock: it was done just now.
+    pub(crate) fn rq_clock_skip_update(&mut self, cpu: CpuId) {
+        self.rqs[cpu.index()].clock_skip_requested = true;
+    }
+
+    /// The request to skip becomes active for one `schedule()`.
+    pub(crate) fn begin_clock_skip(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.clock_skip_active = core::mem::take(&mut rq.clock_skip_requested);
+    }
+
+    /// `schedule()` is over: clocks are updated again.
+    pub(crate) fn end_clock_skip(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.clock_skip_requested = false;
+        rq.clock_skip_active = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::state::sched::{Sched, SchedConfig};
+    use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+    use crate::told::ctx::Ctx;
+    use crate::told::probe::NoProbe;
+    use crate::words::ids::CpuId;
+    use crate::words::units::Nanos;
+    use crate::words::work::WorkMeter;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const CPU: CpuId = CpuId(0);
+    const MS: u64 = 1_000_000;
+
+    /// The task clock after so many ms from the beginning, each time relative to it.
+    fn clock_task_at(sched: &mut Sched, ms: u64) -> u64 {
+        let ctx = &mut Ctx {
+            cpu: CPU,
+            now: Nanos(1_000 * MS + ms * MS),
+            ahead: Nanos::ZERO,
+            newidle_pass_cost: Nanos::ZERO,
+            effects: &mut Vec::new(),
+            probe: &mut NoProbe,
+            work: &mut WorkMeter::default(),
+        };
+        sched.update_rq_clock(ctx, CPU);
+        sched.rq(CPU).clock_task - 1_000 * MS
+    }
+
+    fn sched() -> Sched {
+        let topology = MachineTopology {
+            cpus: vec![CpuPlace { core: 0, cluster: 0, llc: 0, package: 0, node: 0 }],
+            capacity: vec![1024],
+            levels: vec![TopologyLevel::All],
+            distances: vec![vec![10]],
+        };
+        let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4 * MS, jiffies: 250 }).unwrap();
+        assert_eq!(clock_task_at(&mut sched, 0), 0);
+        sched
+    }
+
+    #[test]
+    fn stolen_time_is_no_task_time() {
+        let mut sched = sched();
+        sched.handle_steal_time(CPU, Nanos(3 * MS));
+        assert_eq!(clock_task_at(&mut sched, 10), 7 * MS);
+        assert_eq!(clock_task_at(&mut sched, 20), 17 * MS);
+        assert!(sched.rq(CPU).avg_irq.util_avg > 0, "it counts as interrupts do");
+    }
+
+    #[test]
+    fn interrupt_time_that_does_not_fit_waits_and_stolen_time_is_dropped() {
+        let mut sched = sched();
+        sched.handle_irq_time(CPU, Nanos(3 * MS));
+        assert_eq!([1, 2, 3, 4].map(|ms| clock_task_at(&mut sched, ms)), [0, 0, 0, MS]);
+        sched.handle_steal_time(CPU, Nanos(3 * MS));
+        assert_eq!([5, 6, 7].map(|ms| clock_task_at(&mut sched, ms)), [MS, 2 * MS, 3 * MS]);
+    }
+
+    #[test]
+    fn interrupts_come_first_and_what_they_leave_may_be_stolen() {
+        let mut sched = sched();
+        sched.handle_irq_time(CPU, Nanos(6 * MS));
+        sched.handle_steal_time(CPU, Nanos(6 * MS));
+        assert_eq!(clock_task_at(&mut sched, 10), 0);
+        assert_eq!(clock_task_at(&mut sched, 12), 2 * MS);
+    }
+}

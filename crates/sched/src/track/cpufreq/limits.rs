@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Limits of frequencies: what the user allows, and what heat leaves.
+//!
+//! Models `policy->max` with its requests of user and cooling device, `sugov_limits()`, and
+//! `arch_update_thermal_pressure()` (6.1).
+use crate::state::cpufreq::domain::Governor;
+use crate::state::cpufreq::limits::FrequencyLimit;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::other::update_thermal;
+use crate::words::ids::CpuId;
+use crate::words::units::{CAPACITY_FULL, Capacity};
+
+impl Sched {
+    /// The CPUs of a CPU's frequency domain may go up to this part of 1024 of their highest frequency: to the highest
+    /// frequency of the domain that is not above it, or to the lowest.
+    ///
+    /// Rules, in order:
+    /// 1. Heat takes capacity: the part that is above the limit becomes thermal pressure. Without a frequency domain that
+    ///    is all that happens.
+    /// 2. schedutil hears that limits have changed, and keeps them from its next look at a CPU of the domain on.
+    /// 3. A domain whose frequency is fixed goes as near to it as it may, at once.
+    pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
+        let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
+            if limit == FrequencyLimit::Thermal {
+                let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+                self.set_thermal_pressure(ctx, cpu, capacity - capacity * part / CAPACITY_FULL);
+            }
+            return;
+        };
+        let policy = &mut self.cpufreq.policies[index];
+        let highest = policy.domain.highest_khz();
+        let wanted = highest * part / CAPACITY_FULL;
+        let khz = policy.domain.khz().iter().copied().filter(|&khz| khz <= wanted).max();
+        let khz = khz.unwrap_or_else(|| policy.domain.khz()[0]);
+        match limit {
+            FrequencyLimit::User => policy.limits.user_khz = khz,
+            FrequencyLimit::Thermal => policy.limits.thermal_khz = khz,
+        }
+        let governor = policy.domain.governor();
+        if limit == FrequencyLimit::Thermal {
+            for place in 0..self.cpufreq.policies[index].domain.nr_cpus() {
+                let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
+                let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+                self.set_thermal_pressure(ctx, cpu, capacity - capacity * khz / highest);
+            }
+        }
+        match governor {
+            Governor::Schedutil(_) => self.sugov_mut(index).limits_changed = true,
+            Governor::Fixed { khz } => self.cpufreq_driver_fast_switch(ctx, index, khz),
+        }
+    }
+
+    /// The pressure changes. The average goes on from here, so that the time before does not count with it: the kernel has
+    /// updated it at each tick, here it begins with the first pressure.
+    fn set_thermal_pressure(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, pressure: Capacity) {
+        self.update_rq_clock(ctx, cpu);
+        let shift = self.tunables.thermal_decay_shift;
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.avg_thermal.last_update_time == 0 {
+            update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, 0);
+        }
+        self.handle_thermal_pressure(cpu, pressure);
+    }
+}

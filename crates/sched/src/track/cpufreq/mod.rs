@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where the scheduler asks for a frequency, and the frequency domains that it asks.
+//!
+//! Models `cpufreq_update_util()` and its callers' conditions, `cpufreq_this_cpu_can_update()`, and a cpufreq driver that
+//! switches at once (`fast_switch`). [`domain`] describes frequency domains, [`schedutil`] is the governor, [`iowait`] its
+//! boost for tasks that waited for I/O, [`effective`] what of a CPU's utilisation counts, [`energy_model`] what it costs. Leaves out drivers that are slow
+//! (whose changes a kernel thread makes) and drivers that take utilisation instead of frequencies (`adjust_perf`).
+
+pub(crate) mod effective;
+pub mod energy_model;
+#[cfg(test)]
+mod energy_tests;
+pub mod limits;
+pub(crate) mod schedutil;
+#[cfg(test)]
+mod tests;
+use crate::state::cpufreq::CpufreqPolicy;
+use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
+use crate::state::cpufreq::limits::FrequencyLimits;
+use crate::state::cpufreq::sugov::{SugovCpu, SugovPolicy};
+use crate::state::sched::Sched;
+use crate::told::ctx::{Ctx, Effect};
+use crate::told::probe::Event;
+use crate::words::ids::{CfsRqId, CpuId};
+use crate::words::units::CAPACITY_FULL;
+use crate::words::work::Op;
+pub(crate) use effective::UtilType;
+
+impl Sched {
+    /// Adds a frequency domain. It has its highest frequency until its governor starts, which the boot does; after the
+    /// boot it starts at once.
+    ///
+    /// # Errors
+    /// If a CPU of the domain does not exist or is in another frequency domain.
+    pub fn set_frequency_domain(&mut self, domain: FrequencyDomain) -> Result<(), FrequencyDomainError> {
+        for cpu in domain.cpus() {
+            if cpu.index() >= self.rqs.len() {
+                return Err(FrequencyDomainError::NoSuchCpu(cpu));
+            }
+            if self.cpufreq.policies.iter().any(|policy| policy.domain.contains(cpu)) {
+                return Err(FrequencyDomainError::CpuInTwo(cpu));
+            }
+        }
+        let cur_khz = domain.highest_khz();
+        let limits = FrequencyLimits::none(cur_khz);
+        self.cpufreq.policies.push(CpufreqPolicy { domain, cur_khz, limits, sugov: None });
+        if self.cpufreq.is_started {
+            self.start_governor(self.cpufreq.policies.len() - 1);
+            self.build_perf_domains();
+        }
+        Ok(())
+    }
+
+    /// The frequency of a CPU in kHz, if it is in a frequency domain.
+    pub fn frequency_khz(&self, cpu: CpuId) -> Option<u64> {
+        self.cpufreq.policies.iter().find(|policy| policy.domain.contains(cpu)).map(|policy| policy.cur_khz)
+    }
+
+    /// Starts all governors, in the order in which their domains were set. Then energy may decide where tasks are placed.
+    pub(crate) fn start_governors(&mut self) {
+        self.cpufreq.is_started = true;
+        for policy in 0..self.cpufreq.policies.len() {
+            self.start_governor(policy);
+        }
+        self.build_perf_domains();
+    }
+
+    fn start_governor(&mut self, index: usize) {
+        let nr_cpus = self.rqs.len();
+        let policy = &mut self.cpufreq.policies[index];
+        match policy.domain.governor() {
+            Governor::Fixed { khz } => {
+                policy.cur_khz = khz;
+                for cpu in policy.domain.cpus() {
+                    self.rqs[cpu.index()].freq_capacity = policy.domain.capacity_at(khz);
+                }
+            }
+            Governor::Schedutil(config) => {
+                policy.sugov = Some(SugovPolicy::new(config));
+                self.cpufreq.hooks.resize(nr_cpus, None);
+                self.cpufreq.cpus.resize(nr_cpus, SugovCpu::default());
+                for cpu in policy.domain.cpus() {
+                    self.cpufreq.hooks[cpu.index()] = Some(index as u32);
+                }
+            }
+        }
+    }
+
+    /// The utilisation of a cfs_rq has changed; that of the root one concerns the governor: `cfs_rq_util_change()`.
+    #[inline]
+    pub(crate) fn cfs_rq_util_change(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        if id.index() < self.rqs.len() {
+            let cpu = self.cfs_rqs[id.index()].cpu;
+            self.cpufreq_update_util(ctx, cpu);
+        }
+    }
+
+    /// Asks the governor to look at a CPU.
+    #[inline]
+    pub(crate) fn cpufreq_update_util(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
+            ctx.charge(Op::CpufreqUpdate);
+            self.sugov_update(ctx, policy as usize, cpu, false);
+        }
+    }
+
+    /// Asks the governor to raise the frequency for a task that waited for I/O: SCHED_CPUFREQ_IOWAIT.
+    #[inline]
+    pub(crate) fn cpufreq_iowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
+            ctx.charge(Op::CpufreqUpdate);
+            self.sugov_update(ctx, policy as usize, cpu, true);
+        }
+    }
+
+    /// Whether the CPU that executes this may change the frequency of a policy: it is in it, or any governor looks at it.
+    fn cpufreq_this_cpu_can_update(&self, ctx: &Ctx<'_>, policy: usize) -> bool {
+        let this_cpu = ctx.cpu;
+        self.cpufreq.policies[policy].domain.contains(this_cpu) || self.cpufreq.hooks[this_cpu.index()].is_some()
+    }
+
+    /// Switches a policy to the lowest of its frequencies that is not below `khz`, or to its highest, on all its CPUs at
+    /// once: `cpufreq_driver_fast_switch()`.
+    pub(crate) fn cpufreq_driver_fast_switch(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
+        let policy = &mut self.cpufreq.policies[policy];
+        let khz = policy.resolve(khz, self.tunables.changes.energy_inefficient);
+        if khz == policy.cur_khz {
+            return;
+        }
+        policy.cur_khz = khz;
+        let capacity = policy.domain.capacity_at(khz);
+        debug_assert!(capacity <= CAPACITY_FULL, "a frequency is above the highest of its domain");
+        for cpu in policy.domain.cpus() {
+            self.rqs[cpu.index()].freq_capacity = capacity;
+            ctx.emit(Effect::SetFrequency { cpu, capacity });
+            ctx.report(Event::Frequency { cpu, capacity });
+        }
+    }
+}

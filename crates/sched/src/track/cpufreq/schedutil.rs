@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The governor schedutil: the frequency that fits the utilisation, and a quarter of it to spare.
+//!
+//! Models `cpufreq_schedutil.c` (6.1) with a driver that switches at once: `sugov_update_single_freq()`,
+//! `sugov_update_shared()`, `sugov_should_update_freq()`, `sugov_next_freq_shared()`, `get_next_freq()`,
+//! `sugov_update_next_freq()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and `ignore_dl_rate_limit()`. Leaves out
+//! `sugov_limits()`: the frequencies of a domain never change.
+use crate::state::cpufreq::energy_model::map_util_perf;
+use crate::state::cpufreq::sugov::SugovPolicy;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::track::cpufreq::effective::UtilType;
+use crate::words::ids::CpuId;
+
+impl Sched {
+    /// A CPU's utilisation has changed.
+    ///
+    /// Rules, in order:
+    /// 1. It is noted whether a task waited for I/O, and when the CPU asked.
+    /// 2. More deadline bandwidth than before does not wait for the rate limit.
+    /// 3. Nothing happens if this CPU may not change the frequency, or if it was changed less than the limit ago.
+    /// 4. The most utilised CPU of the domain, relative to capacity, decides.
+    /// 5. A CPU that is alone in its domain and has been busy all the time keeps its frequency, unless clamps keep it below.
+    /// 6. If the chosen frequency is another one than the last, the driver switches.
+    pub(crate) fn sugov_update(&mut self, ctx: &mut Ctx<'_>, policy: usize, cpu: CpuId, for_iowait: bool) {
+        let now = self.rqs[cpu.index()].clock;
+        let tick_ns = self.tick_ns;
+        let state = &mut self.cpufreq.cpus[cpu.index()];
+        state.iowait.note(for_iowait, now.wrapping_sub(state.last_update) as i64, tick_ns);
+        state.last_update = now;
+        let bw_dl = state.bw_dl;
+        if self.cpu_bw_dl(cpu) > bw_dl {
+            self.sugov_mut(policy).limits_changed = true;
+        }
+        if !self.cpufreq_this_cpu_can_update(ctx, policy) || !self.sugov_should_update_freq(policy, now) {
+            return;
+        }
+        let khz = if self.cpufreq.policies[policy].domain.nr_cpus() > 1 {
+            self.sugov_next_freq_shared(policy, now)
+        } else {
+            self.sugov_next_freq_single(policy, cpu, now)
+        };
+        if self.sugov_mut(policy).take(now, khz) {
+            self.cpufreq_driver_fast_switch(ctx, policy, khz);
+        }
+    }
+
+    fn sugov_should_update_freq(&mut self, policy: usize, now: u64) -> bool {
+        let sugov = self.sugov_mut(policy);
+        if core::mem::take(&mut sugov.limits_changed) {
+            sugov.need_freq_update = true;
+            return true;
+        }
+        now.wrapping_sub(sugov.last_freq_update_time) as i64 >= sugov.config.rate_limit.0 as i64
+    }
+
+    fn sugov_next_freq_single(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
+        let util = self.sugov_get_util(cpu, now);
+        let max = self.rqs[cpu.index()].cpu_capacity_orig;
+        let before = self.sugov_mut(policy).cached_raw_khz;
+        let khz = self.get_next_freq(policy, util, max);
+        let holds = self.sugov_mut(policy).config.holds_when_busy;
+        let is_busy = holds && !self.uclamp_rq_is_capped(cpu) && self.sugov_cpu_is_busy(cpu);
+        let sugov = self.sugov_mut(policy);
+        if is_busy && khz < sugov.next_khz && !sugov.need_freq_update {
+            sugov.cached_raw_khz = before;
+            return sugov.next_khz;
+        }
+        khz
+    }
+
+    fn sugov_next_freq_shared(&mut self, policy: usize, now: u64) -> u64 {
+        let (mut util, mut max) = (0, 1);
+        for place in 0..self.cpufreq.policies[policy].domain.nr_cpus() {
+            let cpu = self.cpufreq.policies[policy].domain.cpu_at(place);
+            if !self.is_online(cpu) {
+                continue;
+            }
+            let (cpu_util, cpu_max) = (self.sugov_get_util(cpu, now), self.rqs[cpu.index()].cpu_capacity_orig);
+            if cpu_util * max > cpu_max * util {
+                (util, max) = (cpu_util, cpu_max);
+            }
+        }
+        self.get_next_freq(policy, util, max)
+    }
+
+    /// The frequency that gives `util` of `max` and a quarter more.
+    ///
+    /// Asking for the same as last time gives the same as last time, unless that must not be trusted.
+    fn get_next_freq(&mut self, policy: usize, util: u64, max: u64) -> u64 {
+        let highest = self.cpufreq.policies[policy].domain.highest_khz();
+        let raw = highest * map_util_perf(util) / max;
+        let sugov = self.sugov_mut(policy);
+        if raw == sugov.cached_raw_khz && !sugov.need_freq_update {
+            return sugov.next_khz;
+        }
+        sugov.cached_raw_khz = raw;
+        self.cpufreq.policies[policy].resolve(raw, self.tunables.changes.energy_inefficient)
+    }
+
+    /// What a CPU asks for, its boost for I/O included.
+    fn sugov_get_util(&mut self, cpu: CpuId, now: u64) -> u64 {
+        let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency, None);
+        let (bw_dl, tick_ns) = (self.cpu_bw_dl(cpu), self.tick_ns);
+        let max = self.rqs[cpu.index()].cpu_capacity_orig;
+        let state = &mut self.cpufreq.cpus[cpu.index()];
+        state.bw_dl = bw_dl;
+        let boost = state.iowait.apply(now.wrapping_sub(state.last_update) as i64, tick_ns, max);
+        if let Some(boost) = boost {
+            util = util.max(self.uclamp_rq_util_with(cpu, boost, None));
+        }
+        util
+    }
+
+    /// Whether a CPU has not idled since this was asked last.
+    fn sugov_cpu_is_busy(&mut self, cpu: CpuId) -> bool {
+        let idle_calls = self.rqs[cpu.index()].idle_calls;
+        core::mem::replace(&mut self.cpufreq.cpus[cpu.index()].saved_idle_calls, idle_calls) == idle_calls
+    }
+
+    pub(crate) fn sugov_mut(&mut self, policy: usize) -> &mut SugovPolicy {
+        self.cpufreq.policies[policy].sugov.as_mut().expect("only schedutil has hooks")
+    }
+}

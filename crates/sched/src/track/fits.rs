@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether a CPU is big enough for some utilisation, and how much of a CPU is used.
+//!
+//! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and `cpu_load()` (6.1).
+
+use crate::state::rq::Rq;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::Sched;
+use crate::state::task::Uclamp;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::units::{CAPACITY_FULL, Capacity};
+
+/// Whether a CPU is big enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// It is too small for the utilisation.
+    No,
+    /// It would do, but cannot run as fast as the lower clamp demands. The kernel's -1.
+    ButForClamp,
+    /// It is big enough.
+    Yes,
+}
+
+/// How much a task uses, and within which bounds it shall count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClampedUtil {
+    /// Utilisation.
+    pub util: u64,
+    /// Bounds.
+    pub clamps: Uclamp,
+}
+
+/// Whether a utilisation leaves a fifth of a capacity free: `fits_capacity()`.
+#[inline]
+pub(crate) const fn fits_capacity(util: u64, capacity: Capacity) -> bool {
+    util * 1280 < capacity * 1024
+}
+
+impl Sched {
+    /// Whether a CPU is big enough for a utilisation.
+    ///
+    /// Models `util_fits_cpu()`. Clamps mean nothing before anybody has set one. Rules, in order:
+    /// 1. The utilisation leaves a fifth of what the fair class has of the CPU; or the upper clamp is not above the CPU's
+    ///    own capacity, so that the task need not go anywhere else. (A biggest CPU without upper clamp is no such case.)
+    /// 2. But a lower clamp above the utilisation must be within what heat leaves of the CPU's own capacity.
+    pub(crate) fn util_fits_cpu(&self, ClampedUtil { util, clamps }: ClampedUtil, cpu: CpuId) -> Fit {
+        let rq = &self.rqs[cpu.index()];
+        if !self.uclamp_is_used() {
+            return if fits_capacity(util, rq.cpu_capacity) { Fit::Yes } else { Fit::No };
+        }
+        let orig = rq.cpu_capacity_orig;
+        let (min, max) = (Capacity::from(clamps.min.min(clamps.max)), Capacity::from(clamps.max));
+        let is_unlimited = orig == CAPACITY_FULL && max == CAPACITY_FULL;
+        let clamp_keeps_it_here = !is_unlimited && max <= orig;
+        if !fits_capacity(util, rq.cpu_capacity) && !clamp_keeps_it_here {
+            Fit::No
+        } else if util < min && min > orig - rq.thermal_pressure {
+            Fit::ButForClamp
+        } else {
+            Fit::Yes
+        }
+    }
+
+    /// Utilisation and clamps of a task.
+    pub(crate) fn clamped_util(&self, task: TaskId) -> ClampedUtil {
+        ClampedUtil { util: self.task_util_est(task), clamps: self.uclamp_eff(task) }
+    }
+
+    /// Whether a CPU is big enough for a task: `task_fits_cpu()`.
+    pub(crate) fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.util_fits_cpu(self.clamped_util(task), cpu) == Fit::Yes
+    }
+
+    /// Whether a CPU is big enough, where CPUs differ; otherwise each is: `asym_fits_cpu()`.
+    #[inline]
+    pub(crate) fn asym_fits_cpu(&self, util: Option<ClampedUtil>, cpu: CpuId) -> bool {
+        util.is_none_or(|util| self.util_fits_cpu(util, cpu) == Fit::Yes)
+    }
+
+    /// What the fair class has of a CPU, as of the last update: `capacity_of()`.
+    #[inline]
+    pub(crate) fn capacity_of(&self, cpu: CpuId) -> Capacity {
+        self.rqs[cpu.index()].cpu_capacity
+    }
+
+    /// Load of the fair class on a CPU: `cpu_load()`.
+    #[inline]
+    pub(crate) fn cpu_load(&self, cpu: CpuId) -> u64 {
+        self.cfs_rqs[cpu.index()].avg.load_avg
+    }
+
+    /// Runnable average of the fair class on a CPU: `cpu_runnable()`.
+    #[inline]
+    pub(crate) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
+        self.cfs_rqs[cpu.index()].avg.runnable_avg
+    }
+
+    /// Utilisation of a CPU by the fair class, the larger of tracked and remembered, but no more than there is:
+    /// `cpu_util_cfs()`.
+    #[inline]
+    pub(crate) fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
+        util_cfs(&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()], self.features.has(Feature::UtilEst))
+    }
+}
+
+/// The same, given the runqueue and its root cfs_rq.
+#[inline]
+pub(crate) fn util_cfs(rq: &Rq, root: &CfsRq, with_util_est: bool) -> u64 {
+    let remembered = if with_util_est { u64::from(root.avg.util_est.enqueued) } else { 0 };
+    root.avg.util_avg.max(remembered).min(rq.cpu_capacity_orig)
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Hierarchical load: what a task in nested groups weighs on its CPU.
+//!
+//! Models `task_h_load()` and `update_cfs_rq_h_load()` (6.1). A task's `load_avg` counts on the cfs_rq of its group; how
+//! much that is of the CPU's load depends on the shares of the groups above. Each cfs_rq remembers its part for a jiffy.
+//! The kernel notes on its way up where to go down again (`h_load_next`); here the way up is a recursion.
+
+use crate::state::sched::Sched;
+use crate::words::ids::{CfsRqId, TaskId};
+
+impl Sched {
+    /// The load of a task as a part of its CPU's load.
+    pub(crate) fn task_h_load(&mut self, task: TaskId) -> u64 {
+        let se = self.tasks[task.index()].se;
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let h_load = self.cfs_rq_h_load(cfs_rq);
+        part_of(self.entities[se.index()].avg.load_avg, h_load, self.cfs_rqs[cfs_rq.index()].avg.load_avg)
+    }
+
+    /// The load of a cfs_rq as a part of its CPU's load, computed at most once in a jiffy.
+    fn cfs_rq_h_load(&mut self, id: CfsRqId) -> u64 {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        if cfs_rq.last_h_load_update == self.jiffies {
+            return cfs_rq.h_load;
+        }
+        let h_load = match cfs_rq.entity {
+            None => cfs_rq.avg.load_avg,
+            Some(se) => {
+                let above = self.entities[se.index()].cfs_rq;
+                let h_load_above = self.cfs_rq_h_load(above);
+                let load_above = self.cfs_rqs[above.index()].avg.load_avg;
+                part_of(self.entities[se.index()].avg.load_avg, h_load_above, load_above)
+            }
+        };
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.h_load = h_load;
+        cfs_rq.last_h_load_update = self.jiffies;
+        h_load
+    }
+}
+
+/// The part that an entity of this load has of the hierarchical load of its cfs_rq. One more than the cfs_rq's load
+/// divides, so that an empty one does no harm.
+fn part_of(load_avg: u64, h_load: u64, cfs_rq_load: u64) -> u64 {
+    load_avg * h_load / (cfs_rq_load + 1)
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What follows from a task, or the tasks of a CPU, not fitting the CPU ([`crate::track::fits`]).
+//!
+//! Models `capacity_greater()`, `update_misfit_status()`, `check_misfit_status()` and `cpu_overutilized()` (6.1). A task
+//! that is too big for its CPU is a reason for a bigger CPU to pull it although it runs alone.
+
+use crate::state::sched::Sched;
+use crate::state::topology::DomainId;
+use crate::told::ctx::Ctx;
+use crate::track::capacity::check_cpu_capacity;
+use crate::track::fits::{ClampedUtil, Fit};
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::units::Capacity;
+
+/// Whether a capacity is greater than another by more than 5 percent.
+#[inline]
+pub(crate) const fn capacity_greater(a: Capacity, b: Capacity) -> bool {
+    a * 1024 > b * 1078
+}
+
+impl Sched {
+    /// Notes whether the task that is to run on a CPU is too big for it. A task that may run nowhere else never is.
+    pub(crate) fn update_misfit_status(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId, task: Option<TaskId>) {
+        if !self.domains.asym_cpucapacity {
+            return;
+        }
+        let misfit = task.filter(|task| self.tasks[task.index()].nr_cpus_allowed != 1);
+        let misfit = misfit.filter(|&task| !self.task_fits_cpu(task, cpu));
+        let load = misfit.map_or(0, |task| self.task_h_load(task).max(1));
+        self.rqs[cpu.index()].misfit_task_load = load;
+    }
+
+    /// Whether a CPU has a task that is too big for it, and something better may exist: a bigger CPU, or one with more
+    /// left.
+    pub(crate) fn check_misfit_status(&self, cpu: CpuId, sd: DomainId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.misfit_task_load > 0
+            && (rq.cpu_capacity_orig < self.domains.root.max_cpu_capacity
+                || check_cpu_capacity(rq, &self.domains.domains[sd]))
+    }
+
+    /// Whether the fair tasks of a CPU do not fit it. Only energy-aware placement wants to know.
+    #[inline]
+    pub(crate) fn cpu_overutilized(&self, cpu: CpuId) -> bool {
+        if !self.sched_energy_enabled() {
+            return false;
+        }
+        let used = ClampedUtil { util: self.cpu_util_cfs(cpu), clamps: self.rqs[cpu.index()].uclamp.clamps() };
+        self.util_fits_cpu(used, cpu) == Fit::No
+    }
+
+    /// Sets whether any CPU is over-utilised: `set_rd_overutilized_status()`.
+    pub(crate) fn set_overutilized_status(&mut self, overutilized: bool) {
+        if self.sched_energy_enabled() {
+            self.domains.root.overutilized = overutilized;
+        }
+    }
+
+    /// A CPU has one more task: it may be over-utilised now.
+    pub(crate) fn check_update_overutilized_status(&mut self, cpu: CpuId) {
+        if self.sched_energy_enabled() && !self.domains.root.overutilized && self.cpu_overutilized(cpu) {
+            self.set_overutilized_status(true);
+        }
+    }
+}

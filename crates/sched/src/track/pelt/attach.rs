@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How averages are brought up to date, and how those of an entity enter and leave its cfs_rq's.
+//!
+//! Models `update_load_avg()`, `update_cfs_rq_load_avg()`, `attach_entity_load_avg()`, `detach_entity_load_avg()`,
+//! `remove_entity_load_avg()`, `migrate_se_pelt_lag()` and `set_task_rq_fair()` (6.1). A cfs_rq's averages are the sums
+//! over its entities, runnable or blocked; rounding keeps them from being exactly that, so sums are held above what the
+//! averages demand.
+use crate::state::entity::SchedEntity;
+use crate::state::rq::Rq;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::told::probe::Event;
+use crate::track::pelt::clock::cfs_rq_clock_pelt;
+use crate::words::features::Feature;
+use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::pelt::util_est::UTIL_AVG_UNCHANGED;
+use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
+use crate::words::tunables::{PeltScaling, Tunables};
+use crate::words::units::{CAPACITY_SHIFT, Nanos, cap_scale};
+use crate::words::weight::scale_load_down;
+use crate::words::work::Op;
+
+/// What else [`Sched::update_load_avg`] does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UpdateLoad {
+    /// Tell the group of a change: UPDATE_TG.
+    pub update_tg: bool,
+    /// Do not advance the entity: SKIP_AGE_LOAD.
+    pub skip_age: bool,
+    /// Attach the entity if it has just come here: DO_ATTACH.
+    pub attach: bool,
+    /// Detach the entity: DO_DETACH.
+    pub detach: bool,
+}
+
+impl UpdateLoad {
+    pub(crate) const PLAIN: Self = Self { update_tg: false, skip_age: false, attach: false, detach: false };
+    pub(crate) const TG: Self = Self { update_tg: true, ..Self::PLAIN };
+}
+
+impl Sched {
+    /// Brings an entity and its cfs_rq up to date, and carries on what has changed below it.
+    pub(crate) fn update_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        let rq = &self.rqs[queue.cpu.index()];
+        let entity = &mut self.entities[se.index()];
+        let now = cfs_rq_clock_pelt(queue, rq);
+        let scale = scale_of(rq, &self.tunables);
+        let is_attached = entity.avg.last_update_time != 0;
+        let mut refreshed = false;
+        if is_attached && !how.skip_age {
+            refreshed = advance_entity(ctx, entity, queue.curr == Some(se), now, scale);
+            if refreshed && self.features.has(Feature::UtilEst) {
+                entity.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
+            }
+        }
+        let below = entity.my_q();
+        let advanced = advance_cfs_rq(ctx, queue, now, scale);
+        if refreshed {
+            self.report_entity(ctx, se);
+        }
+        if advanced.refreshed {
+            self.report_cfs_rq(ctx, cfs_rq);
+        }
+        let mut decayed = advanced.changed();
+        if let Some(below) = below.filter(|below| self.cfs_rqs[below.index()].propagate) {
+            self.propagate_entity_load_avg(ctx, se, below);
+            decayed = true;
+        }
+
+        if !is_attached && how.attach {
+            self.attach_entity_load_avg(ctx, cfs_rq, se);
+            self.update_tg_load_avg(cfs_rq);
+        } else if how.detach {
+            self.detach_entity_load_avg(ctx, cfs_rq, se);
+            self.update_tg_load_avg(cfs_rq);
+        } else if decayed {
+            self.cfs_rq_util_change(ctx, cfs_rq);
+            if how.update_tg {
+                self.update_tg_load_avg(cfs_rq);
+            }
+        }
+    }
+
+    /// How contributions on a CPU are scaled, in the state before 5.1.
+    #[inline]
+    pub(crate) fn contribution_scale(&self, cpu: CpuId) -> Option<ContributionScale> {
+        scale_of(&self.rqs[cpu.index()], &self.tunables)
+    }
+
+    /// Advances an entity that may be runnable. Returns whether its averages were refreshed.
+    ///
+    /// Models `__update_load_avg_se()`.
+    #[cfg(test)]
+    pub(crate) fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) -> bool {
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let scale = self.contribution_scale(queue.cpu);
+        let se = &mut self.entities[id.index()];
+        let refreshed = advance_entity(ctx, se, queue.curr == Some(id), now, scale);
+        if refreshed && self.features.has(Feature::UtilEst) {
+            se.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
+        }
+        refreshed
+    }
+
+    /// Advances an entity that is blocked. Returns whether its averages were refreshed.
+    ///
+    /// Models `__update_load_avg_blocked_se()`.
+    pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) -> bool {
+        let se = &mut self.entities[id.index()];
+        let weight = se.weight();
+        let refreshed = advance(ctx, &mut se.avg, now, Contribution::NONE, weight, None);
+        if refreshed {
+            self.report_entity(ctx, id);
+        }
+        refreshed
+    }
+
+    /// Brings a cfs_rq up to date, and takes out what has left it. Returns whether anything changed.
+    pub(crate) fn update_cfs_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, id: CfsRqId) -> bool {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let scale = scale_of(&self.rqs[cfs_rq.cpu.index()], &self.tunables);
+        let advanced = advance_cfs_rq(ctx, cfs_rq, now, scale);
+        if advanced.refreshed {
+            self.report_cfs_rq(ctx, id);
+        }
+        advanced.changed()
+    }
+
+    /// Adds the averages of an entity that comes to a cfs_rq.
+    ///
+    /// The entity takes over the phase of the cfs_rq's period, and its sums are computed anew from its averages.
+    pub(crate) fn attach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        let entity = &mut self.entities[se.index()];
+        let weight = entity.weight();
+        let divider = u64::from(sums.divider());
+        let avg = &mut entity.avg;
+        avg.last_update_time = sums.last_update_time;
+        avg.period_contrib = sums.period_contrib;
+        avg.util_sum = (avg.util_avg * divider) as u32;
+        avg.runnable_sum = avg.runnable_avg * divider;
+        let weighted = avg.load_avg * divider;
+        avg.load_sum = if weight < weighted { weighted / weight } else { 1 };
+
+        sums.load_avg += avg.load_avg;
+        sums.load_sum += weight * avg.load_sum;
+        sums.util_avg += avg.util_avg;
+        sums.util_sum = sums.util_sum.wrapping_add(avg.util_sum);
+        sums.runnable_avg += avg.runnable_avg;
+        sums.runnable_sum += avg.runnable_sum;
+        let load_sum = avg.load_sum as i64;
+        self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(load_sum);
+        self.cfs_rq_util_change(ctx, cfs_rq);
+        self.report_cfs_rq(ctx, cfs_rq);
+    }
+
+    /// Subtracts the averages of an entity that leaves a cfs_rq.
+    pub(crate) fn detach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+        let entity = &self.entities[se.index()];
+        let (weight, avg) = (entity.weight(), entity.avg);
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        sums.sub_load(avg.load_avg, weight * avg.load_sum);
+        sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
+        sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
+        self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
+        self.cfs_rq_util_change(ctx, cfs_rq);
+        self.report_cfs_rq(ctx, cfs_rq);
+    }
+
+    /// Brings a blocked entity up to the time of its cfs_rq's last update: `sync_entity_load_avg()`.
+    pub(crate) fn sync_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let last_update_time = self.cfs_rqs[cfs_rq.index()].avg.last_update_time;
+        self.update_load_avg_blocked_se(ctx, last_update_time, se);
+    }
+
+    /// Notes the averages of a blocked entity that leaves: `remove_entity_load_avg()`.
+    pub(crate) fn remove_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+        self.sync_entity_load_avg(ctx, se);
+        let entity = &self.entities[se.index()];
+        let removed = &mut self.cfs_rqs[entity.cfs_rq.index()].removed;
+        removed.nr += 1;
+        removed.load_avg += entity.avg.load_avg;
+        removed.runnable_avg += entity.avg.runnable_avg;
+        removed.util_avg += entity.avg.util_avg;
+    }
+
+    /// Decays a blocked entity that leaves an idle CPU by the time since that CPU's clocks were updated.
+    ///
+    /// Models `migrate_se_pelt_lag()`. Nothing is done if the CPU is busy (its clocks are fresh enough), or if the
+    /// entity's cfs_rq was throttled when it became empty.
+    pub(crate) fn migrate_se_pelt_lag(&mut self, ctx: &mut Ctx<'_>, id: EntityId) {
+        let se = &self.entities[id.index()];
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
+        let rq = &self.rqs[cfs_rq.cpu.index()];
+        if se.avg.is_decayed() || !rq.is_idle_task_running() || cfs_rq.throttled_pelt_idle == u64::MAX {
+            return;
+        }
+        let now = rq.clock_pelt_idle.wrapping_sub(cfs_rq.throttled_pelt_idle);
+        let last_update_time = cfs_rq.avg.last_update_time;
+        let now = if now < last_update_time {
+            last_update_time
+        } else {
+            now.wrapping_add(ctx.sched_clock().wrapping_sub(rq.clock_idle))
+        };
+        self.update_load_avg_blocked_se(ctx, now, id);
+    }
+
+    /// An entity goes from one cfs_rq to another: it is aged to the old one's time and takes over the new one's.
+    ///
+    /// Models `set_task_rq_fair()`; only with ATTACH_AGE_LOAD, and only for entities that are attached.
+    pub(crate) fn set_task_rq_fair(&mut self, ctx: &mut Ctx<'_>, id: EntityId, next: CfsRqId) {
+        let se = &self.entities[id.index()];
+        if !self.features.has(Feature::AttachAgeLoad) || se.avg.last_update_time == 0 {
+            return;
+        }
+        let prev_time = self.cfs_rqs[se.cfs_rq.index()].avg.last_update_time;
+        let next_time = self.cfs_rqs[next.index()].avg.last_update_time;
+        self.update_load_avg_blocked_se(ctx, prev_time, id);
+        self.entities[id.index()].avg.last_update_time = next_time;
+    }
+
+    /// Tells listeners of refreshed averages of an entity.
+    pub(crate) fn report_entity(&self, ctx: &mut Ctx<'_>, id: EntityId) {
+        if ctx.probe.wants_pelt() {
+            let se = &self.entities[id.index()];
+            let cpu = self.cfs_rqs[se.cfs_rq.index()].cpu;
+            ctx.report(Event::PeltEntity { task: se.task(), cpu, weight: se.load.weight, avg: &se.avg });
+        }
+    }
+
+    /// Tells listeners of refreshed averages of a cfs_rq.
+    pub(crate) fn report_cfs_rq(&self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        if ctx.probe.wants_pelt() {
+            let cfs_rq = &self.cfs_rqs[id.index()];
+            ctx.report(Event::PeltCfsRq { cpu: cfs_rq.cpu, is_root: cfs_rq.entity.is_none(), avg: &cfs_rq.avg });
+        }
+    }
+}
+
+/// Advances an average and counts the work: the update, and the scaling of its contribution if there is one.
+#[inline]
+pub(crate) fn advance(
+    ctx: &mut Ctx<'_>,
+    avg: &mut SchedAvg,
+    now: u64,
+    what: Contribution,
+    weight: u64,
+    scale: Option<ContributionScale>,
+) -> bool {
+    let refreshed = advance_sum(ctx, avg, now, what, scale);
+    if refreshed {
+        avg.refresh(weight);
+    }
+    refreshed
+}
+
+/// Advances the sums of an average, and counts the work. Returns whether the averages should be refreshed.
+#[inline(always)]
+fn advance_sum(
+    ctx: &mut Ctx<'_>,
+    avg: &mut SchedAvg,
+    now: u64,
+    what: Contribution,
+    scale: Option<ContributionScale>,
+) -> bool {
+    ctx.charge(Op::PeltUpdate);
+    let Some(scale) = scale else { return avg.update_sum(now, what, None) };
+    let before = avg.last_update_time;
+    let refreshed = avg.update_sum(now, what, Some(scale));
+    if avg.last_update_time != before {
+        ctx.charge(Op::PeltScale);
+    }
+    refreshed
+}
+
+/// Advances an entity that may be runnable. Returns whether its averages were refreshed.
+#[inline]
+fn advance_entity(
+    ctx: &mut Ctx<'_>,
+    se: &mut SchedEntity,
+    running: bool,
+    now: u64,
+    scale: Option<ContributionScale>,
+) -> bool {
+    let what = Contribution { load: u64::from(se.on_rq), runnable: se.runnable(), running };
+    let refreshed = advance_sum(ctx, &mut se.avg, now, what, scale);
+    if refreshed {
+        se.avg.refresh(se.weight());
+    }
+    refreshed
+}
+
+/// What has happened to the averages of a cfs_rq.
+#[derive(Clone, Copy)]
+struct Advanced {
+    /// Something that had left was taken out.
+    subtracted: bool,
+    refreshed: bool,
+}
+
+impl Advanced {
+    fn changed(self) -> bool {
+        self.subtracted || self.refreshed
+    }
+}
+
+/// Advances a cfs_rq, and takes out what has left it.
+#[inline]
+fn advance_cfs_rq(ctx: &mut Ctx<'_>, cfs_rq: &mut CfsRq, now: u64, scale: Option<ContributionScale>) -> Advanced {
+    let subtracted = cfs_rq.removed.nr != 0;
+    if subtracted {
+        subtract_removed(cfs_rq);
+    }
+    let what = Contribution {
+        load: scale_load_down(cfs_rq.load.weight),
+        runnable: u64::from(cfs_rq.h_nr_running),
+        running: cfs_rq.curr.is_some(),
+    };
+    Advanced { subtracted, refreshed: advance(ctx, &mut cfs_rq.avg, now, what, 1, scale) }
+}
+
+fn subtract_removed(cfs_rq: &mut CfsRq) {
+    let removed = core::mem::take(&mut cfs_rq.removed);
+    let avg = &mut cfs_rq.avg;
+    let divider = u64::from(avg.divider());
+    avg.sub_load(removed.load_avg, removed.load_avg * divider);
+    avg.sub_util(removed.util_avg, removed.util_avg * divider);
+    avg.sub_runnable(removed.runnable_avg, removed.runnable_avg * divider);
+    // An arithmetic shift of the negated product, so it is rounded away from zero.
+    cfs_rq.add_tg_cfs_propagate(-((removed.runnable_avg * divider) as i64) >> CAPACITY_SHIFT);
+}
+
+#[inline]
+fn scale_of(rq: &Rq, tunables: &Tunables) -> Option<ContributionScale> {
+    match tunables.pelt_scaling {
+        PeltScaling::Time => None,
+        PeltScaling::Contribution => {
+            Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig })
+        }
+    }
+}
+
+impl SchedAvg {
+    /// Subtracts load, but not below zero, nor the sum below what the average demands.
+    pub(crate) fn sub_load(&mut self, avg: u64, sum: u64) {
+        self.load_avg = self.load_avg.saturating_sub(avg);
+        self.load_sum = Self::floor_sum(self.load_sum.saturating_sub(sum), self.load_avg);
+    }
+
+    /// The same for utilisation.
+    pub(crate) fn sub_util(&mut self, avg: u64, sum: u64) {
+        self.util_avg = self.util_avg.saturating_sub(avg);
+        // The subtrahend is cut to the 32 bits of the sum first.
+        let rest = self.util_sum.saturating_sub(sum as u32);
+        self.util_sum = Self::floor_sum(u64::from(rest), self.util_avg) as u32;
+    }
+
+    /// The same for runnable time.
+    pub(crate) fn sub_runnable(&mut self, avg: u64, sum: u64) {
+        self.runnable_avg = self.runnable_avg.saturating_sub(avg);
+        self.runnable_sum = Self::floor_sum(self.runnable_sum.saturating_sub(sum), self.runnable_avg);
+    }
+}
+
+impl Sched {
+    /// Puts the averages of an entity into its cfs_rq, and tells the groups above: `attach_entity_cfs_rq()`.
+    pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let skip_age = !self.features.has(crate::words::features::Feature::AttachAgeLoad);
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
+        self.attach_entity_load_avg(ctx, cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(ctx, se);
+    }
+}
+
+impl Sched {
+    /// A task's `util_avg` as it would be if it were computed anew at a time, also within a period. Nothing changes.
+    pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
+        let se = self.entity(task);
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
+        let rq = &self.rqs[cfs_rq.cpu.index()];
+        let passed = now.0.saturating_sub(rq.clock);
+        let (scale, passed) = match self.tunables.pelt_scaling {
+            PeltScaling::Time if !rq.is_idle_task_running() => {
+                (None, cap_scale(cap_scale(passed, rq.cpu_capacity_orig), rq.freq_capacity))
+            }
+            PeltScaling::Time => (None, passed),
+            PeltScaling::Contribution => {
+                (Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig }), passed)
+            }
+        };
+        let mut avg = se.avg;
+        let running = cfs_rq.curr == Some(self.tasks[task.index()].se);
+        let what = Contribution { load: u64::from(se.on_rq), runnable: u64::from(se.on_rq), running };
+        avg.update_sum(self.cfs_rq_clock_pelt(se.cfs_rq) + passed, what, scale);
+        u64::from(avg.util_sum / avg.divider())
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The clock of load tracking.
+//!
+//! Models `update_rq_clock_pelt()`, `update_idle_rq_clock_pelt()`, `rq_clock_pelt()` and the throttled clock of a group
+//! (6.1). Rules:
+//! 1. While something runs the clock advances by the task clock's time scaled by frequency and by capacity: on a CPU of
+//!    half speed an always-running task takes twice as long to show.
+//! 2. When the CPU goes idle the clock is set equal to the task clock: the idle time makes up for what was lost.
+//! 3. If the CPU's utilisation was at its maximum then, there was no idle time to make up with. The difference is lost
+//!    for good, and all readers subtract it.
+use crate::state::rq::Rq;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CfsRqId, CpuId, GroupId};
+use crate::words::pelt::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
+use crate::words::tunables::PeltScaling;
+use crate::words::units::{CAPACITY_SHIFT, cap_scale};
+use crate::words::work::Op;
+
+/// A utilisation sum from which on a CPU counts as having had no idle time at all.
+const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
+
+impl Sched {
+    /// Lets the clock follow `delta_ns` of the task clock.
+    #[inline]
+    pub(crate) fn update_rq_clock_pelt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.is_idle_task_running() {
+            sync_idle_clock(rq);
+        } else if delta_ns == 0 {
+            // Nothing has passed.
+        } else if self.tunables.pelt_scaling == PeltScaling::Time {
+            ctx.charge(Op::PeltScale);
+            rq.clock_pelt += cap_scale(cap_scale(delta_ns, rq.cpu_capacity_orig), rq.freq_capacity);
+        } else {
+            rq.clock_pelt += delta_ns;
+        }
+    }
+
+    /// The CPU goes idle: the clock catches up, and time that nothing can make up for is noted as lost.
+    pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
+        let fair = self.cfs_rqs[cpu.index()].avg.util_sum;
+        let rq = &mut self.rqs[cpu.index()];
+        let util_sum = fair.wrapping_add(rq.avg_rt.util_sum).wrapping_add(rq.avg_dl.util_sum);
+        if util_sum >= FULL_UTIL_SUM {
+            rq.lost_idle_time = rq.lost_idle_time.wrapping_add(rq.clock_task.wrapping_sub(rq.clock_pelt));
+        }
+        sync_idle_clock(rq);
+    }
+
+    /// The time that averages of this CPU are advanced to.
+    #[inline]
+    pub(crate) fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
+        rq_clock_pelt(&self.rqs[cpu.index()])
+    }
+
+    /// The same for a cfs_rq, whose clock stands still while it is throttled.
+    #[inline]
+    pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
+        let cfs_rq = &self.cfs_rqs[id.index()];
+        cfs_rq_clock_pelt(cfs_rq, &self.rqs[cfs_rq.cpu.index()])
+    }
+
+    /// Notes how long the clock of a cfs_rq that becomes empty has stood still: `update_idle_cfs_rq_clock_pelt()`.
+    pub(crate) fn update_idle_cfs_rq_clock_pelt(&mut self, id: CfsRqId) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.throttled_pelt_idle =
+            if cfs_rq.throttle_count > 0 { u64::MAX } else { cfs_rq.throttled_clock_pelt_time };
+    }
+}
+
+#[inline]
+fn rq_clock_pelt(rq: &Rq) -> u64 {
+    rq.clock_pelt.wrapping_sub(rq.lost_idle_time)
+}
+
+/// The clock of a cfs_rq on a runqueue: [`Sched::cfs_rq_clock_pelt`].
+#[inline]
+pub(crate) fn cfs_rq_clock_pelt(cfs_rq: &CfsRq, rq: &Rq) -> u64 {
+    let now = if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { rq_clock_pelt(rq) };
+    now.wrapping_sub(cfs_rq.throttled_clock_pelt_time)
+}
+
+#[inline]
+fn sync_idle_clock(rq: &mut Rq) {
+    rq.clock_pelt = rq.clock_task;
+    rq.clock_idle = rq.clock;
+    rq.clock_pelt_idle = rq.clock_pelt.wrapping_sub(rq.lost_idle_time);
+}
+
+impl Sched {
+    /// A new group is throttled where its parent is: `sync_throttle()`.
+    pub(crate) fn sync_throttle(&mut self, group: GroupId, cpu: CpuId) {
+        let id = self.cfs_rq_of_group(group, cpu);
+        let Some(parent) = self.parent_cfs_rq(id) else { return };
+        let throttle_count = self.cfs_rqs[parent.index()].throttle_count;
+        let clock_pelt = self.rq_clock_pelt(cpu);
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        cfs_rq.throttle_count = throttle_count;
+        cfs_rq.throttled_clock_pelt = clock_pelt;
+    }
+}

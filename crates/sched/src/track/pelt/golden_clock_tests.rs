@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The clock of load tracking, step by step, with the averages that follow it.
+
+use crate::golden::{CPU, Rig, columns, compared, number, numbers, recording, steps};
+use crate::words::ids::{EntityId, TaskId};
+use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
+use crate::words::units::{CAPACITY_FULL, cap_scale};
+use crate::words::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
+
+/// What a CPU does at the end of a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transition {
+    None,
+    Busy,
+    Idle,
+}
+
+impl Transition {
+    fn from_column(column: u64) -> Self {
+        [Self::None, Self::Busy, Self::Idle][column as usize]
+    }
+}
+
+/// A CPU with one nice-0 task that runs, or a real-time task in its place, or nothing.
+struct OneTask {
+    rig: Rig,
+    task: TaskId,
+    entity: EntityId,
+    has_rt: bool,
+}
+
+impl OneTask {
+    fn new(t0: u64) -> Self {
+        let mut rig = Rig::new();
+        let (task, entity) = rig.task();
+        let rq = &mut rig.sched.rqs[CPU.index()];
+        (rq.clock, rq.clock_task, rq.clock_pelt) = (t0, t0, t0);
+        let start = SchedAvg { last_update_time: t0, ..SchedAvg::default() };
+        (rq.avg_rt, rq.avg_dl) = (start, start);
+        rig.sched.entities[entity.index()].avg = start;
+        rig.sched.cfs_rqs[CPU.index()].avg = start;
+        Self { rig, task, entity, has_rt: false }
+    }
+
+    fn set_speed(&mut self, frequency: u64, capacity: u64) {
+        let rq = &mut self.rig.sched.rqs[CPU.index()];
+        (rq.freq_capacity, rq.cpu_capacity_orig) = (frequency, capacity);
+    }
+
+    /// Time passes, some of it in interrupts.
+    fn pass(&mut self, delta: u64, irq: u64) {
+        let rq = &mut self.rig.sched.rqs[CPU.index()];
+        rq.clock += delta;
+        rq.clock_task += delta - irq;
+        self.rig.with(|sched, ctx| sched.update_rq_clock_pelt(ctx, CPU, delta - irq));
+    }
+
+    fn update_averages(&mut self) {
+        let sched = &self.rig.sched;
+        let now = sched.rq_clock_pelt(CPU);
+        let (cfs_rq, entity) = (sched.root_cfs_rq(CPU), self.entity);
+        let has_rt = self.has_rt && !sched.rqs[CPU.index()].is_idle_task_running();
+        self.rig.with(|sched, ctx| {
+            sched.update_load_avg_se(ctx, now, cfs_rq, entity);
+            sched.update_cfs_rq_load_avg(ctx, now, cfs_rq);
+            sched.update_rt_rq_load_avg(ctx, CPU, now, has_rt);
+            sched.update_dl_rq_load_avg(ctx, CPU, now, false);
+        });
+    }
+
+    fn go(&mut self, transition: Transition, to_rt: bool) {
+        let sched = &mut self.rig.sched;
+        let becomes_busy = match transition {
+            Transition::None => return,
+            Transition::Busy => true,
+            Transition::Idle => false,
+        };
+        self.has_rt = becomes_busy && to_rt;
+        let has_fair = becomes_busy && !to_rt;
+        sched.entities[self.entity.index()].on_rq = has_fair;
+        let cfs_rq = &mut sched.cfs_rqs[CPU.index()];
+        cfs_rq.curr = has_fair.then_some(self.entity);
+        cfs_rq.load = LoadWeight::new(if has_fair { NICE_0_LOAD } else { 0 });
+        cfs_rq.h_nr_running = u32::from(has_fair);
+        if !becomes_busy {
+            sched.update_idle_rq_clock_pelt(CPU);
+        }
+        let rq = &mut sched.rqs[CPU.index()];
+        rq.curr = if becomes_busy { self.task } else { rq.idle };
+    }
+}
+
+#[test]
+fn the_clock_and_the_averages_that_follow_it() {
+    let mut nr_compared = 0;
+    for line in recording("pelt-clock.jsonl.zst") {
+        let mut cpu = OneTask::new(number(&line["t0"]));
+        for (index, step) in steps(&line).iter().enumerate() {
+            let [delta, irq, frequency, capacity, transition, has_rt, expected @ ..] = columns::<16>(step);
+            cpu.set_speed(frequency, capacity);
+            cpu.pass(delta, irq);
+            let before_transition = cpu.rig.sched.rqs[CPU.index()].clock_pelt;
+            cpu.update_averages();
+            cpu.go(Transition::from_column(transition), has_rt != 0);
+            let sched = &cpu.rig.sched;
+            let (rq, cfs) = (&sched.rqs[CPU.index()], &sched.cfs_rqs[CPU.index()].avg);
+            let ours = [
+                before_transition,
+                rq.clock_pelt,
+                rq.lost_idle_time,
+                sched.rq_clock_pelt(CPU),
+                rq.clock_idle,
+                rq.clock_pelt_idle,
+                u64::from(cfs.util_sum),
+                cfs.util_avg,
+                u64::from(rq.avg_rt.util_sum),
+                sched.entities[cpu.entity.index()].avg.util_avg,
+            ];
+            assert_eq!(ours, expected, "sequence {}, step {index}", line["seq"]);
+            nr_compared += 1;
+        }
+    }
+    compared("update_rq_clock_pelt, update_idle_rq_clock_pelt", nr_compared, 25_692);
+}
+
+/// An always-running task, updated each millisecond: by the kernel with its slowed clock, and by the re-derivation of the
+/// state before 5.1 with scaled contributions.
+#[test]
+fn the_ramp_of_an_always_running_task() {
+    const RUNS: Contribution = Contribution { load: 1, runnable: 1, running: true };
+    let mut nr_compared = 0;
+    for line in recording("pelt-ramp.jsonl.zst") {
+        let frequency = number(&line["freq_cap"]);
+        let mut cpu = OneTask::new(0);
+        cpu.set_speed(frequency, CAPACITY_FULL);
+        cpu.go(Transition::Busy, false);
+        let mut before = SchedAvg::default();
+        for (ms, expected) in (1..).zip(numbers(&line["ms_util"])) {
+            let util = match line["variant"].as_str().expect("a variant") {
+                "kernel-clock_pelt" => {
+                    cpu.pass(1_000_000, 0);
+                    cpu.update_averages();
+                    cpu.rig.sched.entities[cpu.entity.index()].avg.util_avg
+                }
+                "4.19style-own" => {
+                    let scale = ContributionScale { frequency, capacity: CAPACITY_FULL };
+                    before.update(ms * 1_000_000, RUNS, scale_load_down(NICE_0_LOAD), Some(scale));
+                    before.util_avg
+                }
+                variant => panic!("unknown variant {variant}"),
+            };
+            assert_eq!(util, expected, "{} at {frequency} / 1024 after {ms} ms", line["variant"]);
+            nr_compared += 1;
+        }
+    }
+    compared("ramp", nr_compared, 2 * 4 * 400);
+}
+
+/// The recording was made by a re-derivation of the clock of a version of the patch that was not the one merged. It differs
+/// from the clock of 6.1 in two ways, and each is left out exactly where it matters:
+/// - It scales by frequency and then by capacity, 6.1 the other way round. The clock is compared at every step: where one of
+///   the two is full or the CPU idles, with ours; where both are not, with the product in that version's order.
+/// - It notes lost idle time at each update of an idle CPU, 6.1 when the CPU goes idle. So the lost time of the recording is
+///   taken over, and what is compared is that our update of the clock never changes it.
+///
+/// What follows from the clock, the averages of the cfs_rq, is compared at every step.
+#[test]
+fn the_clock_of_an_earlier_version_of_the_patch() {
+    let (mut nr_compared, mut nr_in_other_order) = (0, 0);
+    for line in recording("pelt-clock-v4-rederived.jsonl.zst") {
+        let mut cpu = OneTask::new(number(&line["t0"]));
+        for (index, step) in steps(&line).iter().enumerate() {
+            let [delta, frequency, capacity, transition, clock_pelt, lost, expected @ ..] = columns::<9>(step);
+            cpu.set_speed(frequency, capacity);
+            let rq = &cpu.rig.sched.rqs[CPU.index()];
+            let (clock_before, lost_before) = (rq.clock_pelt, rq.lost_idle_time);
+            let is_idle = rq.is_idle_task_running();
+            cpu.pass(delta, 0);
+            let rq = &mut cpu.rig.sched.rqs[CPU.index()];
+            assert_eq!(rq.lost_idle_time, lost_before, "sequence {}, step {index}", line["seq"]);
+            if is_idle || frequency == CAPACITY_FULL || capacity == CAPACITY_FULL {
+                assert_eq!(rq.clock_pelt, clock_pelt, "sequence {}, step {index}", line["seq"]);
+            } else {
+                let in_other_order = clock_before + cap_scale(cap_scale(delta, frequency), capacity);
+                assert_eq!(in_other_order, clock_pelt, "sequence {}, step {index}", line["seq"]);
+                nr_in_other_order += 1;
+            }
+            (rq.clock_pelt, rq.lost_idle_time) = (clock_pelt, lost);
+            cpu.update_averages();
+            let avg = &cpu.rig.sched.cfs_rqs[CPU.index()].avg;
+            let ours = [u64::from(avg.util_sum), u64::from(avg.period_contrib), avg.util_avg];
+            assert_eq!(ours, expected, "sequence {}, step {index}", line["seq"]);
+            cpu.go(Transition::from_column(transition), false);
+            let rq = &mut cpu.rig.sched.rqs[CPU.index()];
+            (rq.clock_pelt, rq.lost_idle_time) = (clock_pelt, lost);
+            nr_compared += 1;
+        }
+    }
+    compared("clock of the patch's fourth version (re-derived)", nr_compared, 60 * 100);
+    compared("of these, clock in that version's order of scaling", nr_in_other_order, 1924);
+}

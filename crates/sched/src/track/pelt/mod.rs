@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO track::pelt
+
+pub(crate) mod attach;
+pub(crate) mod clock;
+#[cfg(test)]
+mod golden_clock_tests;
+#[cfg(test)]
+mod golden_tests;
+pub(crate) mod other;
+pub(crate) mod propagate;
+pub mod util_est;

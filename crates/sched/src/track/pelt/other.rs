@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Averages of what takes time from the fair class: real-time, deadline, interrupts, heat.
+//!
+//! Models `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, `update_irq_load_avg()`, `update_thermal_load_avg()`,
+//! `others_have_blocked()` and `__update_blocked_others()` (6.1).
+
+use crate::state::sched::Sched;
+use crate::state::task::SchedClass;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::advance;
+use crate::words::ids::CpuId;
+use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
+use crate::words::tunables::PeltScaling;
+use crate::words::units::{Capacity, cap_scale};
+use crate::words::work::Op;
+
+/// A constant contribution: the same amount counts as load, as runnable and (if there is any) as running.
+const fn constant(amount: u64) -> Contribution {
+    Contribution { load: amount, runnable: amount, running: amount != 0 }
+}
+
+/// Advances the average of thermal pressure.
+pub(crate) fn update_thermal(avg: &mut SchedAvg, now: u64, pressure: Capacity) -> bool {
+    avg.update(now, constant(pressure), 1, None)
+}
+
+/// Advances the average of interrupts: `running_ns` of the time up to `clock` was theirs, as if just before it.
+///
+/// Interrupt time is no part of the task clock, so it is scaled by frequency and capacity here: by the time, or in the
+/// state before 5.1 by the contribution.
+pub(crate) fn update_irq(
+    avg: &mut SchedAvg,
+    clock: u64,
+    running_ns: u64,
+    scale: ContributionScale,
+    by_time: bool,
+) -> bool {
+    let (running_ns, contribution) = if by_time {
+        (cap_scale(cap_scale(running_ns, scale.frequency), scale.capacity), None)
+    } else {
+        (running_ns, Some(scale))
+    };
+    let before = avg.update_sum(clock.wrapping_sub(running_ns), constant(0), contribution);
+    let during = avg.update_sum(clock, constant(1), contribution);
+    if before || during {
+        avg.refresh(1);
+    }
+    before || during
+}
+
+impl Sched {
+    /// Advances the real-time average to `now`.
+    pub(crate) fn update_rt_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
+        let scale = self.contribution_scale(cpu);
+        advance(ctx, &mut self.rqs[cpu.index()].avg_rt, now, constant(u64::from(running)), 1, scale)
+    }
+
+    /// Advances the deadline average to `now`.
+    pub(crate) fn update_dl_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
+        let scale = self.contribution_scale(cpu);
+        advance(ctx, &mut self.rqs[cpu.index()].avg_dl, now, constant(u64::from(running)), 1, scale)
+    }
+
+    /// Advances the interrupt average to the runqueue's clock.
+    pub(crate) fn update_irq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, running_ns: u64) -> bool {
+        ctx.charge(Op::PeltUpdate);
+        let by_time = self.tunables.pelt_scaling == PeltScaling::Time;
+        let rq = &mut self.rqs[cpu.index()];
+        let scale = ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig };
+        update_irq(&mut rq.avg_irq, rq.clock, running_ns, scale, by_time)
+    }
+
+    /// Advances the thermal average to the task clock, slowed by the tunable shift.
+    ///
+    /// A CPU that never was under thermal pressure has no such average, as in a kernel that is built without it.
+    pub(crate) fn update_thermal_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        let shift = self.tunables.thermal_decay_shift;
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.thermal_pressure == 0 && rq.avg_thermal.last_update_time == 0 {
+            return false;
+        }
+        ctx.charge(Op::PeltUpdate);
+        update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, rq.thermal_pressure)
+    }
+
+    /// Whether anything of other classes is left to decay.
+    pub(crate) fn others_have_blocked(&self, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.avg_rt.util_avg > 0 || rq.avg_dl.util_avg > 0 || rq.avg_thermal.load_avg > 0 || rq.avg_irq.util_avg > 0
+    }
+
+    /// Decays the averages of other classes. Returns whether any was refreshed.
+    pub(crate) fn update_blocked_others(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+        let now = self.rq_clock_pelt(cpu);
+        let class = self.tasks[self.rqs[cpu.index()].curr.index()].class;
+        let rt = self.update_rt_rq_load_avg(ctx, cpu, now, class == SchedClass::RealTime);
+        let dl = self.update_dl_rq_load_avg(ctx, cpu, now, class == SchedClass::Deadline);
+        let thermal = self.update_thermal_load_avg(ctx, cpu);
+        let irq = self.update_irq_load_avg(ctx, cpu, 0);
+        rt || dl || thermal || irq
+    }
+}

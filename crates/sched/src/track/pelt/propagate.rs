@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How a change of averages travels up the tree of task groups.
+//!
+//! Models `propagate_entity_load_avg()`, `update_tg_cfs_{util,runnable,load}()` and `update_tg_load_avg()` (6.1). When
+//! an entity is attached to or leaves a group's cfs_rq, the entity that stands for the group takes over the new averages
+//! of the cfs_rq at once, and so on upwards; the passing of time alone needs no such help.
+
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::sched::Sched;
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CfsRqId, EntityId, GroupId};
+use crate::words::pelt::SchedAvg;
+use crate::words::units::CAPACITY_SHIFT;
+use crate::words::weight::scale_load_down;
+
+/// Averages and sums of one kind before and after a change, as signed differences.
+#[derive(Clone, Copy)]
+struct Change {
+    avg: i64,
+    sum: i64,
+}
+
+impl CfsRq {
+    /// Notes that the parent has to hear of a change: `add_tg_cfs_propagate()`.
+    #[inline]
+    pub(crate) fn add_tg_cfs_propagate(&mut self, runnable_sum: i64) {
+        self.propagate = true;
+        self.prop_runnable_sum = self.prop_runnable_sum.wrapping_add(runnable_sum);
+    }
+}
+
+impl Sched {
+    /// Lets a group's entity take over what has changed in its cfs_rq, `below`.
+    pub(crate) fn propagate_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, id: EntityId, below: CfsRqId) {
+        let cfs_rq = self.entities[id.index()].cfs_rq;
+        let group_cfs_rq = &mut self.cfs_rqs[below.index()];
+        group_cfs_rq.propagate = false;
+        let runnable_sum = group_cfs_rq.prop_runnable_sum;
+        self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(runnable_sum);
+        self.take_over_util(id, cfs_rq, below);
+        self.take_over_runnable(id, cfs_rq, below);
+        self.take_over_load(id, cfs_rq, below);
+        self.report_cfs_rq(ctx, cfs_rq);
+        self.report_entity(ctx, id);
+    }
+
+    fn take_over_util(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+        let new_avg = self.cfs_rqs[below.index()].avg.util_avg;
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        let avg = &mut self.entities[se.index()].avg;
+        if new_avg == avg.util_avg {
+            return;
+        }
+        let new_sum = new_avg.wrapping_mul(u64::from(sums.divider())) as u32;
+        let change = Change {
+            avg: new_avg.wrapping_sub(avg.util_avg) as i64,
+            sum: i64::from(new_sum) - i64::from(avg.util_sum),
+        };
+        avg.util_avg = new_avg;
+        avg.util_sum = new_sum;
+        sums.util_avg = add_positive(sums.util_avg, change.avg);
+        // The sum has 32 bits, the change 64: the result is cut.
+        let sum = add_positive(u64::from(sums.util_sum), change.sum);
+        sums.util_sum = SchedAvg::floor_sum(sum, sums.util_avg) as u32;
+    }
+
+    fn take_over_runnable(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+        let new_avg = self.cfs_rqs[below.index()].avg.runnable_avg;
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        let avg = &mut self.entities[se.index()].avg;
+        if new_avg == avg.runnable_avg {
+            return;
+        }
+        let new_sum = new_avg.wrapping_mul(u64::from(sums.divider()));
+        let change = Change {
+            avg: new_avg.wrapping_sub(avg.runnable_avg) as i64,
+            sum: new_sum.wrapping_sub(avg.runnable_sum) as i64,
+        };
+        avg.runnable_avg = new_avg;
+        avg.runnable_sum = new_sum;
+        sums.runnable_avg = add_positive(sums.runnable_avg, change.avg);
+        sums.runnable_sum = SchedAvg::floor_sum(add_positive(sums.runnable_sum, change.sum), sums.runnable_avg);
+    }
+
+    /// Load needs more than a copy: a group's load depends on its shares.
+    ///
+    /// Rules, in order:
+    /// 1. Load that was attached below adds to the entity's runnable sum, up to always runnable.
+    /// 2. Load that was detached leaves at the most what the cfs_rq below has per unit of weight.
+    /// 3. The entity was runnable at least while it ran.
+    fn take_over_load(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+        let below = &mut self.cfs_rqs[below.index()];
+        let attached = core::mem::take(&mut below.prop_runnable_sum);
+        if attached == 0 {
+            return;
+        }
+        let (below_weight, below_sum) = (scale_load_down(below.load.weight), below.avg.load_sum);
+        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        let divider = u64::from(sums.divider());
+        let entity = &mut self.entities[se.index()];
+        let weight = entity.weight();
+        let avg = &mut entity.avg;
+
+        let runnable_sum = if attached >= 0 {
+            attached.wrapping_add(avg.load_sum as i64).min(divider as i64)
+        } else {
+            let per_weight = below_sum.checked_div(below_weight).unwrap_or(0);
+            avg.load_sum.min(per_weight) as i64
+        };
+        let runnable_sum = runnable_sum.max(i64::from(avg.util_sum >> CAPACITY_SHIFT)) as u64;
+
+        let load_sum = weight.wrapping_mul(runnable_sum);
+        let load_avg = load_sum / divider;
+        let change = Change {
+            avg: load_avg.wrapping_sub(avg.load_avg) as i64,
+            sum: load_sum.wrapping_sub(weight.wrapping_mul(avg.load_sum)) as i64,
+        };
+        if change.avg == 0 {
+            return;
+        }
+        avg.load_sum = runnable_sum;
+        avg.load_avg = load_avg;
+        sums.load_avg = add_positive(sums.load_avg, change.avg);
+        sums.load_sum = SchedAvg::floor_sum(add_positive(sums.load_sum, change.sum), sums.load_avg);
+    }
+
+    /// Adds the load of a cfs_rq to its group's sum, unless the change is less than 1/64: `update_tg_load_avg()`.
+    #[inline]
+    pub(crate) fn update_tg_load_avg(&mut self, id: CfsRqId) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        if cfs_rq.group == GroupId::ROOT {
+            return;
+        }
+        let delta = (cfs_rq.avg.load_avg as i64) - (cfs_rq.tg_load_avg_contrib as i64);
+        if delta.unsigned_abs() > cfs_rq.tg_load_avg_contrib / 64 {
+            let sum = &mut self.groups[cfs_rq.group.index()].load_avg;
+            *sum = sum.wrapping_add(delta);
+            cfs_rq.tg_load_avg_contrib = cfs_rq.avg.load_avg;
+        }
+    }
+
+    /// Whether a group's entity has nothing to decay and nothing to pass on: `skip_blocked_update()`.
+    pub(crate) fn skip_blocked_update(&self, id: EntityId) -> bool {
+        let se = &self.entities[id.index()];
+        let below = se.my_q().expect("only the entity of a group is asked");
+        se.avg.load_avg == 0 && se.avg.util_avg == 0 && !self.cfs_rqs[below.index()].propagate
+    }
+}
+
+/// Adds a signed change, but does not go below zero: `add_positive()`.
+fn add_positive(value: u64, change: i64) -> u64 {
+    let sum = value.wrapping_add(change as u64);
+    if change < 0 && sum > value { 0 } else { sum }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Estimated utilisation: what a task used before it slept, which its decayed `util_avg` has forgotten.
+//!
+//! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1).
+use crate::state::sched::Sched;
+use crate::words::features::Feature;
+use crate::words::ids::{CpuId, TaskId};
+impl Sched {
+    /// Adds a task's estimate to its runqueue's. Models `util_est_enqueue()`.
+    pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
+        if self.features.has(Feature::UtilEst) {
+            let estimate = self.task_avg(task).util_est.estimate() as u32;
+            let root = self.root_cfs_rq(cpu);
+            let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
+            *sum = sum.wrapping_add(estimate);
+        }
+    }
+
+    /// Takes a task's estimate out of its runqueue's. Models `util_est_dequeue()`.
+    pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, task: TaskId) {
+        if self.features.has(Feature::UtilEst) {
+            let estimate = self.task_avg(task).util_est.estimate() as u32;
+            let root = self.root_cfs_rq(cpu);
+            let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
+            *sum = sum.saturating_sub(estimate);
+        }
+    }
+
+    /// Lets a task that goes to sleep remember its utilisation.
+    pub(crate) fn util_est_update(&mut self, cpu: CpuId, task: TaskId, task_sleep: bool) {
+        if !self.features.has(Feature::UtilEst) || !task_sleep {
+            return;
+        }
+        let fast_up = self.features.has(Feature::UtilEstFastup);
+        let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+        let entity = self.tasks[task.index()].se;
+        let avg = &mut self.entities[entity.index()].avg;
+        avg.util_est.sample(avg.util_avg, fast_up, capacity);
+    }
+
+    /// A task's utilisation, the larger of tracked and remembered: `task_util_est()`.
+    pub(crate) fn task_util_est(&self, task: TaskId) -> u64 {
+        let avg = self.task_avg(task);
+        avg.util_avg.max(avg.util_est.estimate())
+    }
+}
