@@ -16,8 +16,8 @@ pub(crate) mod realtime;
 #[cfg(test)]
 mod tests;
 
+use crate::paths::sched::Sched;
 use crate::state::entity::vruntime_before;
-use crate::state::sched::Sched;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;

@@ -4,8 +4,8 @@
 //! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192, run as a program. Every number of every step
 //! is compared; a test that passes says how many steps those were.
 
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::ctx::{Ctx, Effect};

@@ -2,8 +2,8 @@
 //! For tests of balancing: small machines with real tasks on their runqueues.
 
 use crate::paths::pass::PassResult;
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, DomainId, MachineTopology, TopologyLevel};
 use crate::told::balance::{BalanceDecision, KickDecision};

@@ -29,7 +29,7 @@ pub mod track;
 pub mod words;
 
 // What other crates meet, by the names that the kernel's readers know.
-pub use paths::{boot, walks};
-pub use state::{sched, task, topology};
+pub use paths::{boot, sched, walks};
+pub use state::{task, topology};
 pub use told::{ctx, probe};
 pub use words::{cpumask, features, ids, tunables, units, weight, work};

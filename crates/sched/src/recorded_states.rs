@@ -5,8 +5,8 @@
 //! lines that follow say what a function made of it. The numbers were put into the kernel's structures as they are, so
 //! they are put into ours in the same way here.
 
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::{Policy, SchedClass};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::ctx::{Ctx, Effect};

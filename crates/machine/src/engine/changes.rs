@@ -28,7 +28,7 @@ impl Machine {
         match self.workload.changes[index].1 {
             Change::Task { task, .. } | Change::Attach { task, .. } => {
                 let Some(id) = self.tasks[task].id else { return self.first_online() };
-                self.tasks[task].woken_by.unwrap_or_else(|| self.cpu_of_changer(id))
+                self.sched.waking_cpu(id).unwrap_or_else(|| self.cpu_of_changer(id))
             }
             Change::Hotplug { ref cpus, .. } => {
                 let mut cpus = cpus.iter().map(|&cpu| CpuId(cpu));
@@ -205,7 +205,7 @@ impl Machine {
     fn wait_for_stoppers(&mut self, observer: &mut dyn Observer, caller: CpuId) {
         for cpu in self.sched.cpu_ids().filter(|&cpu| cpu != caller) {
             // One that is in the middle of something comes to its stopper by itself.
-            if !self.prices_are_free && !self.is_between_paths(cpu) {
+            if !self.is_between_paths(cpu) {
                 continue;
             }
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));

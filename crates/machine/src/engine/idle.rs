@@ -118,7 +118,7 @@ impl Machine {
     /// An idle CPU has something to do, such as an interrupt. Where that takes time, it sleeps anew afterwards if it still
     /// idles.
     pub(super) fn wake_from_idle_state(&mut self, cpu: CpuId) {
-        if !self.prices_are_free && self.cpus[cpu.index()].idle.current.is_some() {
+        if self.cpus[cpu.index()].idle.current.is_some() {
             self.leave_idle_state(cpu);
             self.cpus[cpu.index()].kernel.will_sleep = true;
         }

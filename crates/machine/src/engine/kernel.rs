@@ -4,14 +4,14 @@
 //! A handler of the scheduler is a *phase*: it reads and changes state at its start, and then its CPU is busy for the price
 //! of the work that it metered. What the phase sends to other CPUs leaves at its end. Rules, in order, for what a CPU does
 //! when a phase is over:
-//! 1. A path that goes on with interrupts off continues ([`KernelState::section`]).
+//! 1. A path of the scheduler that has paused with interrupts off goes on.
 //! 2. Interrupts that have come meanwhile are served, first come, first served.
-//! 3. A path that they have interrupted goes on (the balancing softirq, which leaves interrupts on).
+//! 3. A phase that they have interrupted goes on, and then its path (the balancing softirq, which leaves interrupts on).
 //! 4. What the running task's system call still has to do is done ([`super::phases`]). Such a call is not preempted.
 //! 5. The CPU settles as ever: it reschedules, idles, or lets its task go on.
 //!
-//! A task that runs does no work of its own meanwhile, but the time counts as its own, as in a kernel. On a machine without
-//! prices nothing of this module is used: every path is atomic, and takes no time.
+//! A task that runs does no work of its own meanwhile, but the time counts as its own, as in a kernel. Kernel code that is free
+//! takes the same way in no time: its phases are over when they begin, and paths need not pause.
 
 use super::phases::KernelWork;
 use super::tasks::FULL_SPEED;
@@ -40,8 +40,6 @@ pub(crate) struct KernelState {
     pub(super) spins_since: Nanos,
     /// Work that the next phase has to do beside its own: what was too little for a nanosecond, or came while it spun.
     rest: u128,
-    /// The rest of a path that goes on with interrupts off.
-    pub(super) section: Option<KernelWork>,
     /// Interrupts may come during the phase.
     irqs_on: bool,
     /// What is left of a phase that interrupts have interrupted.
@@ -67,7 +65,7 @@ impl KernelState {
 
     /// Whether the CPU is in the middle of nothing: at most interrupts and what comes from outside are left to do.
     fn is_between_paths(&self) -> bool {
-        let is_idle = !self.is_busy && self.section.is_none() && self.suspended == Nanos::ZERO;
+        let is_idle = !self.is_busy && self.suspended == Nanos::ZERO;
         is_idle && self.work.iter().all(|work| matches!(work, KernelWork::Serve(_)))
     }
 
@@ -141,22 +139,10 @@ impl Machine {
 
     /// Does the next thing that a CPU's kernel has to do.
     pub(super) fn kernel_step(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<Progress, RunError> {
-        let kernel = &mut self.cpus[cpu.index()].kernel;
-        if kernel.is_busy {
+        if self.is_stuck(observer, cpu) {
             return Ok(Progress::Busy);
         }
-        if let Some(work) = kernel.section.take() {
-            if self.searches_on(observer, cpu, &work) {
-                return Ok(Progress::Done);
-            }
-            if !self.has_locks_for(cpu, &work) {
-                self.cpus[cpu.index()].kernel.section = Some(work);
-                return Ok(Progress::Busy);
-            }
-            self.perform(observer, cpu, work)?;
-        } else if let Some(pause) = self.sched.paused(cpu).filter(|pause| !pause.irqs_on) {
-            return Ok(self.resume_path(observer, cpu, pause));
-        } else if let Some(kind) = self.cpus[cpu.index()].kernel.interrupts.pop_front() {
+        if let Some(kind) = self.cpus[cpu.index()].kernel.interrupts.pop_front() {
             if !self.has_locks_for_interrupt(cpu, kind) {
                 self.cpus[cpu.index()].kernel.interrupts.push_front(kind);
                 return Ok(Progress::Busy);
@@ -171,7 +157,8 @@ impl Machine {
             self.take_up_suspended(cpu);
             return Ok(Progress::Busy);
         } else if let Some(pause) = self.sched.paused(cpu) {
-            return Ok(self.resume_path(observer, cpu, pause));
+            self.resume_path(observer, cpu, pause);
+            return Ok(Progress::Done);
         } else if let Some(work) = self.cpus[cpu.index()].kernel.work.pop_front() {
             if !self.has_locks_for(cpu, &work) {
                 self.cpus[cpu.index()].kernel.work.push_front(work);
@@ -187,14 +174,24 @@ impl Machine {
         Ok(Progress::Done)
     }
 
+    /// Carries on what has paused with interrupts off, until the CPU is busy or nothing of that kind is left. Returns whether it
+    /// is busy.
+    pub(super) fn is_stuck(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
+        while !self.cpus[cpu.index()].kernel.is_busy {
+            let Some(pause) = self.sched.paused(cpu).filter(|pause| !pause.irqs_on) else { return false };
+            self.resume_path(observer, cpu, pause);
+        }
+        true
+    }
+
     /// Carries on a path of the scheduler that has paused, as soon as the CPU has the lock of its next phase.
-    fn resume_path(&mut self, observer: &mut dyn Observer, cpu: CpuId, pause: Pause) -> Progress {
+    fn resume_path(&mut self, observer: &mut dyn Observer, cpu: CpuId, pause: Pause) {
         let lock = match pause.next {
             PhaseLock::None => None,
             PhaseLock::Rq(lock) => Some(lock),
         };
         if lock.is_some_and(|lock| !self.take_lock(cpu, lock)) {
-            return Progress::Busy;
+            return;
         }
         self.enter(observer, cpu, path_of(pause), |sched, ctx| sched.handle_resume(ctx));
         let kernel = &mut self.cpus[cpu.index()].kernel;
@@ -202,7 +199,6 @@ impl Machine {
         if !kernel.is_busy {
             self.release_locks(cpu);
         }
-        Progress::Done
     }
 
     /// Leaves something to be done by a CPU's kernel after what it does already.
@@ -229,9 +225,7 @@ impl Machine {
         if self.wants_kernel_paths {
             let began = waited.unwrap_or(self.now);
             let waited = self.now - began;
-            let pauses = self.sched.paused(cpu).is_some_and(|pause| goes_on(path, pause));
-            let searches = path == KernelPath::Select && self.sched.is_searching(cpu);
-            let ends = !(pauses || searches);
+            let ends = !self.sched.paused(cpu).is_some_and(|pause| goes_on(path, pause));
             let event = MachineEvent::Kernel { cpu, path, began, took, waited, ends };
             observer.machine_event(self.now, &event);
         }
@@ -247,7 +241,7 @@ impl Machine {
             return 0;
         }
         let own_ps = (u128::from(ps) * u128::from(FULL_SPEED) / u128::from(self.speed_of(cpu))) as u64;
-        let searches_on = self.sched.is_searching(cpu);
+        let searches_on = self.sched.paused(cpu).is_some_and(|pause| pause.path == PausedPath::Search);
         self.tracer.selected(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
     }
 
@@ -320,6 +314,9 @@ impl Machine {
 /// The path to which what is paused belongs.
 const fn path_of(pause: Pause) -> KernelPath {
     match pause.path {
+        PausedPath::Search => KernelPath::Select,
+        PausedPath::Wakeup => KernelPath::Wake,
+        PausedPath::InterruptEnd => KernelPath::Softirq,
         PausedPath::NewIdle => KernelPath::NewIdle,
         PausedPath::Softirq => KernelPath::Softirq,
         PausedPath::IdleLoop => KernelPath::NohzIdle,

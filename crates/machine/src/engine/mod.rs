@@ -144,7 +144,8 @@ pub struct Machine {
     pub(crate) counters: MachineCounters,
     end: Nanos,
     snapshot_every: Option<Nanos>,
-    prices_are_free: bool,
+    /// Whether kernel code takes time: not before the run begins, and never on a machine on which all its operations are free.
+    kernel_takes_time: bool,
     /// Whose tick advances the time of the machine: the kernel's `tick_do_timer_cpu`. It gives that up when it goes idle, and
     /// the next CPU to tick takes it.
     timekeeper: Option<CpuId>,
@@ -318,7 +319,7 @@ impl Machine {
         self.sched.release_rq_locks();
         let result = act(&mut self.sched, &mut ctx);
         self.ahead = ctx.ahead;
-        let took = if self.prices_are_free { Nanos::ZERO } else { self.spend(observer, cpu, path) };
+        let took = if self.kernel_takes_time { self.spend(observer, cpu, path) } else { Nanos::ZERO };
         self.apply(&effects, took);
         effects.clear();
         self.effects = effects;
@@ -371,21 +372,18 @@ impl Machine {
             EventKind::Fork(..) => self.first_online(),
             EventKind::Change(index) => self.cpu_of_change(index as usize),
         };
-        if !self.prices_are_free {
-            return match event.kind {
-                EventKind::Fork(..) | EventKind::Change(_) => self.ask(observer, cpu, event.kind),
-                _ => self.interrupt(observer, cpu, event.kind),
-            };
+        match event.kind {
+            EventKind::Fork(..) | EventKind::Change(_) => self.ask(observer, cpu, event.kind),
+            _ => self.interrupt(observer, cpu, event.kind),
         }
-        if self.serve(observer, cpu, event.kind)? { self.settle(observer, cpu) } else { Ok(()) }
     }
 
-    /// Does what an event wants from a CPU. Returns whether that CPU has to settle.
-    fn serve(&mut self, observer: &mut dyn Observer, cpu: CpuId, kind: EventKind) -> Result<bool, RunError> {
+    /// Does what an event wants from a CPU.
+    fn serve(&mut self, observer: &mut dyn Observer, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
         match kind {
             EventKind::Tick(_) => {
                 if self.is_tickless(cpu) {
-                    return Ok(false);
+                    return Ok(());
                 }
                 self.counters.per_cpu[cpu.index()].ticks += 1;
                 observer.machine_event(self.now, &MachineEvent::Tick { cpu });
@@ -399,38 +397,34 @@ impl Machine {
             }
             EventKind::Ipi(_, ipi) => {
                 if self.is_put_off_by_idle_exit(kind) {
-                    return Ok(false);
+                    return Ok(());
                 }
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_ipi(ctx, ipi));
             }
             EventKind::Timer(_, version) => {
                 if version != self.cpus[cpu.index()].timer_version || self.is_put_off_by_idle_exit(kind) {
-                    return Ok(false);
+                    return Ok(());
                 }
                 self.cpus[cpu.index()].timer_at = Nanos(u64::MAX);
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_timer(ctx));
             }
             EventKind::SleepEnd(_, task, version) => {
                 if version != self.tasks[task as usize].sleep || self.is_put_off_by_idle_exit(kind) {
-                    return Ok(false);
+                    return Ok(());
                 }
                 self.end_sleep(observer, cpu, task as usize);
             }
-            EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize)?,
+            EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {
-                if !self.prices_are_free {
-                    let where_to = self.cpu_of_change(index as usize);
-                    if !self.is_between_paths(where_to) {
-                        self.ask(observer, where_to, kind)?;
-                        return Ok(false);
-                    }
+                let where_to = self.cpu_of_change(index as usize);
+                if !self.is_between_paths(where_to) {
+                    return self.ask(observer, where_to, kind);
                 }
                 self.make_change(observer, index as usize)?;
-                return Ok(false);
             }
             other => unreachable!("{other:?} is not the affair of one CPU's kernel"),
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Whether the tick of a CPU advances the time of the machine.
@@ -439,7 +433,7 @@ impl Machine {
     /// interrupt gets there first; of equal ones the one of lowest number, which is an accident.
     fn keeps_time(&mut self, cpu: CpuId) -> bool {
         let keeper = self.timekeeper.unwrap_or_else(|| {
-            let is_alone = self.prices_are_free || self.hardware.tick_skew > Nanos::ZERO;
+            let is_alone = !self.kernel_takes_time || self.hardware.tick_skew > Nanos::ZERO;
             let ticking =
                 self.sched.cpu_ids().filter(|&other| other == cpu || (!is_alone && self.ticks_later(other, cpu)));
             ticking.max_by_key(|&other| (self.speed_of(other), core::cmp::Reverse(other))).unwrap_or(cpu)
@@ -461,19 +455,17 @@ impl Machine {
     /// Lets a CPU reschedule, stop, idle and its task go on, until only the passing of time is left to do.
     fn settle(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<(), RunError> {
         for _ in 0..MAX_ROUNDS {
-            if !self.prices_are_free {
-                match self.kernel_step(observer, cpu)? {
-                    Progress::Busy => return Ok(()),
-                    Progress::Done => continue,
-                    Progress::Nothing => {}
-                }
+            match self.kernel_step(observer, cpu)? {
+                Progress::Busy => return Ok(()),
+                Progress::Done => continue,
+                Progress::Nothing => {}
             }
             if self.sched.need_resched(cpu) {
                 if !self.reschedule(observer, cpu) {
                     return Ok(());
                 }
             } else if self.sched.is_stopper_running(cpu) {
-                if !self.prices_are_free && !self.take_lock(cpu, cpu) {
+                if !self.take_lock(cpu, cpu) {
                     return Ok(());
                 }
                 self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
@@ -491,10 +483,7 @@ impl Machine {
                 if self.timekeeper == Some(cpu) {
                     self.timekeeper = None;
                 }
-                if idles && self.prices_are_free {
-                    self.enter_idle_state(observer, cpu);
-                }
-                self.cpus[cpu.index()].kernel.will_sleep = idles && !self.prices_are_free;
+                self.cpus[cpu.index()].kernel.will_sleep = idles;
             } else {
                 self.release_unused_locks(cpu);
                 let Some(task) = self.running_task(cpu) else { return Ok(()) };
@@ -513,23 +502,14 @@ impl Machine {
     /// A CPU reschedules; an idle one leaves its loop first. Returns whether it could: it may have to wait for its own lock.
     #[inline]
     fn reschedule(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
-        let mut is_idle = self.sched.is_idle_task_running(cpu);
-        if !self.prices_are_free {
-            if is_idle && core::mem::take(&mut self.cpus[cpu.index()].in_idle) {
-                self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
-                return true;
-            }
-            if !self.take_lock(cpu, cpu) {
-                return false;
-            }
-            is_idle = false;
+        if self.sched.is_idle_task_running(cpu) && core::mem::take(&mut self.cpus[cpu.index()].in_idle) {
+            self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
+            return true;
         }
-        self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| {
-            if is_idle {
-                sched.handle_idle_exit(ctx);
-            }
-            sched.handle_reschedule(ctx);
-        });
+        if !self.take_lock(cpu, cpu) {
+            return false;
+        }
+        self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_reschedule(ctx));
         true
     }
 }

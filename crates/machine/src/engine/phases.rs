@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Paths of the kernel in phases: what a system call or an interrupt has to do one after the other.
+//! What a system call or somebody from outside still wants of a CPU's kernel, one after the other.
 //!
-//! A wake-up selects a CPU, which takes time, and then enqueues the task there, under the lock of that CPU's runqueue;
-//! meanwhile another waker may have chosen the same idle CPU. A fork likewise. A step that wakes many wakes one after the
-//! other. The rest of a step, such as blocking, comes after them.
+//! A step that wakes many tasks wakes one after the other: each wake-up is a path of the scheduler that takes its time. The rest
+//! of a step, such as blocking, comes after them.
 
 use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, Observer};
 use fairlab_sched::ctx::IpiKind;
-use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::paths::wake::PendingWakeup;
+use fairlab_sched::ids::CpuId;
 
 /// Something that a CPU's kernel has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,22 +22,11 @@ pub(crate) enum KernelWork {
         /// If it does not sleep, it will not the next time that it waits.
         is_remembered: bool,
     },
-    /// Enqueue a task for which a CPU was selected.
-    FinishWakeup {
-        /// The wake-up.
-        pending: PendingWakeup,
-        /// It is an interrupt that wakes, not a task.
-        in_interrupt: bool,
-    },
-    /// Enqueue a new task for which a CPU was selected.
-    FinishFork {
+    /// Give a new task its deadline policy: such tasks cannot be forked.
+    BecomeDeadline {
         /// Its place among the machine's tasks.
         task: usize,
-        /// Its first wake-up.
-        pending: PendingWakeup,
     },
-    /// An interrupt that has woken tasks ends: a softirq may run.
-    EndInterrupt,
     /// The running task blocks, unless it was woken meanwhile.
     Block {
         /// Its place among the machine's tasks.
@@ -54,25 +41,11 @@ pub(crate) enum KernelWork {
 }
 
 impl Machine {
-    /// Whether a wake-up still searches for a CPU; then it looks at some more.
-    pub(super) fn searches_on(&mut self, observer: &mut dyn Observer, cpu: CpuId, work: &KernelWork) -> bool {
-        let KernelWork::FinishWakeup { pending, in_interrupt } = *work else { return false };
-        if !pending.is_searching() {
-            return false;
-        }
-        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.search_on(ctx, pending));
-        self.cpus[cpu.index()].kernel.section = Some(KernelWork::FinishWakeup { pending, in_interrupt });
-        true
-    }
-
     /// Whether a CPU holds the locks that it needs for a piece of work, now that it wants them. If not it spins.
     pub(super) fn has_locks_for(&mut self, cpu: CpuId, work: &KernelWork) -> bool {
         let lock = match *work {
-            KernelWork::FinishWakeup { ref pending, .. } | KernelWork::FinishFork { ref pending, .. } => {
-                self.sched.wakeup_lock(cpu, pending)
-            }
             KernelWork::Block { .. } | KernelWork::Yield | KernelWork::Exit => Some(cpu),
-            KernelWork::Wake { .. } | KernelWork::EndInterrupt | KernelWork::Serve(_) => None,
+            KernelWork::Wake { .. } | KernelWork::BecomeDeadline { .. } | KernelWork::Serve(_) => None,
         };
         lock.is_none_or(|lock| self.take_lock(cpu, lock))
     }
@@ -97,24 +70,9 @@ impl Machine {
     ) -> Result<(), RunError> {
         match work {
             KernelWork::Wake { target, sync, is_remembered } => {
-                self.begin_wakeup(observer, cpu, target, sync, is_remembered);
+                self.wake_now(observer, cpu, target, sync, is_remembered);
             }
-            KernelWork::FinishWakeup { pending, in_interrupt } => {
-                self.tasks_in_wakeup_done(pending.task());
-                self.enter(observer, cpu, KernelPath::Wake, |sched, ctx| sched.finish_wakeup(ctx, pending));
-                if in_interrupt {
-                    self.cpus[cpu.index()].kernel.section = Some(KernelWork::EndInterrupt);
-                }
-            }
-            KernelWork::FinishFork { task, pending } => {
-                self.tasks[task].woken_by = None;
-                self.finish_fork(observer, cpu, task, pending)?;
-            }
-            KernelWork::EndInterrupt => {
-                if self.sched.is_softirq_pending(cpu) {
-                    self.enter(observer, cpu, KernelPath::Softirq, |sched, ctx| sched.handle_interrupt_end(ctx));
-                }
-            }
+            KernelWork::BecomeDeadline { task } => self.become_deadline(observer, cpu, task)?,
             KernelWork::Block { task } => {
                 debug_assert_eq!(self.running_task(cpu), Some(task), "a system call is not preempted");
                 let host = &mut self.tasks[task];
@@ -136,45 +94,33 @@ impl Machine {
         Ok(())
     }
 
-    /// The first phase of a wake-up by a task.
-    fn begin_wakeup(
-        &mut self,
-        observer: &mut dyn Observer,
-        cpu: CpuId,
-        target: usize,
-        sync: bool,
-        is_remembered: bool,
-    ) {
+    /// Does those wake-ups that a CPU has to do and can do now.
+    pub(super) fn wake_on(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+        while !self.is_stuck(observer, cpu)
+            && let Some(&KernelWork::Wake { target, sync, is_remembered }) = self.cpus[cpu.index()].kernel.work.front()
+        {
+            self.cpus[cpu.index()].kernel.work.pop_front();
+            self.wake_now(observer, cpu, target, sync, is_remembered);
+        }
+    }
+
+    /// A task wakes another one.
+    fn wake_now(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool, is_remembered: bool) {
         let Some(id) = self.tasks[target].id else { return };
-        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.begin_wakeup(ctx, id, sync));
-        match pending {
-            Some(pending) => {
-                self.tasks[target].sleep = self.tasks[target].sleep.wrapping_add(1);
-                self.go_on_waking(cpu, target, pending, false);
-            }
-            None => self.found_awake(target, is_remembered),
+        if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup(ctx, id, sync)) {
+            // If it slept for a time, that is over.
+            self.tasks[target].sleep = self.tasks[target].sleep.wrapping_add(1);
+        } else {
+            self.found_awake(target, is_remembered);
         }
     }
 
-    /// The first phase of a wake-up by an interrupt.
-    pub(super) fn begin_wakeup_by_interrupt(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize) {
+    /// An interrupt wakes a task.
+    pub(super) fn wake_by_interrupt(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize) {
         let id = self.tasks[target].id.expect("a task that sleeps was forked");
-        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
-            ctx.charge(fairlab_sched::work::Op::IpiReceive);
-            sched.begin_wakeup_interrupt(ctx, id)
-        });
-        match pending {
-            Some(pending) => self.go_on_waking(cpu, target, pending, true),
-            None => {
-                self.found_awake(target, false);
-                self.cpus[cpu.index()].kernel.section = Some(KernelWork::EndInterrupt);
-            }
+        if !self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id)) {
+            self.found_awake(target, false);
         }
-    }
-
-    fn go_on_waking(&mut self, cpu: CpuId, target: usize, pending: PendingWakeup, in_interrupt: bool) {
-        self.tasks[target].woken_by = Some(cpu);
-        self.cpus[cpu.index()].kernel.section = Some(KernelWork::FinishWakeup { pending, in_interrupt });
     }
 
     /// A wake-up has found its task awake: one that is about to block does not, and of others it may be remembered.
@@ -184,12 +130,6 @@ impl Machine {
             host.is_woken_early = true;
         } else if is_remembered {
             host.is_wake_pending = true;
-        }
-    }
-
-    fn tasks_in_wakeup_done(&mut self, id: TaskId) {
-        if let Some(task) = self.host_of.get(id.index()).copied().flatten() {
-            self.tasks[task as usize].woken_by = None;
         }
     }
 }

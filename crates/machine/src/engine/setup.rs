@@ -23,6 +23,7 @@ use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::Nanos;
+use fairlab_sched::walks::Pausing;
 use fairlab_sched::work::WorkMeter;
 use fairlab_workload::scn::Scenario;
 use fairlab_workload::workload::{Affinity, Change, GroupSpec, Workload};
@@ -109,6 +110,10 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
+/// At how many CPUs a search looks before it lets time pass. A look takes as long as a line needs to come from another core, and
+/// CPUs are idle for microseconds, so that a few looks can be one.
+const LOOKS_PER_PHASE: u32 = 4;
+
 impl Machine {
     /// A booted machine whose run has not started.
     ///
@@ -182,7 +187,7 @@ impl Machine {
             counters: MachineCounters { per_cpu, ..MachineCounters::default() },
             end: Nanos(START.0.saturating_add(duration.0)),
             snapshot_every,
-            prices_are_free: hardware.prices.is_free(),
+            kernel_takes_time: false,
             timekeeper: None,
             wants_kernel_paths: false,
             locks: vec![RqLock::default(); nr_cpus],
@@ -194,8 +199,8 @@ impl Machine {
             hardware,
             workload,
         };
-        if !machine.prices_are_free {
-            machine.sched.set_pausing(true);
+        if !machine.hardware.prices.is_free() {
+            machine.sched.set_pausing(Pausing::On { looks_per_phase: LOOKS_PER_PHASE });
             machine.meter.record_touches(machine.lines.are_priced(), 8 * nr_cpus);
         }
         for cpuset in machine.workload.cpusets.clone() {
@@ -220,7 +225,6 @@ impl Machine {
 
     /// Makes the task groups, in their order, on CPU 0. That is over when the run starts, so it takes no time.
     pub(super) fn create_groups(&mut self, observer: &mut dyn Observer) {
-        let prices_are_free = core::mem::replace(&mut self.prices_are_free, true);
         for index in 0..self.workload.groups.len() {
             let spec = self.workload.groups[index].clone();
             let parent = spec.parent.map_or(GroupId::ROOT, |parent| self.groups[parent]);
@@ -243,7 +247,7 @@ impl Machine {
         }
         self.meter.drain_into(&mut self.total_work);
         self.meter.clear_touches();
-        self.prices_are_free = prices_are_free;
+        self.kernel_takes_time = !self.hardware.prices.is_free();
     }
 
     /// Pushes what is known from the start. The order decides what comes first at one instant.

@@ -23,7 +23,7 @@ impl Machine {
     pub(super) fn step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Result<(), RunError> {
         if self.tasks[task].resume != Resume::Nothing {
             let outcome = self.carry_on(observer, cpu, task);
-            self.finish_step(observer, cpu, task, outcome);
+            self.finish_step(cpu, task, outcome);
             return Ok(());
         }
         if self.pays_first(cpu, task) {
@@ -40,7 +40,7 @@ impl Machine {
             Step::Spin(time) => self.spin_for_wall_time(task, time),
             Step::Offer { channel, or_sleep } if self.is_full(channel) => {
                 self.next_step(task);
-                self.sleep_until(observer, cpu, task, self.now + or_sleep);
+                self.sleep_until(cpu, task, self.now + or_sleep);
             }
             Step::Wake { target, sync } => {
                 self.go_on(task);
@@ -51,29 +51,21 @@ impl Machine {
                     self.go_on(task);
                 } else {
                     self.next_step(task);
-                    self.block(observer, cpu, task);
+                    self.block(cpu, task);
                 }
             }
             Step::Sleep(time) => {
                 self.next_step(task);
-                self.sleep_until(observer, cpu, task, self.now + time);
+                self.sleep_until(cpu, task, self.now + time);
             }
             Step::Timer { timer, period, mode } => self.wait_for_timer(observer, cpu, task, timer, period, mode),
             Step::Yield => {
                 self.go_on(task);
-                if self.prices_are_free {
-                    self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_yield(ctx));
-                } else {
-                    self.push_work(cpu, KernelWork::Yield);
-                }
+                self.push_work(cpu, KernelWork::Yield);
             }
             Step::Exit => {
                 self.tasks[task].dead = true;
-                if self.prices_are_free {
-                    self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_exit(ctx));
-                } else {
-                    self.push_work(cpu, KernelWork::Exit);
-                }
+                self.push_work(cpu, KernelWork::Exit);
             }
             Step::Fork(template) => {
                 self.go_on(task);
@@ -156,12 +148,12 @@ impl Machine {
             }
             other => unreachable!("{other:?} is no step about shared objects"),
         };
-        self.finish_step(observer, cpu, task, outcome);
+        self.finish_step(cpu, task, outcome);
     }
 
     /// After a step about shared objects, or the rest of one. As long as a rest is to be done, the work of the next step, at
     /// which the task has arrived already, is put aside.
-    fn finish_step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, outcome: Outcome) {
+    fn finish_step(&mut self, cpu: CpuId, task: usize, outcome: Outcome) {
         let host = &mut self.tasks[task];
         if host.resume == Resume::Nothing {
             host.work_left += core::mem::take(&mut host.put_aside);
@@ -174,7 +166,7 @@ impl Machine {
             }
         }
         match outcome {
-            Outcome::Waits => self.block(observer, cpu, task),
+            Outcome::Waits => self.block(cpu, task),
             Outcome::GoesOn => self.replan(task),
             Outcome::Spins => self.spin(task),
         }
@@ -187,7 +179,7 @@ impl Machine {
             Step::Receive(channel) => (channel, false),
             _ => return false,
         };
-        if self.prices_are_free || core::mem::replace(&mut self.tasks[task].has_paid, true) {
+        if core::mem::replace(&mut self.tasks[task].has_paid, true) {
             return false;
         }
         let price = u128::from(self.transfer_price(cpu, channel, sends));
@@ -209,13 +201,9 @@ impl Machine {
     }
 
     /// The running task blocks, after what its step has to do before.
-    fn block(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
-        if self.prices_are_free {
-            self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_block(ctx));
-        } else {
-            self.tasks[task].will_block = true;
-            self.push_work(cpu, KernelWork::Block { task });
-        }
+    fn block(&mut self, cpu: CpuId, task: usize) {
+        self.tasks[task].will_block = true;
+        self.push_work(cpu, KernelWork::Block { task });
     }
 
     /// Wakes a task that waits for something that has come, not for a wake step.
@@ -236,32 +224,21 @@ impl Machine {
         sync: bool,
         is_remembered: bool,
     ) {
-        let Some(id) = self.tasks[target].id else { return };
-        if !self.prices_are_free {
-            self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
-        } else if self.enter(observer, cpu, KernelPath::Wake, |sched, ctx| sched.handle_wakeup(ctx, id, sync)) {
-            // If it slept for a time, that is over.
-            self.tasks[target].sleep = self.tasks[target].sleep.wrapping_add(1);
-        } else if is_remembered {
-            self.tasks[target].is_wake_pending = true;
-        }
+        self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
+        self.wake_on(observer, cpu);
     }
 
-    fn sleep_until(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, until: Nanos) {
+    fn sleep_until(&mut self, cpu: CpuId, task: usize, until: Nanos) {
         let version = self.tasks[task].sleep;
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
-        self.block(observer, cpu, task);
+        self.block(cpu, task);
     }
 
     /// A sleep is over: an interrupt on the CPU on which it began wakes the task.
     pub(super) fn end_sleep(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
         self.tasks[task].sleep = self.tasks[task].sleep.wrapping_add(1);
-        if !self.prices_are_free {
-            return self.begin_wakeup_by_interrupt(observer, cpu, task);
-        }
-        let id = self.tasks[task].id.expect("a task that sleeps was forked");
-        self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id));
+        self.wake_by_interrupt(observer, cpu, task);
     }
 
     /// Blocks until the next expiry of a timer, which is the last one plus the period; goes on if that has passed.
@@ -287,7 +264,7 @@ impl Machine {
         if is_missed {
             self.replan(task);
         } else {
-            self.sleep_until(observer, cpu, task, expiry);
+            self.sleep_until(cpu, task, expiry);
         }
     }
 
@@ -318,7 +295,8 @@ impl Machine {
             return Err(RunError::ForkLimit { task: self.workload.tasks[template].name.clone(), limit });
         }
         let task = self.add_task(template, instance);
-        self.fork(observer, cpu, task)
+        self.fork(observer, cpu, task);
+        Ok(())
     }
 
     /// A running task changes its own attributes, by system calls.

@@ -12,7 +12,6 @@ use crate::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
-use fairlab_sched::paths::wake::PendingWakeup;
 use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -64,8 +63,6 @@ pub struct HostTask {
     pub(super) will_block: bool,
     /// It was woken in that time.
     pub(super) is_woken_early: bool,
-    /// The CPU on which its wake-up or fork is between its phases.
-    pub(super) woken_by: Option<CpuId>,
     /// Work of the step at which it has arrived, while the rest of the one before is still to be done.
     pub(super) put_aside: u128,
     /// Futexes that it has taken from a list and not posted yet, the last one first.
@@ -117,7 +114,6 @@ impl Machine {
             has_paid: false,
             will_block: false,
             is_woken_early: false,
-            woken_by: None,
             put_aside: 0,
             to_post: Vec::new(),
             locked_cpu: None,
@@ -128,10 +124,7 @@ impl Machine {
     }
 
     /// A task of the workload is forked on a CPU.
-    ///
-    /// # Errors
-    /// If it is a deadline task for which there is no bandwidth.
-    pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Result<(), RunError> {
+    pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
         let place = self.tasks[task].spec;
         let spec = &self.workload.tasks[place];
         let policy = spec.start.policy.unwrap_or_default();
@@ -158,39 +151,32 @@ impl Machine {
             self.host_of.resize(id.index() + 1, None);
         }
         self.host_of[id.index()] = Some(task as u32);
-        let pending = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
-            let pending = sched.begin_fork(ctx, new);
+        self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
+            let forked = sched.handle_fork(ctx, new);
+            debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
             sched.note_cpuset(id, cpuset);
-            pending
         });
-        debug_assert_eq!(pending.task(), id, "tasks are numbered in the order of their creation");
-        if self.prices_are_free {
-            return self.finish_fork(observer, cpu, task, pending);
+        if matches!(policy, Policy::Deadline { .. }) {
+            self.push_work(cpu, KernelWork::BecomeDeadline { task });
         }
-        self.tasks[task].woken_by = Some(cpu);
-        self.cpus[cpu.index()].kernel.section = Some(KernelWork::FinishFork { task, pending });
-        Ok(())
     }
 
-    /// The second phase of a fork.
-    pub(super) fn finish_fork(
+    /// A task that was forked a moment ago gets its deadline policy.
+    ///
+    /// # Errors
+    /// If there is no bandwidth for it.
+    pub(super) fn become_deadline(
         &mut self,
         observer: &mut dyn Observer,
         cpu: CpuId,
         task: usize,
-        pending: PendingWakeup,
     ) -> Result<(), RunError> {
         let spec = &self.workload.tasks[self.tasks[task].spec];
         let (policy, reclaims) = (spec.start.policy.unwrap_or_default(), spec.start.reclaims);
-        let made = self.enter(observer, cpu, KernelPath::Wake, |sched, ctx| {
-            sched.finish_wakeup(ctx, pending);
-            match policy {
-                Policy::Deadline { .. } => {
-                    sched.set_reclaims(pending.task(), reclaims);
-                    sched.set_policy(ctx, pending.task(), to_policy(policy))
-                }
-                _ => Ok(()),
-            }
+        let id = self.tasks[task].id.expect("it was forked");
+        let made = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
+            sched.set_reclaims(id, reclaims);
+            sched.set_policy(ctx, id, to_policy(policy))
         });
         made.map_err(|why| self.refused_policy(task, why))
     }
@@ -243,14 +229,12 @@ impl Machine {
         let speed = self.speed_of(cpu);
         let host = &mut self.tasks[task];
         host.runtime_ns += time as i64;
-        if !self.prices_are_free {
-            if self.cpus[cpu.index()].kernel.is_busy() {
-                host.kernel_ns += time as i64;
-                host.accounted_until = self.now;
-                return;
-            }
-            self.counters.per_cpu[cpu.index()].work += Nanos(time);
+        if self.cpus[cpu.index()].kernel.is_busy() {
+            host.kernel_ns += time as i64;
+            host.accounted_until = self.now;
+            return;
         }
+        self.counters.per_cpu[cpu.index()].work += Nanos(time);
         host.work_left = host.work_left.saturating_sub(u128::from(time) * u128::from(speed));
         host.accounted_until = self.now;
     }

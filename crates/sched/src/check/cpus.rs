@@ -2,8 +2,8 @@
 //! Invariants of runqueues and tasks: who is where, and what runqueues count of that.
 
 use crate::check::{Checked, ensure};
+use crate::paths::sched::Sched;
 use crate::state::rq::Rq;
-use crate::state::sched::Sched;
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, SchedClass, Task, TaskState};
 use crate::words::features::Feature;

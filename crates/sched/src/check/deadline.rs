@@ -2,9 +2,9 @@
 //! Invariants of the deadline class: what is counted, ordered and summed of its tasks, computed anew from them.
 
 use crate::check::{Checked, ensure};
+use crate::paths::sched::Sched;
 use crate::state::deadline::queue::ByDeadline;
 use crate::state::deadline::time_before;
-use crate::state::sched::Sched;
 use crate::state::task::{SchedClass, Task, TaskState};
 use crate::words::ids::CpuId;
 

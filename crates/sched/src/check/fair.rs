@@ -2,9 +2,9 @@
 //! Invariants of cfs_rqs: what they count and sum, the order of their entities, and who runs.
 
 use crate::check::{Checked, ensure};
+use crate::paths::sched::Sched;
 use crate::state::entity::{Owner, SchedEntity, vruntime_before};
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::Sched;
 use crate::words::ids::{CfsRqId, EntityId};
 
 /// What a cfs_rq must have counted, by its entities.

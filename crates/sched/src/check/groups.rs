@@ -2,8 +2,8 @@
 //! Invariants of task groups: their load, their weights, and the lists of cfs_rqs that have load.
 
 use crate::check::{Checked, ensure};
+use crate::paths::sched::Sched;
 use crate::state::entity::Owner;
-use crate::state::sched::Sched;
 use crate::words::ids::{CfsRqId, CpuId, GroupId};
 use crate::words::weight::SHARES_RANGE;
 use alloc::vec::Vec;

@@ -2,8 +2,8 @@
 //! Invariants of idleness and of what CPUs ask of each other.
 
 use crate::check::{Checked, ensure};
+use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;
-use crate::state::sched::Sched;
 use crate::state::task::{SchedClass, TaskState};
 use crate::told::ctx::IpiKind;
 use crate::words::ids::{CpuId, TaskId};

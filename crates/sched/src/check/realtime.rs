@@ -2,10 +2,10 @@
 //! Invariants of the real-time class: what is counted, ordered and marked of its tasks, computed anew from them.
 
 use crate::check::{Checked, ensure};
+use crate::paths::sched::Sched;
 use crate::state::prio::Prio;
 use crate::state::rt::NO_PRIO;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::sched::Sched;
 use crate::state::task::SchedClass;
 use crate::words::ids::{CpuId, TaskId};
 
@@ -23,7 +23,10 @@ pub(crate) fn check(sched: &Sched) -> Checked {
     for cpu in sched.cpu_ids() {
         check_rq(sched, cpu)?;
     }
-    sched.rt_root.overload.check()
+    let overload = &sched.rt_root.overload;
+    let (counted, marked) = (overload.count() as usize, overload.cpus().weight());
+    ensure!(counted == marked, "{counted} CPUs are overloaded with real-time tasks, marked {marked}");
+    Ok(())
 }
 
 /// The real-time tasks of a CPU, in the order of its queues.

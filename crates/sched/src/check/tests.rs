@@ -3,7 +3,7 @@
 
 use crate::check::InvariantChecker;
 use crate::golden::{CPU, Rig};
-use crate::state::sched::Sched;
+use crate::paths::sched::Sched;
 use crate::state::task::{Policy, TaskState};
 use crate::told::ctx::Ctx;
 use crate::words::ids::{EntityId, TaskId};

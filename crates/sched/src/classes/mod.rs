@@ -6,14 +6,14 @@ pub mod fair;
 pub(crate) mod rt;
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::{OnRq, SchedClass, TaskState};
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
 
-impl Sched {
+impl State {
     /// Puts a task on a runqueue whose clock is up to date: `activate_task()`.
     pub(crate) fn activate_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, mut flags: EnqueueFlags) {
         flags.migrated |= self.tasks[task.index()].is_migrating();
@@ -108,15 +108,6 @@ impl Sched {
         // Rescheduling follows at once: its clock update would find nothing new.
         if self.tasks[curr.index()].is_queued() && self.rqs[cpu.index()].need_resched {
             self.rq_clock_skip_update(cpu);
-        }
-    }
-
-    /// A task that was woken is on its runqueue: some classes now look for a better place.
-    pub(crate) fn task_woken(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        match self.tasks[task.index()].class {
-            SchedClass::RealTime => self.task_woken_rt(ctx, cpu, task),
-            SchedClass::Deadline => self.task_woken_dl(ctx, cpu, task),
-            _ => {}
         }
     }
 

@@ -4,10 +4,10 @@
 //! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1). A running task cannot be pulled, so the
 //! CPU that wants it asks the stopper of the busiest CPU, which preempts it.
 
+use crate::paths::sched::Sched;
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::rules::balance::env::LbEnv;
 use crate::state::counters::DomainCounter;
-use crate::state::sched::Sched;
 use crate::state::stop_work::StopWork;
 use crate::state::topology::SdFlags;
 use crate::told::balance::MigrationType;

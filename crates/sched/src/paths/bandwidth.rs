@@ -4,34 +4,17 @@
 //! Models `start_cfs_bandwidth()`, `sched_cfs_period_timer()`, `do_sched_cfs_period_timer()`,
 //! `start_cfs_slack_bandwidth()`, `do_sched_cfs_slack_timer()` and `distribute_cfs_runtime()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::classes::fair::bandwidth::timers::MIN_EXPIRATION_NS;
+use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::timers::Timer;
 use crate::told::ctx::Ctx;
 use crate::words::ids::GroupId;
-
-/// How long runtime that was given back waits for more of it: `cfs_bandwidth_slack_period`.
-const SLACK_PERIOD_NS: u64 = 5_000_000;
-
-/// It is not worth while to hand it out if the pool is filled within this time: `min_bandwidth_expiration`.
-const MIN_EXPIRATION_NS: u64 = 2_000_000;
 
 /// After so many rounds of one period interrupt the period counts as too short.
 const MAX_ROUNDS: u32 = 3;
 
 impl Sched {
-    /// Starts the period timer on the CPU that executes this, unless it runs. Periods end at multiples of their length,
-    /// counted from where the timer stood last.
-    pub(crate) fn start_cfs_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
-        let pool = &mut self.groups[group.index()].bandwidth;
-        if pool.period_active {
-            return;
-        }
-        pool.period_active = true;
-        pool.forward_period(ctx.now.0);
-        let at = pool.period_expires;
-        self.start_timer(ctx, Timer::CfsPeriod(group), at);
-    }
-
     /// The period timer has expired. It goes on until a period has passed in which nobody drew from the pool.
     pub(crate) fn end_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         self.groups[group.index()].bandwidth.period_running = true;
@@ -88,9 +71,10 @@ impl Sched {
     /// A cfs_rq goes on with the least that lets it. Ends when nobody waits or the pool is empty.
     fn distribute_cfs_runtime(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         loop {
-            let pool = &mut self.groups[group.index()].bandwidth;
+            let State { groups, cfs_rqs, .. } = &mut self.state;
+            let pool = &mut groups[group.index()].bandwidth;
             let Some(&id) = pool.throttled.front() else { return };
-            let cfs_rq = &mut self.cfs_rqs[id.index()];
+            let cfs_rq = &mut cfs_rqs[id.index()];
             let lacks = (1 - cfs_rq.runtime_remaining) as u64;
             cfs_rq.runtime_remaining += pool.take(lacks) as i64;
             let is_empty = pool.runtime == 0;
@@ -102,17 +86,6 @@ impl Sched {
                 return;
             }
         }
-    }
-
-    /// Starts the slack timer on the CPU that executes this, unless it runs or the pool is filled soon.
-    pub(crate) fn start_cfs_slack_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
-        let now = ctx.now.0;
-        let pool = &mut self.groups[group.index()].bandwidth;
-        if pool.is_refilled_within(now, SLACK_PERIOD_NS + MIN_EXPIRATION_NS) || pool.slack_started {
-            return;
-        }
-        pool.slack_started = true;
-        self.start_timer(ctx, Timer::CfsSlack(group), now + SLACK_PERIOD_NS);
     }
 
     /// The slack timer has expired: what the pool holds is handed out if it is more than a slice.

@@ -4,8 +4,8 @@
 //! It leaves traces that later decisions see: each CPU has gone idle once and knows since when, and CPU 0 has the blocked
 //! load of `init`. So it is run, not made up.
 
+use crate::paths::sched::Sched;
 use crate::state::new_task::NewTask;
-use crate::state::sched::Sched;
 use crate::state::task::{Policy, SchedClass, TaskState};
 use crate::told::ctx::{Ctx, Effect};
 use crate::told::probe::NoProbe;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+use crate::paths::sched::Sched;
 use crate::state::callbacks::BalanceCallback;
-use crate::state::sched::Sched;
+use crate::state::task::SchedClass;
 use crate::told::ctx::Ctx;
-use crate::words::ids::CpuId;
+use crate::words::ids::{CpuId, TaskId};
 
 impl Sched {
     /// Does what classes have put off on a runqueue.
@@ -26,6 +27,17 @@ impl Sched {
                 BalanceCallback::DlPull => self.pull_dl_task(ctx, cpu),
                 BalanceCallback::DlPush => self.push_dl_tasks(ctx, cpu),
             }
+        }
+    }
+}
+
+impl Sched {
+    /// A task that was woken is on its runqueue: some classes now look for a better place.
+    pub(crate) fn task_woken(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        match self.tasks[task.index()].class {
+            SchedClass::RealTime => self.task_woken_rt(ctx, cpu, task),
+            SchedClass::Deadline => self.task_woken_dl(ctx, cpu, task),
+            _ => {}
         }
     }
 }

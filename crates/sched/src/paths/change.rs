@@ -4,17 +4,16 @@
 //! Models `set_user_nice()`, `__sched_setscheduler()`, `set_cpus_allowed_ptr()`, `migration_cpu_stop()` and
 //! `sched_move_task()` (6.1). A queued task is taken off its runqueue, changed, and put back; a running one stops and
 //! goes on.
-
 use crate::classes::deadline::admission::PolicyError;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::classes::fair::place::Placement;
+use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::new_task::weight_of;
 use crate::state::prio::{Prio, class_of, normal_prio};
-use crate::state::sched::Sched;
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
 use crate::told::ctx::Ctx;
-use crate::track::pelt::attach::UpdateLoad;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, GroupId, TaskId};
 
@@ -45,8 +44,8 @@ impl Sched {
         if p.nice == nice {
             return;
         }
-        let old = p.nice;
-        self.update_rq_clock(ctx, p.cpu);
+        let (old, cpu) = (p.nice, p.cpu);
+        self.update_rq_clock(ctx, cpu);
         if self.tasks[task.index()].class != SchedClass::Fair {
             let p = &mut self.tasks[task.index()];
             p.nice = nice;
@@ -78,7 +77,7 @@ impl Sched {
     /// If deadline parameters are refused. Then nothing has changed.
     pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         self.let_task_arrive(ctx, task);
-        let policy = Self::check_policy(policy)?;
+        let policy = State::check_policy(policy)?;
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
         let (old_class, old_prio) = (p.class, p.prio());
@@ -361,38 +360,5 @@ impl Sched {
         let wake_cpu = self.tasks[task.index()].wake_cpu;
         self.place_task_on(ctx, task, cpu);
         self.tasks[task.index()].wake_cpu = wake_cpu;
-    }
-
-    /// Takes the averages of an entity out of its cfs_rq, and tells the groups above: `detach_entity_cfs_rq()`.
-    fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
-        if self.entities[se.index()].avg.last_update_time == 0 {
-            return;
-        }
-        let cfs_rq = self.entities[se.index()].cfs_rq;
-        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
-        self.detach_entity_load_avg(ctx, cfs_rq, se);
-        self.update_tg_load_avg(cfs_rq);
-        self.propagate_entity_cfs_rq(ctx, se);
-    }
-
-    pub(crate) fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
-        let (cfs_rq, mut above) = self.place_of(se);
-        if self.cfs_rqs[cfs_rq.index()].throttled {
-            return;
-        }
-        if !self.is_throttled_hierarchy(cfs_rq) {
-            self.list_add_leaf_cfs_rq(cfs_rq);
-        }
-        while let Some(se) = above {
-            let (cfs_rq, parent) = self.place_of(se);
-            self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-            if self.cfs_rqs[cfs_rq.index()].throttled {
-                break;
-            }
-            if !self.is_throttled_hierarchy(cfs_rq) {
-                self.list_add_leaf_cfs_rq(cfs_rq);
-            }
-            above = parent;
-        }
     }
 }

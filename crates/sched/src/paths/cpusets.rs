@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
 
-use crate::state::sched::Sched;
+use crate::paths::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpusetId, TaskId};

@@ -5,8 +5,8 @@
 //! `sched_balance_trigger()`, `sched_balance_softirq()` and `sched_balance_domains()`).
 
 use crate::paths::pass::{Pass, PassResult};
+use crate::paths::sched::Sched;
 use crate::paths::walks::{Boundary, Step};
-use crate::state::sched::Sched;
 use crate::state::topology::{DomainId, SdFlags};
 use crate::told::ctx::Ctx;
 use crate::words::idle_type::CpuIdleType;
@@ -39,18 +39,6 @@ impl DomainWalk {
 }
 
 impl Sched {
-    /// The tick asks for balancing: on this CPU if it is due, and perhaps on behalf of tickless CPUs. Returns whether it
-    /// pauses before it asks one of them.
-    pub(crate) fn trigger_load_balance(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        if self.domains.cpus[cpu.index()].base.is_none() {
-            return false;
-        }
-        if self.jiffies >= self.rqs[cpu.index()].next_balance {
-            self.rqs[cpu.index()].sched_softirq = true;
-        }
-        self.nohz_balancer_kick(ctx, cpu)
-    }
-
     /// Begins to balance those domains of a CPU that are due, from the narrowest to the widest.
     ///
     /// Rules, in order:

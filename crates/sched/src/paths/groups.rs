@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+use crate::paths::sched::Sched;
 use crate::state::entity::{Owner, SchedEntity};
 use crate::state::group::TaskGroup;
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError};
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::Sched;
 use crate::state::task::Uclamp;
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CfsRqId, EntityId, GroupId};

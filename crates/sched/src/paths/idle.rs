@@ -3,7 +3,7 @@
 //!
 //! Stands for the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1): the tick stops at once.
 
-use crate::state::sched::Sched;
+use crate::paths::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::ids::CpuId;
 use crate::words::units::Nanos;

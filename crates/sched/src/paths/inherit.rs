@@ -5,9 +5,9 @@
 //! caller names the most important waiter each time that it changes, also along chains of owners.
 
 use crate::paths::change::PutBack;
+use crate::paths::sched::Sched;
 use crate::state::deadline::time_before;
 use crate::state::prio::{MAX_RT_PRIO, NOT_INHERITED, Prio, class_of};
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::ids::TaskId;
 

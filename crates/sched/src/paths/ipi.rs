@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;
-use crate::state::sched::Sched;
 use crate::told::ctx::{Ctx, IpiKind};
 use crate::words::work::Op;
 

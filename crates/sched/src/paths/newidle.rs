@@ -7,16 +7,15 @@
 //! the current one, so to others the CPU is not idle, and they may enqueue tasks there.
 
 use crate::paths::pass::Pass;
-use crate::paths::schedule::NewIdle;
+use crate::paths::sched::Sched;
 use crate::paths::tickless::idle_balance::TicklessWalk;
-use crate::paths::walks::{Boundary, Step};
-use crate::state::sched::Sched;
+use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
 use crate::state::topology::{DomainId, SchedDomain, SdFlags};
 use crate::told::blocked::BlockedCaller;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
+use crate::words::ids::{CpuId, TaskId};
 
 /// Throws with these odds: a thousand, as good as.
 const DICE_SIDES: u32 = 1024;
@@ -71,6 +70,56 @@ impl NewIdleWalk {
             Stage::Tickless(walk) => walk.pass(),
             _ => None,
         }
+    }
+}
+
+/// What newly-idle balancing has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewIdle {
+    /// Nothing: the CPU goes idle.
+    Nothing,
+    /// Fair tasks.
+    Pulled,
+    /// A task of a higher class has come meanwhile: pick anew.
+    Retry,
+}
+
+/// From where newly-idle balancing was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewIdleSite {
+    /// The fair class picks and has nothing: `pick_next_task_fair()`.
+    Fair,
+    /// Each class looks for work: `balance_fair()`.
+    Classes,
+}
+
+/// A `schedule()` that pauses in newly-idle balancing.
+#[derive(Clone, Debug)]
+pub(crate) struct NewIdleSchedule {
+    /// The task that the CPU switches away from, perhaps.
+    pub prev: TaskId,
+    /// From where it balances.
+    pub site: NewIdleSite,
+    /// The search.
+    pub walk: NewIdleWalk,
+}
+
+impl NewIdleSchedule {
+    /// The pass that is under way.
+    pub(crate) fn pass(&self) -> Option<&Pass> {
+        self.walk.pass()
+    }
+}
+
+impl Walk for NewIdleSchedule {
+    type Output = NewIdle;
+
+    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<NewIdle> {
+        sched.step_newidle(ctx, &mut self.walk)
+    }
+
+    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+        &mut walks.schedule
     }
 }
 
@@ -212,9 +261,9 @@ impl Sched {
 
     /// What has come of the search. A task that others have enqueued here meanwhile is as good as one that was pulled.
     fn what_newidle_brought(&mut self, walk: &NewIdleWalk) -> NewIdle {
+        let h_nr_running = self.cfs_rqs[walk.cpu.index()].h_nr_running;
         let rq = &mut self.rqs[walk.cpu.index()];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(walk.cost);
-        let h_nr_running = self.cfs_rqs[walk.cpu.index()].h_nr_running;
         if rq.nr_running != h_nr_running {
             NewIdle::Retry
         } else if walk.pulled || h_nr_running > 0 {
@@ -253,11 +302,6 @@ impl Sched {
     pub(crate) fn decay_newidle_cost(&mut self, sd: DomainId) -> bool {
         let (jiffies, hz) = (self.jiffies, self.hz());
         self.domains.domains[sd].update_newidle_cost(0, 0, jiffies, hz)
-    }
-
-    /// The migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.
-    pub(crate) const fn migration_cost_u64(&self) -> u64 {
-        self.tunables.migration_cost_ns as u32 as u64
     }
 }
 

@@ -7,10 +7,10 @@
 //! hands, so a pass can pause there ([`crate::paths::walks`]): what it has seen may not hold any more when it goes on.
 
 use crate::paths::active::PushRequest;
+use crate::paths::sched::Sched;
 use crate::paths::walks::{Boundary, Step};
 use crate::rules::balance::env::LbEnv;
 use crate::state::counters::{DomainCounter, LbCounter};
-use crate::state::sched::Sched;
 use crate::state::topology::{DomainId, SchedGroupCapacity, SchedGroupId};
 use crate::told::balance::BalanceVerdict;
 use crate::told::ctx::Ctx;
@@ -312,7 +312,7 @@ impl Sched {
         env.decision.verdict = verdict;
         ctx.report(Event::BalanceDecision(&env.decision));
         let cpus = core::mem::replace(&mut env.cpus, CpuMask::new(1));
-        self.return_balance_mask(ctx.cpu, cpus);
+        self.masks[ctx.cpu.index()].balance = cpus;
         PassResult {
             nr_moved: if verdict == BalanceVerdict::Moved { env.decision.nr_moved } else { 0 },
             continue_balancing: verdict != BalanceVerdict::NotOurs,
@@ -329,5 +329,12 @@ impl Sched {
 
     fn count_lb(&mut self, ctx: &mut Ctx<'_>, env: &LbEnv, counter: LbCounter, amount: i64) {
         self.count_domain(ctx, env.sd, DomainCounter::Lb(counter, env.idle), amount);
+    }
+
+    /// Lends the mask of a CPU's balancing passes. What stands in for it meanwhile does not allocate.
+    fn lend_balance_mask(&mut self, cpu: CpuId) -> CpuMask {
+        let mask = core::mem::replace(&mut self.masks[cpu.index()].balance, CpuMask::new(1));
+        debug_assert!(mask.nr_cpus() == self.rqs.len(), "balancing passes of a CPU do not nest");
+        mask
     }
 }

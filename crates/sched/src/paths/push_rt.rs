@@ -3,10 +3,9 @@
 //! them.
 //!
 //! Models `push_rt_task()`, `find_lock_lowest_rq()` and `pull_rt_task()` (6.1).
-
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::paths::sched::Sched;
 use crate::state::prio::Prio;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
@@ -99,6 +98,29 @@ impl Sched {
     pub(crate) fn push_if_waiting(&mut self, ctx: &mut Ctx<'_>) {
         if self.rqs[ctx.cpu.index()].rt.pushable.first().is_some() {
             self.push_rt_tasks(ctx, ctx.cpu);
+        }
+    }
+}
+
+impl Sched {
+    /// A CPU whose running task stops for good, and which has nothing as important left, pulls. Returns whether it has
+    /// real-time work, so that lower classes need not look for any.
+    pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
+        let p = &self.tasks[prev.index()];
+        if !p.rt.on_rq && self.rqs[cpu.index()].online && self.rqs[cpu.index()].rt.highest_curr > p.prio() {
+            self.pull_rt_task(ctx, cpu);
+        }
+        self.rqs[cpu.index()].rt.queued
+    }
+}
+
+impl Sched {
+    /// A woken task that will not run soon here is pushed at once.
+    pub(crate) fn task_woken_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let has_to_wait = !p.on_cpu && !self.rqs[cpu.index()].need_resched && p.nr_cpus_allowed > 1;
+        if has_to_wait && self.is_curr_in_the_way(cpu, task) {
+            self.push_rt_tasks(ctx, cpu);
         }
     }
 }

@@ -1,54 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The main function of the scheduler: which task runs next on a CPU, and the switch to it. And the tick.
+//! The main function of the scheduler: which task runs next on a CPU, and the switch to it.
 //!
-//! Models `__schedule()`, `pick_next_task()`, `context_switch()`, `scheduler_tick()` and the handlers around them (6.1).
+//! Models `__schedule()`, `pick_next_task()`, `context_switch()` and the handlers around them (6.1).
 
 use crate::classes::fair::enqueue::DequeueFlags;
-use crate::paths::newidle::NewIdleWalk;
-use crate::paths::pass::Pass;
-use crate::paths::walks::{Paused, PausedTick, Step};
-use crate::state::sched::Sched;
+use crate::paths::newidle::{NewIdle, NewIdleSchedule, NewIdleSite};
+use crate::paths::sched::Sched;
 use crate::state::task::{SchedClass, TaskState};
 use crate::told::ctx::{Ctx, Effect, PrevState};
 use crate::told::probe::Event;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::work::Op;
-
-/// What newly-idle balancing has brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NewIdle {
-    /// Nothing: the CPU goes idle.
-    Nothing,
-    /// Fair tasks.
-    Pulled,
-    /// A task of a higher class has come meanwhile: pick anew.
-    Retry,
-}
-
-/// From where newly-idle balancing was called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NewIdleSite {
-    /// The fair class picks and has nothing: `pick_next_task_fair()`.
-    Fair,
-    /// Each class looks for work: `balance_fair()`.
-    Classes,
-}
-
-/// A `schedule()` that pauses in newly-idle balancing.
-#[derive(Clone, Debug)]
-pub(crate) struct PausedSchedule {
-    /// The task that the CPU switches away from, perhaps.
-    prev: TaskId,
-    site: NewIdleSite,
-    walk: NewIdleWalk,
-}
-
-impl PausedSchedule {
-    /// The pass that is under way.
-    pub(crate) fn pass(&self) -> Option<&Pass> {
-        self.walk.pass()
-    }
-}
 
 impl Sched {
     /// The CPU that executes this has been told to reschedule. The idle task first serves what other CPUs have queued, and
@@ -85,7 +47,8 @@ impl Sched {
     pub fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
         let rq = &mut self.rqs[ctx.cpu.index()];
         rq.stats.yld_count += 1;
-        match self.tasks[rq.curr.index()].class {
+        let curr = rq.curr;
+        match self.tasks[curr.index()].class {
             SchedClass::Fair => self.yield_task_fair(ctx, ctx.cpu),
             SchedClass::RealTime => self.yield_task_rt(ctx.cpu),
             SchedClass::Deadline => self.yield_task_dl(ctx, ctx.cpu),
@@ -114,36 +77,6 @@ impl Sched {
         }
         self.schedule(ctx);
         true
-    }
-
-    /// The scheduler's tick on the CPU that executes this.
-    pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::Tick);
-        let cpu = ctx.cpu;
-        self.update_rq_clock(ctx, cpu);
-        self.update_thermal_load_avg(ctx, cpu);
-        let curr = self.rqs[cpu.index()].curr;
-        match self.tasks[curr.index()].class {
-            SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),
-            SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
-            SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, false),
-            SchedClass::Stop | SchedClass::Idle => {}
-        }
-        self.check_resched_latency(ctx, cpu);
-        if self.paths.on {
-            self.paths.cpus[cpu.index()].tick = Some(PausedTick::Look);
-        } else {
-            self.finish_tick(ctx);
-        }
-    }
-
-    /// The part of the tick without the runqueue's lock. What it looks at others have written meanwhile.
-    pub(crate) fn finish_tick(&mut self, ctx: &mut Ctx<'_>) {
-        let cpu = ctx.cpu;
-        self.rqs[cpu.index()].idle_balance = self.rqs[cpu.index()].is_idle();
-        if !self.trigger_load_balance(ctx, cpu) {
-            self.run_softirqs(ctx);
-        }
     }
 
     /// Whether the balancing softirq is pending on a CPU.
@@ -182,10 +115,10 @@ impl Sched {
     }
 
     /// Goes on after a pause of newly-idle balancing.
-    pub(crate) fn carry_on_schedule(&mut self, ctx: &mut Ctx<'_>, paused: PausedSchedule) {
+    pub(crate) fn carry_on_schedule(&mut self, ctx: &mut Ctx<'_>, walk: NewIdleSchedule) {
         let cpu = ctx.cpu;
-        let PausedSchedule { prev, site, walk } = paused;
-        let Some(result) = self.run_newidle(ctx, prev, site, walk) else { return };
+        let NewIdleSchedule { prev, site, .. } = walk;
+        let Some(result) = self.drive(ctx, walk) else { return };
         let next = match site {
             NewIdleSite::Fair => self.pick_fair_or_balance(ctx, cpu, prev, Some(result)),
             NewIdleSite::Classes => {
@@ -309,43 +242,18 @@ impl Sched {
     }
 
     /// Newly-idle balancing. None if it pauses: then `schedule()` goes on from that site later.
-    pub(crate) fn sched_balance_newidle(
+    fn sched_balance_newidle(
         &mut self,
         ctx: &mut Ctx<'_>,
         cpu: CpuId,
         prev: TaskId,
         site: NewIdleSite,
     ) -> Option<NewIdle> {
-        let walk = match self.begin_newidle(ctx, cpu) {
-            Err(result) => return Some(result),
-            Ok(walk) => walk,
-        };
-        if self.paths.on {
-            let before = walk.begins_with();
-            let path = PausedSchedule { prev, site, walk };
-            self.paths.cpus[cpu.index()].schedule = Some(Paused { path, before });
-            return None;
-        }
-        self.run_newidle(ctx, prev, site, walk)
-    }
-
-    fn run_newidle(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        prev: TaskId,
-        site: NewIdleSite,
-        mut walk: NewIdleWalk,
-    ) -> Option<NewIdle> {
-        loop {
-            match self.step_newidle(ctx, &mut walk) {
-                Step::Done(result) => return Some(result),
-                Step::Pause(before) => {
-                    if self.paths.on {
-                        let path = PausedSchedule { prev, site, walk };
-                        self.paths.cpus[ctx.cpu.index()].schedule = Some(Paused { path, before });
-                        return None;
-                    }
-                }
+        match self.begin_newidle(ctx, cpu) {
+            Err(result) => Some(result),
+            Ok(walk) => {
+                let before = walk.begins_with();
+                self.drive_after(ctx, NewIdleSchedule { prev, site, walk }, before)
             }
         }
     }
@@ -375,30 +283,5 @@ impl Sched {
         self.rqs[cpu.index()].stats.sched_goidle += 1;
         self.update_idle_rq_clock_pelt(cpu);
         self.rqs[cpu.index()].idle
-    }
-
-    /// Accounts waiting and running time at a switch, but for the idle task: `sched_info_switch()`.
-    fn sched_info_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        let rq = &mut self.rqs[cpu.index()];
-        let now = rq.clock;
-        if prev != rq.idle {
-            let p = &mut self.tasks[prev.index()];
-            rq.stats.rq_cpu_time += now.wrapping_sub(p.info.last_arrival);
-            if p.state == TaskState::Running && p.info.last_queued == 0 {
-                p.info.last_queued = now;
-            }
-        }
-        if next != rq.idle {
-            let info = &mut self.tasks[next.index()].info;
-            if info.last_queued != 0 {
-                let delay = now.wrapping_sub(info.last_queued);
-                info.last_queued = 0;
-                info.run_delay += delay;
-                info.last_arrival = now;
-                info.pcount += 1;
-                rq.stats.run_delay += delay;
-                rq.stats.pcount += 1;
-            }
-        }
     }
 }

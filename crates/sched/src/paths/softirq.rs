@@ -12,9 +12,9 @@
 
 use crate::paths::domains::DomainWalk;
 use crate::paths::pass::Pass;
+use crate::paths::sched::Sched;
 use crate::paths::tickless::idle_balance::TicklessWalk;
-use crate::paths::walks::{Boundary, Paused, Step};
-use crate::state::sched::Sched;
+use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
 use crate::told::blocked::BlockedCaller;
 use crate::told::ctx::Ctx;
 use crate::words::idle_type::CpuIdleType;
@@ -75,70 +75,63 @@ impl Sched {
 
     /// Returns whether it is over.
     fn enter_softirqs(&mut self, ctx: &mut Ctx<'_>, then_reschedule: bool) -> bool {
-        if self.paths.cpus.get(ctx.cpu.index()).is_some_and(|paths| paths.softirq.is_some()) {
+        if self.walks.of(ctx.cpu).is_some_and(|walks| walks.softirq.is_some()) {
             return true;
         }
-        self.run_until_pause(ctx, SoftirqRun { rounds: 0, then_reschedule, stage: Stage::Raised })
+        self.drive(ctx, SoftirqRun { rounds: 0, then_reschedule, stage: Stage::Raised }).is_some()
     }
 
     /// Goes on after a pause.
     pub(crate) fn carry_on_softirqs(&mut self, ctx: &mut Ctx<'_>, run: SoftirqRun) {
         let then_reschedule = run.then_reschedule;
-        if self.run_until_pause(ctx, run) && then_reschedule && self.rqs[ctx.cpu.index()].need_resched {
+        if self.drive(ctx, run).is_some() && then_reschedule && self.rqs[ctx.cpu.index()].need_resched {
             self.schedule(ctx);
         }
     }
+}
 
-    fn run_until_pause(&mut self, ctx: &mut Ctx<'_>, mut run: SoftirqRun) -> bool {
+impl Walk for SoftirqRun {
+    type Output = ();
+
+    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
+        let cpu = ctx.cpu;
         loop {
-            match self.step_softirqs(ctx, &mut run) {
-                Step::Done(()) => return true,
-                Step::Pause(before) => {
-                    if self.paths.on {
-                        self.paths.cpus[ctx.cpu.index()].softirq = Some(Paused { path: run, before });
-                        return false;
+            match &mut self.stage {
+                Stage::Raised => {
+                    if self.rounds == MAX_ROUNDS || !core::mem::take(&mut sched.rqs[cpu.index()].sched_softirq) {
+                        return Step::Done(());
                     }
+                    self.rounds += 1;
+                    ctx.charge(Op::SoftirqRaise);
+                    sched.release_rq_locks();
+                    let is_idle = sched.rqs[cpu.index()].idle_balance;
+                    let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+                    // A CPU that was asked to balances for the tickless ones. That includes itself, so nothing else is left.
+                    if let Some(walk) = sched.nohz_idle_balance(cpu, idle) {
+                        self.stage = Stage::Tickless(walk);
+                        return Step::Pause(Boundary::FREE);
+                    }
+                    self.stage = Stage::Blocked(idle);
+                    return Step::Pause(Boundary::lock(cpu));
                 }
+                &mut Stage::Blocked(idle) => {
+                    sched.update_blocked_averages(ctx, cpu, BlockedCaller::Softirq);
+                    self.stage = Stage::Domains(sched.begin_domains(cpu, idle));
+                    return Step::Pause(Boundary::FREE);
+                }
+                Stage::Domains(walk) => match sched.step_domains(ctx, walk) {
+                    Step::Pause(before) => return Step::Pause(before),
+                    Step::Done(()) => self.stage = Stage::Raised,
+                },
+                Stage::Tickless(walk) => match sched.step_tickless(ctx, walk) {
+                    Step::Pause(before) => return Step::Pause(before),
+                    Step::Done(()) => self.stage = Stage::Raised,
+                },
             }
         }
     }
 
-    /// Does the next phase.
-    fn step_softirqs(&mut self, ctx: &mut Ctx<'_>, run: &mut SoftirqRun) -> Step<()> {
-        let cpu = ctx.cpu;
-        loop {
-            match &mut run.stage {
-                Stage::Raised => {
-                    if run.rounds == MAX_ROUNDS || !core::mem::take(&mut self.rqs[cpu.index()].sched_softirq) {
-                        return Step::Done(());
-                    }
-                    run.rounds += 1;
-                    ctx.charge(Op::SoftirqRaise);
-                    self.release_rq_locks();
-                    let is_idle = self.rqs[cpu.index()].idle_balance;
-                    let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-                    // A CPU that was asked to balances for the tickless ones. That includes itself, so nothing else is left.
-                    if let Some(walk) = self.nohz_idle_balance(cpu, idle) {
-                        run.stage = Stage::Tickless(walk);
-                        return Step::Pause(Boundary::FREE);
-                    }
-                    run.stage = Stage::Blocked(idle);
-                    return Step::Pause(Boundary::lock(cpu));
-                }
-                &mut Stage::Blocked(idle) => {
-                    self.update_blocked_averages(ctx, cpu, BlockedCaller::Softirq);
-                    run.stage = Stage::Domains(self.begin_domains(cpu, idle));
-                    return Step::Pause(Boundary::FREE);
-                }
-                Stage::Domains(walk) => match self.step_domains(ctx, walk) {
-                    Step::Pause(before) => return Step::Pause(before),
-                    Step::Done(()) => run.stage = Stage::Raised,
-                },
-                Stage::Tickless(walk) => match self.step_tickless(ctx, walk) {
-                    Step::Pause(before) => return Step::Pause(before),
-                    Step::Done(()) => run.stage = Stage::Raised,
-                },
-            }
-        }
+    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+        &mut walks.softirq
     }
 }

@@ -2,7 +2,7 @@
 //! Stoppers: the tasks of the highest class, which move running tasks away from their CPU.
 //!
 //! Stands for `stop_machine.c` as far as the scheduler uses it (6.1).
-use crate::state::sched::Sched;
+use crate::paths::sched::Sched;
 use crate::state::stop_work::StopWork;
 use crate::state::task::TaskState;
 use crate::told::ctx::Ctx;

@@ -5,8 +5,10 @@
 //! task is to run is decided by its class; for the fair class in the modules below, from [`select`] downwards.
 
 use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::paths::sched::Sched;
+use crate::paths::walks::{Boundary, CpuWalks, Paused, PausedPath, Step, Walk};
+use crate::rules::wakeup::search::{Looks, Search, Selection};
 use crate::state::calls::CallFunction;
-use crate::state::sched::Sched;
 use crate::state::task::{OnRq, SchedClass, TaskState};
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
@@ -15,44 +17,97 @@ use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::work::Op;
 
-/// A wake-up between the choice of a CPU and the enqueueing there.
-#[must_use = "a task that is being woken has to be enqueued"]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PendingWakeup {
-    pub(crate) task: TaskId,
-    pub(crate) cpu: CpuId,
-    /// It comes from another CPU: WF_MIGRATED.
-    pub(crate) migrated: bool,
-    /// It is a new task: it was forked, not woken.
-    pub(crate) is_new: bool,
-    /// A search for its CPU is under way: the CPU is not known yet.
-    pub(crate) is_searching: bool,
+/// A wake-up or a fork on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WakeWalk {
+    /// The task.
+    task: TaskId,
+    /// An interrupt wakes it.
+    in_interrupt: bool,
+    stage: Stage,
 }
 
-impl PendingWakeup {
-    pub(crate) const fn of_new_task(task: TaskId, cpu: CpuId) -> Self {
-        Self { task, cpu, migrated: false, is_new: true, is_searching: false }
+/// What comes next.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a box would be made anew for each wake-up, and nothing may allocate")]
+enum Stage {
+    /// Look for an idle CPU.
+    Search(Search),
+    /// Enqueue the task on its CPU. Until then other CPUs do not see where it will be.
+    Enqueue(Chosen),
+    /// The interrupt ends: softirqs that are pending run.
+    EndInterrupt,
+}
+
+/// A wake-up whose CPU is known.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    task: TaskId,
+    cpu: CpuId,
+    /// It comes from another CPU: WF_MIGRATED.
+    migrated: bool,
+    /// It is a new task: it was forked, not woken.
+    is_new: bool,
+}
+
+/// Where a task is to run.
+enum Target {
+    /// There.
+    Cpu(CpuId),
+    /// That has to be searched for.
+    Search(Search),
+}
+
+impl WakeWalk {
+    /// What is told of it while it pauses.
+    pub(crate) fn path(&self) -> PausedPath {
+        match self.stage {
+            Stage::Search(_) => PausedPath::Search,
+            Stage::Enqueue(_) => PausedPath::Wakeup,
+            Stage::EndInterrupt => PausedPath::InterruptEnd,
+        }
+    }
+}
+
+impl Walk for WakeWalk {
+    type Output = ();
+
+    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
+        match &mut self.stage {
+            Stage::Search(search) if !search.is_over() => {
+                let looks = sched.walks.looks();
+                sched.look_on(ctx, search, looks);
+            }
+            &mut Stage::Search(search) => {
+                let selection = sched.conclude_search(ctx, search);
+                self.stage = match sched.target_of(ctx, selection) {
+                    Target::Cpu(cpu) => Stage::Enqueue(sched.chosen(self.task, cpu)),
+                    Target::Search(search) => Stage::Search(search),
+                };
+            }
+            &mut Stage::Enqueue(chosen) => {
+                sched.finish_wakeup(ctx, chosen);
+                if !self.in_interrupt || !sched.is_softirq_pending(ctx.cpu) {
+                    return Step::Done(());
+                }
+                self.stage = Stage::EndInterrupt;
+            }
+            Stage::EndInterrupt => {
+                sched.run_softirqs(ctx);
+                return Step::Done(());
+            }
+        }
+        Step::Pause(Boundary::FREE)
     }
 
-    /// The task.
-    pub const fn task(&self) -> TaskId {
-        self.task
-    }
-
-    /// The CPU that was selected.
-    pub const fn cpu(&self) -> CpuId {
-        self.cpu
-    }
-
-    /// Whether no CPU is selected yet: [`Sched::search_on`] has to be called on the waker's CPU until there is.
-    pub const fn is_searching(&self) -> bool {
-        self.is_searching
+    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+        &mut walks.wake
     }
 }
 
 impl Sched {
     /// Wakes a task from the CPU that executes this; `sync` says that the waker is about to sleep. Returns whether the
-    /// task slept.
+    /// task slept; if so it may be on its way to its CPU until the path is over.
     pub fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
         self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, sync, ..WakeFlags::default() })
     }
@@ -60,42 +115,39 @@ impl Sched {
     /// An interrupt that wakes a task: a sleep is over, or something has arrived.
     pub fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         ctx.charge(Op::IpiReceive);
-        let slept =
-            self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() });
-        self.run_softirqs(ctx);
-        slept
+        self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() })
     }
 
-    /// An interrupt that has woken a task in two phases ends: softirqs that are pending run.
-    pub fn handle_interrupt_end(&mut self, ctx: &mut Ctx<'_>) {
-        self.run_softirqs(ctx);
-    }
-
+    /// The kernel itself wakes one of its threads, in the middle of something else: at once.
     pub(crate) fn wake_up_process(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
-        self.handle_wakeup(ctx, task, false)
+        self.without_pauses(|sched| sched.handle_wakeup(ctx, task, false))
+    }
+
+    /// The CPU that is about to wake a task.
+    pub fn waking_cpu(&self, task: TaskId) -> Option<CpuId> {
+        if !self.tasks[task.index()].in_wakeup {
+            return None;
+        }
+        let wakes = |cpu: &CpuId| {
+            let wake = self.walks.of(*cpu).and_then(|walks| walks.wake.as_ref());
+            wake.is_some_and(|wake| wake.walk.task == task)
+        };
+        self.cpu_ids().find(wakes)
     }
 
     fn try_to_wake_up(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> bool {
-        let pending = self.without_pauses(|sched| sched.select_for_wakeup(ctx, task, flags));
-        let Some(pending) = pending else { return false };
-        self.finish_wakeup(ctx, pending);
-        true
+        let stage = self.select_for_wakeup(ctx, task, flags);
+        let slept = stage.is_some();
+        let in_interrupt = flags.in_interrupt;
+        let rest = (in_interrupt && self.is_softirq_pending(ctx.cpu)).then_some(Stage::EndInterrupt);
+        if let Some(stage) = stage.or(rest) {
+            self.drive_after(ctx, WakeWalk { task, in_interrupt, stage }, Boundary::FREE);
+        }
+        slept
     }
 
-    /// The first phase of a wake-up: a CPU is selected. `None` if the task does not sleep.
-    ///
-    /// Until [`Sched::finish_wakeup`] other CPUs do not see where the task will be.
-    pub fn begin_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> Option<PendingWakeup> {
-        self.select_for_wakeup(ctx, task, WakeFlags { ttwu: true, sync, ..WakeFlags::default() })
-    }
-
-    /// The same from an interrupt; [`Sched::finish_wakeup`] has to be called before the interrupt ends, and then
-    /// [`Sched::handle_interrupt_end`].
-    pub fn begin_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> Option<PendingWakeup> {
-        self.select_for_wakeup(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() })
-    }
-
-    fn select_for_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> Option<PendingWakeup> {
+    /// The first phase of a wake-up: a CPU is selected, or the search for one begins. `None` if the task does not sleep.
+    fn select_for_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> Option<Stage> {
         ctx.charge(Op::Wakeup);
         let p = &self.tasks[task.index()];
         if p.state != TaskState::Interruptible {
@@ -104,28 +156,35 @@ impl Sched {
         debug_assert!(p.on_rq == OnRq::No, "a sleeping task is on no runqueue: {p:?}");
         let (prev_cpu, own_cpu, is_on_cpu) = (p.wake_cpu, p.cpu, p.on_cpu);
         self.tasks[task.index()].state = TaskState::Waking;
-        if is_on_cpu {
-            // Its CPU has not switched away from it yet: nothing is selected, that CPU enqueues it when it has.
-            self.tasks[task.index()].in_wakeup = true;
-            return Some(PendingWakeup { task, cpu: own_cpu, migrated: false, is_new: false, is_searching: false });
-        }
-        let cpu = self.select_task_rq(ctx, task, prev_cpu, flags);
+        // A CPU that has not switched away from it yet enqueues it itself when it has: nothing is selected.
+        let target = if is_on_cpu { Target::Cpu(own_cpu) } else { self.select_task_rq(ctx, task, prev_cpu, flags) };
         self.tasks[task.index()].in_wakeup = true;
-        if self.is_searching(ctx.cpu) {
-            return Some(PendingWakeup { task, cpu: prev_cpu, migrated: false, is_new: false, is_searching: true });
-        }
-        Some(self.pending_wakeup(task, cpu))
+        Some(match target {
+            Target::Cpu(cpu) => Stage::Enqueue(self.chosen(task, cpu)),
+            Target::Search(search) => Stage::Search(search),
+        })
     }
 
-    /// A wake-up whose CPU is known.
-    pub(crate) fn pending_wakeup(&self, task: TaskId, cpu: CpuId) -> PendingWakeup {
-        let migrated = self.tasks[task.index()].cpu != cpu;
-        PendingWakeup { task, cpu, migrated, is_new: false, is_searching: false }
+    fn chosen(&self, task: TaskId, cpu: CpuId) -> Chosen {
+        Chosen { task, cpu, migrated: self.tasks[task.index()].cpu != cpu, is_new: false }
+    }
+
+    /// Puts a new task on its CPU, as the second phase of a fork.
+    pub(crate) fn wake_up_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let parent_cpu = self.tasks[task.index()].cpu;
+        let flags = WakeFlags { fork: true, ..WakeFlags::default() };
+        let Target::Cpu(cpu) = self.select_task_rq(ctx, task, parent_cpu, flags) else {
+            unreachable!("a new task goes to the idlest CPU, which is found at once")
+        };
+        self.place_task_on(ctx, task, cpu);
+        self.tasks[task.index()].in_wakeup = true;
+        let stage = Stage::Enqueue(Chosen { task, cpu, migrated: false, is_new: true });
+        self.drive_after(ctx, WakeWalk { task, in_interrupt: false, stage }, Boundary::FREE);
     }
 
     /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
-    pub fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, pending: PendingWakeup) {
-        let PendingWakeup { task, cpu, migrated, is_new, .. } = pending;
+    fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, chosen: Chosen) {
+        let Chosen { task, cpu, migrated, is_new } = chosen;
         self.tasks[task.index()].in_wakeup = false;
         if is_new {
             return self.enqueue_new_task(ctx, task, cpu);
@@ -133,7 +192,7 @@ impl Sched {
         if migrated {
             self.set_task_cpu(ctx, task, cpu);
         }
-        if self.is_wakeup_queued(ctx.cpu, &pending) {
+        if self.is_wakeup_queued(ctx.cpu, &chosen) {
             self.tasks[task.index()].remote_wakeup = migrated;
             self.rqs[cpu.index()].ttwu_pending = true;
             ctx.work.touch_write(cpu);
@@ -146,10 +205,23 @@ impl Sched {
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
-    /// The runqueue whose lock [`Sched::finish_wakeup`] will take if it is called now on a CPU; none if the wake-up is left to the
-    /// task's CPU.
-    pub fn wakeup_lock(&self, on: CpuId, pending: &PendingWakeup) -> Option<CpuId> {
-        (pending.is_new || !self.is_wakeup_queued(on, pending)).then_some(pending.cpu)
+    /// The runqueue whose lock the wake-up on a CPU takes if it goes on now; none if it is left to the task's CPU.
+    pub(crate) fn lock_of_wakeup(&self, on: CpuId) -> Option<CpuId> {
+        let wake = self.walks.of(on)?.wake.as_ref()?;
+        let Stage::Enqueue(chosen) = &wake.walk.stage else { return None };
+        (chosen.is_new || !self.is_wakeup_queued(on, chosen)).then_some(chosen.cpu)
+    }
+
+    /// Ends the looks of all searches at once: the domains in which they look are about to go. Their wake-ups go on as ever.
+    pub(crate) fn finish_searches(&mut self, ctx: &mut Ctx<'_>) {
+        for cpu in self.cpu_ids() {
+            let Some(wake) = self.walks.of_mut(cpu).and_then(|walks| walks.wake.as_mut()) else { continue };
+            if let Stage::Search(search) = &mut wake.walk.stage
+                && !search.is_over()
+            {
+                self.state.look_on(ctx, search, Looks::ALL);
+            }
+        }
     }
 
     /// Whether a wake-up is left to the task's CPU: `ttwu_queue_cond()`.
@@ -160,8 +232,8 @@ impl Sched {
     //
     // DIFFERS: the kernel spins until a CPU has switched away from the task that is woken, if that CPU has got other work
     // meanwhile or TTWU_QUEUE is off.
-    fn is_wakeup_queued(&self, this_cpu: CpuId, pending: &PendingWakeup) -> bool {
-        let &PendingWakeup { task, cpu, .. } = pending;
+    fn is_wakeup_queued(&self, this_cpu: CpuId, chosen: &Chosen) -> bool {
+        let &Chosen { task, cpu, .. } = chosen;
         if self.tasks[task.index()].on_cpu {
             return true;
         }
@@ -245,46 +317,47 @@ impl Sched {
     }
 
     /// Chooses a CPU for a task, by its class. A task that may use only one has no choice.
-    pub(crate) fn select_task_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
+    fn select_task_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> Target {
         let p = &self.tasks[task.index()];
-        if p.class == SchedClass::Fair {
-            let decision = self.decide_fair(ctx, task, prev, flags);
-            return if self.is_searching(ctx.cpu) { prev } else { self.decided(ctx, decision) };
-        }
-        let cpu = if p.nr_cpus_allowed > 1 {
-            match p.class {
-                SchedClass::RealTime => self.select_task_rq_rt(ctx, task, prev, flags),
-                SchedClass::Deadline => self.select_task_rq_dl(ctx, task, prev, flags),
-                SchedClass::Fair | SchedClass::Stop | SchedClass::Idle => p.cpu,
+        let cpu = match p.class {
+            SchedClass::Fair => {
+                let selection = self.decide_fair(ctx, task, prev, flags);
+                return self.target_of(ctx, selection);
             }
-        } else {
-            p.cpus_allowed.first().expect("every task may use some CPU")
+            _ if p.nr_cpus_allowed <= 1 => p.cpus_allowed.first().expect("every task may use some CPU"),
+            SchedClass::RealTime => self.select_task_rq_rt(ctx, task, prev, flags),
+            SchedClass::Deadline => self.select_task_rq_dl(ctx, task, prev, flags),
+            SchedClass::Stop | SchedClass::Idle => p.cpu,
         };
         if self.is_cpu_allowed(task, cpu) {
-            return cpu;
+            return Target::Cpu(cpu);
         }
         let home = self.tasks[task.index()].cpu;
-        self.select_fallback_rq(ctx, home, task)
+        Target::Cpu(self.select_fallback_rq(ctx, home, task))
     }
 
-    fn decide_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> WakeupDecision {
+    fn decide_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> Selection {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed > 1 {
             return self.select_task_rq_fair(ctx, task, prev, flags);
         }
         let mut decision = WakeupDecision::new(task, prev, ctx.cpu, flags);
         decision.choose(p.cpus_allowed.first().expect("every task may use some CPU"), WakeRule::PinnedToOne);
-        decision
+        Selection::Chosen(decision)
     }
 
-    /// Ends the selection of a CPU for a fair task: one that it may not use is replaced.
-    pub(crate) fn decided(&mut self, ctx: &mut Ctx<'_>, mut decision: WakeupDecision) -> CpuId {
+    /// What a selection for a fair task means. A CPU that the task may not use is replaced.
+    fn target_of(&mut self, ctx: &mut Ctx<'_>, selection: Selection) -> Target {
+        let mut decision = match selection {
+            Selection::Search(search) => return Target::Search(search),
+            Selection::Chosen(decision) => decision,
+        };
         let task = decision.task;
         if !self.is_cpu_allowed(task, decision.cpu) {
             let home = self.tasks[task.index()].cpu;
             decision.choose(self.select_fallback_rq(ctx, home, task), WakeRule::Fallback);
         }
         ctx.report(Event::WakeupDecision(&decision));
-        decision.cpu
+        Target::Cpu(decision.cpu)
     }
 }

@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Long paths of the kernel that let time pass between their phases.
+//! Long paths of the kernel that let time pass between their phases: one protocol for all of them.
 //!
-//! With pauses switched on ([`Sched::set_pausing`]), a path that the kernel does not run under one lock stops at the ends of
-//! its phases: it notes where it is, and the handler returns. The machine asks [`Sched::paused`], lets pass what the phase
-//! has cost (and what it takes to get the lock of the next one), and calls [`Sched::handle_resume`]. Meanwhile other CPUs
-//! act, and on the CPU itself interrupts, if the path leaves them on. With pauses off each path is carried through at once,
-//! by the same code.
+//! A path that the kernel does not run under one lock is a [`Walk`]: a small state machine whose phases end where the kernel
+//! drops or takes a lock, or where what others do meanwhile is seen. With pauses on ([`Sched::set_pausing`]) the walk stops
+//! there: it is kept, and the handler returns. The machine asks [`Sched::paused`], lets pass what the phase has cost (and
+//! what it takes to get the lock of the next one), and calls [`Sched::handle_resume`]. Meanwhile other CPUs act, and on the
+//! CPU itself interrupts, if the path leaves them on. With pauses off the same walk runs to its end at once.
 //!
-//! What is paused on a CPU forms a stack: `schedule()` or the idle loop's walk at the bottom, the softirq above it, the tick
-//! on top. The one on top is told, and carried on.
+//! What is paused on a CPU forms a stack: `schedule()` or the idle loop's walk at the bottom, the softirq above it, the tick,
+//! and on top a wake-up, which may come in the middle of any of them. The one on top is told, and carried on.
 
-#[cfg(test)]
-mod tests;
-
-use crate::paths::schedule::PausedSchedule;
+use crate::paths::newidle::NewIdleSchedule;
+use crate::paths::pass::Pass;
+use crate::paths::sched::Sched;
 use crate::paths::softirq::SoftirqRun;
-use crate::paths::tickless::idle_balance::TicklessWalk;
-use crate::rules::wakeup::search::Search;
-use crate::state::sched::Sched;
+use crate::paths::tick::TickWalk;
+use crate::paths::tickless::idle_balance::IdleLoopWalk;
+use crate::paths::wake::WakeWalk;
+use crate::rules::wakeup::search::Looks;
+use crate::state::State;
 use crate::state::task::OnRq;
-use crate::told::balance::KickDecision;
 use crate::told::ctx::Ctx;
-use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, TaskId};
 use alloc::vec::Vec;
 
 /// A path that can pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PausedPath {
+    /// A wake-up that searches for an idle CPU.
+    Search,
+    /// A wake-up or a fork that has a CPU, and will enqueue its task.
+    Wakeup,
+    /// An interrupt that has woken a task, and ends with a softirq.
+    InterruptEnd,
     /// Newly-idle balancing inside `schedule()`: the CPU's previous task still is the current one.
     NewIdle,
     /// The balancing softirq.
@@ -57,6 +62,19 @@ pub struct Pause {
     pub irqs_on: bool,
     /// What the next phase locks first, and holds for as long as its work takes.
     pub next: PhaseLock,
+}
+
+/// Whether paths pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pausing {
+    /// They run to their end at once.
+    #[default]
+    Off,
+    /// They pause between their phases, searches after so many looks at a CPU.
+    On {
+        /// How many.
+        looks_per_phase: u32,
+    },
 }
 
 /// What lies between two phases.
@@ -91,64 +109,85 @@ pub(crate) enum Step<T> {
     Done(T),
 }
 
-/// A path that pauses, with what lies before its next phase.
+/// A path in phases.
+pub(crate) trait Walk: Sized {
+    /// What it comes to.
+    type Output;
+
+    /// Does the next phase.
+    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<Self::Output>;
+
+    /// Its place among what a CPU is in the middle of.
+    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>>;
+}
+
+/// A walk that pauses, with what lies before its next phase.
 #[derive(Clone, Debug)]
-pub(crate) struct Paused<T> {
-    pub path: T,
+pub(crate) struct Paused<W> {
+    pub walk: W,
     pub before: Boundary,
 }
 
-/// Where a tick is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PausedTick {
-    /// It has dropped the lock of its runqueue, and will look whether somebody has to balance.
-    Look,
-    /// It has left the tickless CPUs, and will look whether some are left for which somebody has to balance.
-    LookForTickless,
-    /// It has decided to ask a tickless CPU.
-    Ask(KickDecision),
-}
-
-/// What a CPU is in the middle of, and the mask that its balancing passes use: the kernel's `load_balance_mask`.
-#[derive(Clone, Debug)]
-pub(crate) struct CpuPaths {
-    pub schedule: Option<Paused<PausedSchedule>>,
-    pub idle_loop: Option<Paused<TicklessWalk>>,
-    pub softirq: Option<Paused<SoftirqRun>>,
-    pub tick: Option<PausedTick>,
-    pub mask: CpuMask,
-    /// The search of a wake-up, which is in the middle of whatever else there is and is carried on by itself.
-    pub search: Option<Search>,
-    /// The candidates that are left to it, if it looks for cores.
-    pub candidates: CpuMask,
-}
-
-/// The paused paths of all CPUs.
+/// What a CPU is in the middle of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PausedPaths {
-    /// Whether paths pause.
-    pub on: bool,
-    /// Empty until pauses have been switched on once.
-    pub cpus: Vec<CpuPaths>,
+pub(crate) struct CpuWalks {
+    pub schedule: Option<Paused<NewIdleSchedule>>,
+    pub idle_loop: Option<Paused<IdleLoopWalk>>,
+    pub softirq: Option<Paused<SoftirqRun>>,
+    pub tick: Option<Paused<TickWalk>>,
+    pub wake: Option<Paused<WakeWalk>>,
 }
 
-impl CpuPaths {
-    fn new(nr_cpus: usize) -> Self {
-        let mask = CpuMask::new(nr_cpus);
-        let candidates = mask.clone();
-        Self { schedule: None, idle_loop: None, softirq: None, tick: None, mask, search: None, candidates }
+/// The paused walks of all CPUs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Walks {
+    pausing: Pausing,
+    /// Empty until pauses have been switched on once.
+    cpus: Vec<CpuWalks>,
+}
+
+impl Walks {
+    /// Whether paths pause.
+    #[inline]
+    pub(crate) fn pause(&self) -> bool {
+        self.pausing != Pausing::Off
     }
 
+    /// How many looks a phase of a search has.
+    pub(crate) fn looks(&self) -> Looks {
+        match self.pausing {
+            Pausing::Off => Looks::ALL,
+            Pausing::On { looks_per_phase } => Looks::at_most(looks_per_phase),
+        }
+    }
+
+    /// What a CPU is in the middle of.
+    #[inline]
+    pub(crate) fn of(&self, cpu: CpuId) -> Option<&CpuWalks> {
+        self.cpus.get(cpu.index())
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(crate) fn of_mut(&mut self, cpu: CpuId) -> Option<&mut CpuWalks> {
+        self.cpus.get_mut(cpu.index())
+    }
+}
+
+impl CpuWalks {
+    /// The path on top of the stack.
     fn top(&self) -> Option<Pause> {
         let pause = |path, irqs_on: bool, before: Boundary| {
             Some(Pause { path, irqs_on: irqs_on && !before.irqs_off, next: before.next })
         };
-        if self.tick.is_some() {
-            pause(PausedPath::NohzKick, false, Boundary::FREE)
+        if let Some(wake) = &self.wake {
+            pause(wake.walk.path(), false, wake.before)
+        } else if let Some(tick) = &self.tick {
+            pause(PausedPath::NohzKick, false, tick.before)
         } else if let Some(softirq) = &self.softirq {
             pause(PausedPath::Softirq, true, softirq.before)
-        } else if let Some(walk) = &self.idle_loop {
-            pause(PausedPath::IdleLoop, true, walk.before)
+        } else if let Some(idle_loop) = &self.idle_loop {
+            pause(PausedPath::IdleLoop, true, idle_loop.before)
         } else if let Some(schedule) = &self.schedule {
             pause(PausedPath::NewIdle, false, schedule.before)
         } else {
@@ -156,67 +195,90 @@ impl CpuPaths {
         }
     }
 
+    /// The balancing passes that are under way.
+    fn passes(&self) -> impl Iterator<Item = &Pass> {
+        let of_schedule = self.schedule.as_ref().and_then(|paused| paused.walk.pass());
+        let of_softirq = self.softirq.as_ref().and_then(|paused| paused.walk.pass());
+        [of_schedule, of_softirq].into_iter().flatten()
+    }
+
     /// Whether a task has left its runqueue in a pass of this CPU and is on no other yet.
-    fn carries(&self, sched: &Sched, task: TaskId) -> bool {
-        let of_schedule = self.schedule.as_ref().and_then(|paused| paused.path.pass());
-        let of_softirq = self.softirq.as_ref().and_then(|paused| paused.path.pass());
-        let passes = [of_schedule, of_softirq];
-        passes
-            .into_iter()
-            .flatten()
-            .any(|pass| pass.env.tasks.iter_from_oldest(&sched.tasks).any(|other| other == task))
+    fn carries(&self, state: &State, task: TaskId) -> bool {
+        self.passes().any(|pass| pass.env.tasks.iter_from_oldest(&state.tasks).any(|other| other == task))
     }
 }
 
 impl Sched {
     /// Has long paths pause between their phases, or not any more; what is paused then goes on to pause until it is over.
-    pub fn set_pausing(&mut self, pausing: bool) {
+    pub fn set_pausing(&mut self, pausing: Pausing) {
         let nr_cpus = self.rqs.len();
-        if pausing && self.paths.cpus.is_empty() {
-            self.paths.cpus.resize_with(nr_cpus, || CpuPaths::new(nr_cpus));
+        self.walks.pausing = pausing;
+        if self.walks.pause() && self.walks.cpus.is_empty() {
+            self.walks.cpus.resize_with(nr_cpus, CpuWalks::default);
         }
-        self.paths.on = pausing;
     }
 
     /// What the CPU is in the middle of. While there is something, nothing but [`Sched::handle_resume`] may be called on it,
     /// and interrupts if they are on. Other CPUs may end a path early: ask again when its time has passed.
     #[inline]
     pub fn paused(&self, cpu: CpuId) -> Option<Pause> {
-        self.paths.cpus.get(cpu.index())?.top()
+        let mut pause = self.walks.of(cpu)?.top()?;
+        if pause.path == PausedPath::Wakeup {
+            pause.next = self.lock_of_wakeup(cpu).map_or(PhaseLock::None, PhaseLock::Rq);
+        }
+        Some(pause)
     }
 
     /// Carries on what the CPU that executes this is in the middle of, to its next pause or its end. Without anything
     /// paused it does nothing.
     pub fn handle_resume(&mut self, ctx: &mut Ctx<'_>) {
-        let Some(paths) = self.paths.cpus.get_mut(ctx.cpu.index()) else { return };
-        if let Some(tick) = paths.tick.take() {
-            match tick {
-                PausedTick::Look => self.finish_tick(ctx),
-                PausedTick::LookForTickless => {
-                    let cpu = ctx.cpu;
-                    if !self.look_for_tickless(ctx, cpu) {
-                        self.run_softirqs(ctx);
-                    }
-                }
-                PausedTick::Ask(decision) => {
-                    self.finish_nohz_kick(ctx, decision);
-                    self.run_softirqs(ctx);
-                }
-            }
-        } else if let Some(Paused { path, .. }) = paths.softirq.take() {
-            self.carry_on_softirqs(ctx, path);
-        } else if let Some(Paused { path, .. }) = paths.idle_loop.take() {
-            self.carry_on_idle_loop(ctx, path);
-        } else if let Some(Paused { path, .. }) = paths.schedule.take() {
-            self.carry_on_schedule(ctx, path);
+        let Some(walks) = self.walks.of_mut(ctx.cpu) else { return };
+        if let Some(Paused { walk, .. }) = walks.wake.take() {
+            self.drive(ctx, walk);
+        } else if let Some(Paused { walk, .. }) = walks.tick.take() {
+            self.carry_on_tick(ctx, walk);
+        } else if let Some(Paused { walk, .. }) = walks.softirq.take() {
+            self.carry_on_softirqs(ctx, walk);
+        } else if let Some(Paused { walk, .. }) = walks.idle_loop.take() {
+            self.drive(ctx, walk);
+        } else if let Some(Paused { walk, .. }) = walks.schedule.take() {
+            self.carry_on_schedule(ctx, walk);
         }
     }
 
-    /// Ends at once what a CPU is in the middle of: somebody cannot wait for it.
-    pub(crate) fn finish_paths(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if self.paused(cpu).is_none() {
-            return;
+    /// Has a walk go on to its next pause or its end. None if it pauses.
+    pub(crate) fn drive<W: Walk>(&mut self, ctx: &mut Ctx<'_>, mut walk: W) -> Option<W::Output> {
+        loop {
+            match walk.step(self, ctx) {
+                Step::Done(output) => return Some(output),
+                Step::Pause(before) if self.walks.pause() => {
+                    self.keep(ctx.cpu, walk, before);
+                    return None;
+                }
+                Step::Pause(_) => {}
+            }
         }
+    }
+
+    /// The same for one that pauses before its first phase already.
+    pub(crate) fn drive_after<W: Walk>(&mut self, ctx: &mut Ctx<'_>, walk: W, before: Boundary) -> Option<W::Output> {
+        if self.walks.pause() {
+            self.keep(ctx.cpu, walk, before);
+            return None;
+        }
+        self.drive(ctx, walk)
+    }
+
+    fn keep<W: Walk>(&mut self, cpu: CpuId, walk: W, before: Boundary) {
+        let place = W::place(self.walks.of_mut(cpu).expect("where paths pause there is room for them"));
+        debug_assert!(place.is_none(), "paths of a kind do not nest on {cpu:?}");
+        *place = Some(Paused { walk, before });
+    }
+
+    /// Ends at once what a CPU is in the middle of: somebody cannot wait for it. A wake-up goes on as ever.
+    pub(crate) fn finish_paths(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let Some(walks) = self.walks.of_mut(cpu) else { return };
+        let wake = walks.wake.take();
         self.without_pauses(|sched| {
             ctx.on_cpu(cpu, |ctx| {
                 while sched.paused(cpu).is_some() {
@@ -224,13 +286,14 @@ impl Sched {
                 }
             });
         });
+        self.walks.cpus[cpu.index()].wake = wake;
     }
 
     /// Does something whose paths do not pause.
     pub(crate) fn without_pauses<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
-        let was_on = core::mem::replace(&mut self.paths.on, false);
+        let pausing = core::mem::take(&mut self.walks.pausing);
         let result = act(self);
-        self.paths.on = was_on;
+        self.walks.pausing = pausing;
         result
     }
 
@@ -240,41 +303,26 @@ impl Sched {
         let p = &self.tasks[task.index()];
         if p.on_rq == OnRq::Migrating {
             for cpu in self.cpu_ids() {
-                if self.paths.cpus.get(cpu.index()).is_some_and(|paths| paths.carries(self, task)) {
+                if self.walks.of(cpu).is_some_and(|walks| walks.carries(self, task)) {
                     self.finish_paths(ctx, cpu);
                 }
             }
         } else if p.on_cpu && self.is_in_newidle(p.cpu) {
-            self.finish_paths(ctx, p.cpu);
+            let cpu = p.cpu;
+            self.finish_paths(ctx, cpu);
         }
     }
 
     /// Whether a CPU is in the middle of newly-idle balancing.
     pub(crate) fn is_in_newidle(&self, cpu: CpuId) -> bool {
-        self.paths.cpus.get(cpu.index()).is_some_and(|paths| paths.schedule.is_some())
+        self.walks.of(cpu).is_some_and(|walks| walks.schedule.is_some())
     }
 
     /// Whether a task has left its runqueue in some paused pass and is on no other yet.
     pub(crate) fn is_between_runqueues(&self, task: TaskId) -> bool {
-        self.paths.cpus.iter().any(|paths| paths.carries(self, task))
-    }
-
-    /// Lends the mask of a CPU's balancing passes. What stands in for it meanwhile does not allocate.
-    pub(crate) fn lend_balance_mask(&mut self, cpu: CpuId) -> CpuMask {
-        let mask = match self.paths.cpus.get_mut(cpu.index()) {
-            Some(paths) => &mut paths.mask,
-            None => &mut self.scratch.balance,
-        };
-        let mask = core::mem::replace(mask, CpuMask::new(1));
-        debug_assert!(mask.nr_cpus() == self.rqs.len(), "balancing passes of a CPU do not nest");
-        mask
-    }
-
-    /// Gives it back.
-    pub(crate) fn return_balance_mask(&mut self, cpu: CpuId, mask: CpuMask) {
-        match self.paths.cpus.get_mut(cpu.index()) {
-            Some(paths) => paths.mask = mask,
-            None => self.scratch.balance = mask,
-        }
+        self.walks.cpus.iter().any(|walks| walks.carries(self, task))
     }
 }
+
+#[cfg(test)]
+mod tests;

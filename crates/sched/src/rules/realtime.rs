@@ -3,19 +3,17 @@
 //!
 //! Models `select_task_rq_rt()`, `find_lowest_rq()`, `rt_task_fits_capacity()`, `check_preempt_curr_rt()`,
 //! `check_preempt_equal_prio()` and `task_woken_rt()` (6.1).
-
+use crate::state::State;
 use crate::state::rt::RtRoot;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::sched::Sched;
 use crate::state::task::Uclamp;
 use crate::state::topology::SdFlags;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::WakeFlags;
-use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::Capacity;
 
-impl Sched {
+impl State {
     /// Selects a CPU for a real-time task that may use more than one.
     ///
     /// Rules, in order:
@@ -40,7 +38,7 @@ impl Sched {
     }
 
     /// Whether the running task of a CPU is a real-time one (or above) that `task` cannot or should not drive away.
-    fn is_curr_in_the_way(&self, cpu: CpuId, task: TaskId) -> bool {
+    pub(crate) fn is_curr_in_the_way(&self, cpu: CpuId, task: TaskId) -> bool {
         let curr = &self.tasks[self.rqs[cpu.index()].curr.index()];
         curr.has_rt_prio() && (curr.nr_cpus_allowed < 2 || curr.prio() <= self.tasks[task.index()].prio())
     }
@@ -107,39 +105,6 @@ impl Sched {
     /// Whether a CPU is big enough for what a real-time task asks for; each is where CPUs do not differ.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
         !self.domains.asym_cpucapacity || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
-    }
-
-    /// Whether a woken real-time task preempts the one that runs: if it is more important; or, being as important, if it
-    /// can run nowhere else at once and the running one can.
-    pub(crate) fn check_preempt_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let rq = &self.rqs[cpu.index()];
-        let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
-        if p.prio() < curr.prio() {
-            self.resched_curr(ctx, cpu);
-            return;
-        }
-        if p.prio() > curr.prio() || rq.need_resched {
-            return;
-        }
-        let level = CpuLevel::of_prio(curr.prio());
-        let has_other = |allowed: &CpuMask| self.rt_root.cpupri.has_below(level, allowed);
-        if curr.nr_cpus_allowed == 1 || !has_other(&curr.cpus_allowed) {
-            return;
-        }
-        if p.nr_cpus_allowed != 1 && has_other(&p.cpus_allowed) {
-            return;
-        }
-        self.requeue_task_rt(cpu, task, true);
-        self.resched_curr(ctx, cpu);
-    }
-
-    /// A woken task that will not run soon here is pushed at once.
-    pub(crate) fn task_woken_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let p = &self.tasks[task.index()];
-        let has_to_wait = !p.on_cpu && !self.rqs[cpu.index()].need_resched && p.nr_cpus_allowed > 1;
-        if has_to_wait && self.is_curr_in_the_way(cpu, task) {
-            self.push_rt_tasks(ctx, cpu);
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Models `resched_curr()`, `scheduler_ipi()`, and of `smp.c` the call-function queue (6.1): remote wake-ups, kicks for idle
 //! balancing and starts of remote slice timers share one queue, and only the first entry sends an interrupt.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::{Ctx, Effect, IpiKind};
 use crate::told::probe::Event;
 use crate::words::ids::{CpuId, TaskId};
@@ -23,7 +23,7 @@ pub enum CallFunction {
     RtPush,
 }
 
-impl Sched {
+impl State {
     /// Asks the running task of a CPU to give way.
     pub(crate) fn resched_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if core::mem::replace(&mut self.rqs[cpu.index()].need_resched, true) || cpu == ctx.cpu {

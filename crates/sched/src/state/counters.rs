@@ -3,7 +3,7 @@
 //!
 //! Stands for `schedstat_inc()` and `schedstat_add()` on a `struct sched_domain` in `fair.c` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::{DomainId, DomainStats};
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
@@ -69,7 +69,7 @@ impl DomainCounter {
     }
 }
 
-impl Sched {
+impl State {
     /// Increases a counter of a domain. The counters have 32 bits and wrap.
     pub(crate) fn count_domain(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, counter: DomainCounter, amount: i64) {
         let domain = &mut self.domains.domains[sd];

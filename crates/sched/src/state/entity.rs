@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling entities: what a cfs_rq orders by virtual runtime, a task or a whole group.
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::ids::{CfsRqId, EntityId, TaskId};
 use crate::words::pelt::SchedAvg;
 use crate::words::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
@@ -108,7 +108,7 @@ pub const fn vruntime_before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
 }
 
-impl Sched {
+impl State {
     /// The cfs_rq of an entity, and the entity above it.
     #[inline]
     pub(crate) fn place_of(&self, se: EntityId) -> (CfsRqId, Option<EntityId>) {

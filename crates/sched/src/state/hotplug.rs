@@ -10,7 +10,7 @@
 // DIFFERS: the kernel's hotplug thread is a fair task of the CPU, which shares it with others while it waits for RCU and for
 // the CPU to become empty, and all CPUs stop for the last step. Here nobody waits, and only the CPU itself stops.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::MachineTopology;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::CpuId;
@@ -62,7 +62,7 @@ impl fmt::Display for HotplugError {
 
 impl core::error::Error for HotplugError {}
 
-impl Sched {
+impl State {
     /// Whether a CPU works.
     pub fn is_online(&self, cpu: CpuId) -> bool {
         self.hotplug.online.contains(cpu)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the scheduler remembers: runqueues, tasks, groups, domains and the rest, each with the verbs that need nothing else.
 //!
-//! [`sched`] holds them all. What follows from them is measured in [`crate::track`] and decided further up.
+//! [`State`] holds them all. What follows from them is measured in [`crate::track`] and decided further up.
 
+mod all;
 pub mod callbacks;
 pub mod calls;
 pub(crate) mod counters;
@@ -17,10 +18,12 @@ pub mod nohz;
 pub(crate) mod prio;
 pub mod rq;
 pub mod rt;
-pub mod sched;
+pub(crate) mod sched_info;
 pub mod stop_work;
 pub mod task;
 pub mod timers;
 pub mod topology;
 pub mod uclamp;
 pub(crate) mod warn;
+
+pub use all::{SchedConfig, State};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+use crate::state::State;
 use crate::state::entity::{Owner, SchedEntity};
-use crate::state::sched::Sched;
 use crate::state::task::{OnRq, Policy, SchedInfo, Task, TaskState, Uclamp};
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
@@ -29,7 +29,7 @@ pub(crate) fn weight_of(policy: Policy, nice: i8) -> LoadWeight {
     if policy == Policy::Idle { LoadWeight::idle_policy() } else { LoadWeight::of_nice(nice) }
 }
 
-impl Sched {
+impl State {
     /// A task with its entity; it belongs to a CPU but is not queued.
     pub(crate) fn new_task(&mut self, new: NewTask, cpu: CpuId) -> TaskId {
         let task = TaskId::from_index(self.tasks.len());

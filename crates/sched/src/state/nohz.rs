@@ -4,7 +4,7 @@
 //! Models `nohz_balance_enter_idle()`, `nohz_balance_exit_idle()`, `set_cpu_sd_state_idle()` and
 //! `set_cpu_sd_state_busy()` (6.1). A CPU counts as tickless until its first tick after it was idle.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::CpuId;
@@ -40,7 +40,7 @@ impl Nohz {
     }
 }
 
-impl Sched {
+impl State {
     /// The tick of an idle CPU stops. Its blocked load has to be decayed by others from now on.
     pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];

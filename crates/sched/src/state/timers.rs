@@ -8,8 +8,8 @@
 //! 3. A timer that is switched off from another CPU leaves the programming alone: an interrupt comes that finds nothing.
 //! 4. While expired timers are served, starting one programs nothing; that is done at the end, for the first one left.
 //! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
+use crate::state::State;
 use crate::state::rq::ROOM;
-use crate::state::sched::Sched;
 use crate::told::ctx::{Ctx, Effect};
 use crate::words::ids::{CpuId, GroupId, TaskId};
 use crate::words::units::Nanos;
@@ -123,7 +123,7 @@ impl TimerQueue {
     }
 }
 
-impl Sched {
+impl State {
     /// Arms a timer on the CPU that executes this, at a time in ns; it is moved if it is armed already, here or elsewhere.
     pub(crate) fn start_timer(&mut self, ctx: &mut Ctx<'_>, timer: Timer, at_ns: u64) {
         let this_cpu = ctx.cpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
 use crate::words::units::CAPACITY_FULL;
 
@@ -127,7 +127,7 @@ impl RqUclamp {
     }
 }
 
-impl Sched {
+impl State {
     /// Whether anybody has set a clamp yet: `uclamp_is_used()`.
     #[inline]
     pub fn uclamp_is_used(&self) -> bool {

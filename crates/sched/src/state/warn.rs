@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
-use crate::state::sched::Sched;
+use crate::state::State;
 
 /// What the complaints need to remember of a runqueue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct WarnState {
     pub(crate) has_warned_latency: bool,
 }
 
-impl Sched {
+impl State {
     /// Says that nobody holds the lock of a runqueue at this moment: before each call of a handler, and where a path lets go
     /// of the locks and takes others, or the same again.
     #[inline]

@@ -33,7 +33,7 @@ pub enum PrevState {
 /// Something that the machine must do. Effects happen in the order in which they were emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Interrupt another CPU. The machine calls [`crate::state::sched::Sched::handle_ipi`] there after its latency.
+    /// Interrupt another CPU. The machine calls [`crate::paths::sched::Sched::handle_ipi`] there after its latency.
     SendIpi {
         /// The CPU to interrupt.
         cpu: CpuId,
@@ -52,7 +52,7 @@ pub enum Effect {
         prev_state: PrevState,
     },
     /// Program the timer of a CPU anew; [`Nanos::NEVER`] switches it off. The machine calls
-    /// [`crate::state::sched::Sched::handle_timer`] when it expires; an expiry in the past means now.
+    /// [`crate::paths::sched::Sched::handle_timer`] when it expires; an expiry in the past means now.
     ArmTimer {
         /// The CPU.
         cpu: CpuId,

@@ -3,7 +3,7 @@
 //!
 //! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1),
 //! and from before 5.12 the updates that a CPU did on its way while it looked for work (`LBF_NOHZ_STATS`).
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::blocked::{BlockedCaller, BlockedUpdate};
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
@@ -11,7 +11,7 @@ use crate::track::pelt::attach::UpdateLoad;
 use crate::words::ids::{CfsRqId, CpuId};
 use crate::words::work::Op;
 
-impl Sched {
+impl State {
     /// Brings all averages of a CPU up to date. A CPU with nothing left to decay says so.
     pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
         let visited_before = ctx.work.of(Op::BlockedCfsRq);

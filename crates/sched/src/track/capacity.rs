@@ -3,8 +3,8 @@
 //!
 //! Models `scale_rt_capacity()`, `update_cpu_capacity()`, `update_group_capacity()` and `check_cpu_capacity()` (6.1).
 
+use crate::state::State;
 use crate::state::rq::Rq;
-use crate::state::sched::Sched;
 use crate::state::topology::{DomainId, SchedDomain, SdFlags};
 use crate::words::ids::CpuId;
 use crate::words::units::{Capacity, msecs_to_jiffies};
@@ -43,7 +43,7 @@ pub(crate) fn check_cpu_capacity(rq: &Rq, sd: &SchedDomain) -> bool {
     rq.cpu_capacity * u64::from(sd.imbalance_pct) < rq.cpu_capacity_orig * 100
 }
 
-impl Sched {
+impl State {
     /// Computes the capacity of the CPU's own group in a domain anew.
     ///
     /// Rules, in order:

@@ -4,12 +4,12 @@
 //! Models `update_rq_clock()`, `update_rq_clock_task()` and `rq_clock_skip_update()` (6.1). `clock` follows the machine's
 //! clock, `clock_task` leaves out interrupts and stolen time, and the clock of load tracking follows that ([`crate::track::pelt::clock`]).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::CpuId;
 
-impl Sched {
+impl State {
     /// Brings the clocks of a runqueue up to date, unless `schedule()` was told that they are.
     pub(crate) fn update_rq_clock(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         // Whoever updates the clock holds the lock and goes on to change the runqueue.
@@ -59,7 +59,7 @@ impl Sched {
 
 #[cfg(test)]
 mod tests {
-    use crate::state::sched::{Sched, SchedConfig};
+    use crate::paths::sched::{Sched, SchedConfig};
     use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
     use crate::told::ctx::Ctx;
     use crate::told::probe::NoProbe;

@@ -3,9 +3,9 @@
 //!
 //! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and `cpu_load()` (6.1).
 
+use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::Sched;
 use crate::state::task::Uclamp;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
@@ -37,7 +37,7 @@ pub(crate) const fn fits_capacity(util: u64, capacity: Capacity) -> bool {
     util * 1280 < capacity * 1024
 }
 
-impl Sched {
+impl State {
     /// Whether a CPU is big enough for a utilisation.
     ///
     /// Models `util_fits_cpu()`. Clamps mean nothing before anybody has set one. Rules, in order:

@@ -4,7 +4,7 @@
 //! Models `cpu_uclamp_write()`, `cpu_util_update_eff()`, `uclamp_update_active_tasks()` and `uclamp_rq_reinc_id()` (6.1). What
 //! a group asks for is limited by what the group above has; a protection (the lower clamp) never exceeds the group's limit.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::Uclamp;
 use crate::words::ids::{GroupId, TaskId};
 
@@ -26,7 +26,7 @@ impl Uclamp {
     }
 }
 
-impl Sched {
+impl State {
     /// Sets what a group allows the clamps of its tasks to be, 0 to 1024 each.
     ///
     /// Rules, in order:

@@ -5,10 +5,10 @@
 //! much that is of the CPU's load depends on the shares of the groups above. Each cfs_rq remembers its part for a jiffy.
 //! The kernel notes on its way up where to go down again (`h_load_next`); here the way up is a recursion.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::ids::{CfsRqId, TaskId};
 
-impl Sched {
+impl State {
     /// The load of a task as a part of its CPU's load.
     pub(crate) fn task_h_load(&mut self, task: TaskId) -> u64 {
         let se = self.tasks[task.index()].se;

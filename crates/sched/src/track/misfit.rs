@@ -4,7 +4,7 @@
 //! Models `capacity_greater()`, `update_misfit_status()`, `check_misfit_status()` and `cpu_overutilized()` (6.1). A task
 //! that is too big for its CPU is a reason for a bigger CPU to pull it although it runs alone.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
 use crate::track::capacity::check_cpu_capacity;
@@ -18,7 +18,7 @@ pub(crate) const fn capacity_greater(a: Capacity, b: Capacity) -> bool {
     a * 1024 > b * 1078
 }
 
-impl Sched {
+impl State {
     /// Notes whether the task that is to run on a CPU is too big for it. A task that may run nowhere else never is.
     pub(crate) fn update_misfit_status(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId, task: Option<TaskId>) {
         if !self.domains.asym_cpucapacity {

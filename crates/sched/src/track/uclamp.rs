@@ -6,12 +6,12 @@
 //! `sched_uclamp_used` (6.1). A runqueue's clamps are the highest of its runnable tasks' clamps; so that this need not look
 //! at all tasks, they are counted in buckets. Clamps count only from the moment when somebody has set one. Leaves out the
 //! limits for the whole machine (`sched_util_clamp_min` and `_max`, which are 1024).
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
-use crate::state::uclamp::{RT_DEFAULT_MIN, RqUclamp};
+use crate::state::uclamp::RT_DEFAULT_MIN;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::CAPACITY_FULL;
-impl Sched {
+impl State {
     /// A task has another policy now: what it asks for follows, unless somebody has set it (`__setscheduler_uclamp()`).
     pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
         let p = &mut self.tasks[task.index()];

@@ -4,14 +4,14 @@
 //! Models the check in `update_rq_clock()` and `cpu_resched_latency()` (6.1). The kernel prints; here the probe hears of it.
 //! Nothing else depends on it.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
 use crate::told::warning::Warning;
 use crate::words::features::Feature;
 use crate::words::ids::CpuId;
 
-impl Sched {
+impl State {
     /// The clock of a runqueue is being updated: with WARN_DOUBLE_CLOCK, complains if that is the second time under one lock.
     #[inline]
     pub(crate) fn check_double_clock(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
@@ -60,7 +60,7 @@ impl Sched {
 #[cfg(test)]
 mod tests {
     use crate::lab::{Lab, flat};
-    use crate::state::sched::Sched;
+    use crate::paths::sched::Sched;
     use crate::told::ctx::Ctx;
     use crate::told::probe::{Event, Probe};
     use crate::told::warning::Warning;

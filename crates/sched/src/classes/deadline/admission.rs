@@ -5,9 +5,9 @@
 //! `prio_changed_dl()` and the deadline part of `__sched_setscheduler()` (6.1). What was admitted is known for the whole
 //! machine: all CPUs together may be used up to the share that real-time tasks may have.
 
+use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::{time_before, to_ratio};
-use crate::state::sched::Sched;
 use crate::state::task::{Policy, SchedClass};
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CpuId, TaskId};
@@ -57,7 +57,7 @@ impl fmt::Display for PolicyError {
 
 impl core::error::Error for PolicyError {}
 
-impl Sched {
+impl State {
     /// Whether a policy's parameters can be had at all; a period of 0 becomes the deadline.
     pub(crate) fn check_policy(policy: Policy) -> Result<Policy, PolicyError> {
         let Policy::Deadline { runtime, deadline, period } = policy else { return Ok(policy) };

@@ -5,13 +5,13 @@
 //! (6.1). `this_bw` has every task of the CPU. `running_bw` has those that are active, and a task that falls asleep stays
 //! active until its zero-lag time, since it may wake up and go on with its old budget and deadline until then.
 use crate::classes::fair::enqueue::EnqueueFlags;
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::{SchedClass, TaskState};
 use crate::state::timers::Timer;
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CpuId, TaskId};
 
-impl Sched {
+impl State {
     pub(crate) fn add_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.rqs[cpu.index()].dl.running_bw += self.tasks[task.index()].dl.dl_bw;
         self.cpufreq_update_util(ctx, cpu);
@@ -84,24 +84,6 @@ impl Sched {
         }
     }
 
-    /// The zero-lag time of a task that sleeps, has left the class or has ended.
-    pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
-        self.update_rq_clock(ctx, cpu);
-        let p = &self.tasks[task.index()];
-        let (is_dead, is_non_contending) = (p.state == TaskState::Dead, p.dl.is_non_contending);
-        if is_dead || p.class != SchedClass::Deadline {
-            if is_dead && is_non_contending {
-                self.sub_running_bw(ctx, cpu, task);
-                self.sub_rq_bw(cpu, task);
-            }
-            self.release_admitted(task);
-        } else if is_non_contending {
-            self.sub_running_bw(ctx, cpu, task);
-            self.tasks[task.index()].dl.is_non_contending = false;
-        }
-    }
-
     /// A task that slept is active again or goes to another CPU: its timer is not needed any more.
     pub(crate) fn stop_being_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         self.tasks[task.index()].dl.is_non_contending = false;
@@ -119,8 +101,25 @@ impl Sched {
     }
 
     /// What was admitted for a task is free for others, and it has no parameters any more.
-    fn release_admitted(&mut self, task: TaskId) {
+    pub(crate) fn release_admitted(&mut self, task: TaskId) {
         self.sub_admitted(self.tasks[task.index()].dl.dl_bw);
         self.tasks[task.index()].dl.clear_parameters();
+    }
+}
+
+impl State {
+    /// A woken task goes to another CPU: it takes its bandwidth along, and does not count as active meanwhile.
+    pub(crate) fn migrate_task_rq_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        if p.state != TaskState::Waking {
+            return;
+        }
+        let cpu = p.cpu;
+        if p.dl.is_non_contending {
+            self.update_rq_clock(ctx, cpu);
+            self.sub_running_bw(ctx, cpu, task);
+            self.stop_being_non_contending(ctx, task);
+        }
+        self.sub_rq_bw(cpu, task);
     }
 }

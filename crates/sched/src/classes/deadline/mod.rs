@@ -3,6 +3,7 @@
 
 pub mod admission;
 pub(crate) mod bandwidth;
+pub(crate) mod pushable;
 pub(crate) mod reclaim;
 pub(crate) mod replenish;
 pub(crate) mod run;

@@ -6,8 +6,8 @@
 //! Parri and Sun, "Multicore CPU Reclaiming: Parallel or Sequential?" (2016), in the form of the kernel's
 //! Documentation/scheduler/sched-deadline.rst, 2.2.
 
+use crate::state::State;
 use crate::state::deadline::entity::{BW_SHIFT, to_ratio};
-use crate::state::sched::Sched;
 use crate::words::ids::{CpuId, TaskId};
 
 /// The whole of a CPU.
@@ -15,7 +15,7 @@ const BW_UNIT: u64 = 1 << BW_SHIFT;
 /// The reciprocal of the share that may be reclaimed has so many bits behind the point.
 const RATIO_SHIFT: u32 = 8;
 
-impl Sched {
+impl State {
     /// Whether a task, once it is a deadline task, reclaims what others do not use.
     pub fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
         self.tasks[task.index()].dl.reclaims = reclaims;

@@ -5,9 +5,9 @@
 //! `pick_next_task_dl()`, `set_next_task_dl()`, `put_prev_task_dl()` and `task_tick_dl()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::time_before;
-use crate::state::sched::Sched;
 use crate::state::task::SchedClass;
 use crate::state::timers::Timer;
 use crate::told::ctx::Ctx;
@@ -16,7 +16,7 @@ use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::cap_scale;
 use crate::words::work::Op;
 
-impl Sched {
+impl State {
     /// Rules, in order:
     /// 1. A task that comes between its deadline and the end of its period is throttled.
     /// 2. A task that is moved or comes back after a change brings its bandwidth along.

@@ -3,9 +3,9 @@
 //!
 //! Models `update_curr()`, `update_min_vruntime()`, `set_next_entity()` and `put_prev_entity()` (6.1).
 
+use crate::state::State;
 use crate::state::entity::vruntime_before;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::words::ids::{CfsRqId, EntityId, TaskId};
@@ -27,7 +27,7 @@ impl CfsRq {
     }
 }
 
-impl Sched {
+impl State {
     /// Charges the running entity for the time since it was charged last.
     pub(crate) fn update_curr(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &self.cfs_rqs[id.index()];

@@ -4,7 +4,7 @@
 //! Models `enqueue_task_fair()`, `dequeue_task_fair()`, `enqueue_entity()` and `dequeue_entity()` (6.1).
 
 use crate::classes::fair::place::Placement;
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
@@ -38,7 +38,7 @@ pub(crate) struct DequeueFlags {
     pub moved: bool,
 }
 
-impl Sched {
+impl State {
     /// Enqueues a fair task. Rules, in order:
     /// 1. The CPU's estimated utilisation grows; a task that waited for I/O asks for a higher frequency.
     /// 2. From the task upwards, each entity that is not queued yet is enqueued.
@@ -148,13 +148,8 @@ impl Sched {
         let before = rq.nr_running;
         rq.nr_running += count;
         if before < 2 && rq.nr_running >= 2 {
-            self.set_overload(cpu);
+            self.domains.root.overload = true;
         }
-    }
-
-    /// Whether a cfs_rq or a group above it is throttled.
-    pub(crate) fn is_throttled_hierarchy(&self, id: CfsRqId) -> bool {
-        self.cfs_rqs[id.index()].throttle_count > 0
     }
 
     fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {

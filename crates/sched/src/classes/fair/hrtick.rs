@@ -3,7 +3,7 @@
 //!
 //! Models `hrtick_start()`, `hrtick_clear()`, `hrtick_start_fair()` and `hrtick_update()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::SchedClass;
 use crate::state::timers::Timer;
 use crate::told::ctx::Ctx;
@@ -13,7 +13,7 @@ use crate::words::ids::{CpuId, TaskId};
 /// No slice timer runs for less than this.
 const SHORTEST_NS: u64 = 10_000;
 
-impl Sched {
+impl State {
     /// Switches the slice timer off.
     pub(crate) fn hrtick_clear(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         self.cancel_timer(ctx, cpu, Timer::Hrtick);

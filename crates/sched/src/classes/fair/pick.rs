@@ -5,13 +5,13 @@
 //! (newly-idle balancing) is in [`crate::paths::schedule`].
 
 use crate::classes::fair::preempt::Lead;
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::words::work::Op;
 
-impl Sched {
+impl State {
     /// Picks the next fair task while a fair task is still the running one, and changes only what differs between them.
     ///
     /// If a group turns out to have run out of quota on the way, the old task is taken off and the pick starts afresh. None

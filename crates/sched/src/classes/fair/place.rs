@@ -3,8 +3,8 @@
 //!
 //! Models `place_entity()`, `entity_is_long_sleeper()` and `task_fork_fair()` (6.1).
 
+use crate::state::State;
 use crate::state::entity::vruntime_before;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
@@ -22,7 +22,7 @@ pub(crate) enum Placement {
     Wakeup,
 }
 
-impl Sched {
+impl State {
     /// Places an entity relative to the cfs_rq's `min_vruntime`.
     ///
     /// Rules, in order:

@@ -4,7 +4,7 @@
 //! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies, `yield_task_fair()` and
 //! `yield_to_task_fair()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::Policy;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
@@ -22,7 +22,7 @@ pub(crate) enum Lead {
     Beyond,
 }
 
-impl Sched {
+impl State {
     /// Compares two entities of one cfs_rq: does `se` deserve the CPU by more than its wake-up granularity?
     pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> Lead {
         let curr_vruntime = self.entities[curr.index()].vruntime;

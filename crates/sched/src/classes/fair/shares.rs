@@ -4,7 +4,7 @@
 //! Models `calc_group_shares()`, `update_cfs_group()`, `reweight_entity()`, `sched_group_set_shares()` and
 //! `sched_group_set_idle()` (6.1). A group's entity on a CPU weighs what that CPU has of the group's load.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
@@ -31,7 +31,7 @@ pub(crate) fn group_entity_weight(shares: u64, load: u64, others: i64) -> u64 {
     weight.clamp(*SHARES_RANGE.start() as i64, shares as i64) as u64
 }
 
-impl Sched {
+impl State {
     /// Gives a group's entity the weight that its CPU has of the group: `update_cfs_group()`.
     pub(crate) fn update_cfs_group(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         let Some(below) = self.entities[se.index()].my_q() else { return };

@@ -3,12 +3,12 @@
 //!
 //! Models `__sched_period()`, `sched_slice()` and `sched_vslice()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::features::Feature;
 use crate::words::ids::{CfsRqId, CpuId, EntityId};
 use crate::words::weight::{calc_delta, calc_delta_fair};
 
-impl Sched {
+impl State {
     /// The slice of an entity, in ns.
     ///
     /// Rules, in order:

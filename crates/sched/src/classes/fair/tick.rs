@@ -3,7 +3,7 @@
 //!
 //! Models `task_tick_fair()`, `entity_tick()` and `check_preempt_tick()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::timers::Timer;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
@@ -11,7 +11,7 @@ use crate::words::features::Feature;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::words::work::Op;
 
-impl Sched {
+impl State {
     /// The tick, or the end of a slice by timer (`is_slice_end`), for the running task and the groups above it.
     pub(crate) fn task_tick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_slice_end: bool) {
         let mut entity = Some(self.tasks[task.index()].se);

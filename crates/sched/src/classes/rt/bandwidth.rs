@@ -4,13 +4,13 @@
 //! Models `sched_rt_runtime_exceeded()`, `do_start_rt_bandwidth()`, `do_sched_rt_period_timer()` and
 //! `do_balance_runtime()` (6.1). One timer serves all CPUs; it runs only while there is real-time work.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::timers::{Timer, forward};
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::CpuId;
 
-impl Sched {
+impl State {
     /// Starts the timer if there is a limit and it does not run: `start_rt_bandwidth()`.
     pub(crate) fn start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
         if self.tunables.rt_runtime_us >= 0 {

@@ -3,13 +3,13 @@
 //!
 //! Models `switched_to_rt()`, `switched_from_rt()` and `prio_changed_rt()` (6.1).
 
+use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::prio::Prio;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::ids::TaskId;
 
-impl Sched {
+impl State {
     /// A task has come to the class. If it runs, time that counts as real-time begins; if it waits, it may preempt or be
     /// pushed.
     pub(crate) fn switched_to_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {

@@ -5,15 +5,15 @@
 //! `dequeue_top_rt_rq()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::state::State;
 use crate::state::prio::Prio;
 use crate::state::rt::NO_PRIO;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::work::Op;
 
-impl Sched {
+impl State {
     /// Enqueues a real-time task: behind the others of its priority, before them if its priority was lowered, or where it
     /// was if it was only taken off for a moment.
     pub(crate) fn enqueue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
@@ -65,7 +65,7 @@ impl Sched {
             rq.nr_running += rq.rt.nr_running;
             rq.rt.queued = true;
             if before < 2 && rq.nr_running >= 2 {
-                self.set_overload(cpu);
+                self.domains.root.overload = true;
             }
         }
         self.cpufreq_update_util(ctx, cpu);

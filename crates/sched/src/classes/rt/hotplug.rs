@@ -3,12 +3,12 @@
 //!
 //! Models `rq_offline_rt()`, `rq_online_rt()`, `__disable_runtime()` and `__enable_runtime()` (6.1).
 
+use crate::state::State;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::ids::CpuId;
 
-impl Sched {
+impl State {
     /// A runqueue goes offline. Its tasks have no limit from now on, so that they can leave.
     pub(crate) fn rt_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if self.rqs[cpu.index()].rt.overloaded {

@@ -3,14 +3,15 @@
 //!
 //! Models `pick_next_task_rt()`, `set_next_task_rt()`, `put_prev_task_rt()`, `update_curr_rt()`, `task_tick_rt()`,
 //! `yield_task_rt()` and `balance_rt()` (6.1).
-
+use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
-use crate::state::sched::Sched;
+use crate::state::rt::cpupri::CpuLevel;
 use crate::state::task::{Policy, SchedClass};
 use crate::told::ctx::Ctx;
+use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, TaskId};
 
-impl Sched {
+impl State {
     /// The first task of the highest priority, unless all are throttled. It runs next, and what waits may be pushed.
     pub(crate) fn pick_next_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
         let rt = &self.rqs[cpu.index()].rt;
@@ -43,16 +44,6 @@ impl Sched {
         if self.tasks[task.index()].rt.on_rq {
             self.enqueue_pushable_task(cpu, task);
         }
-    }
-
-    /// A CPU whose running task stops for good, and which has nothing as important left, pulls. Returns whether it has
-    /// real-time work, so that lower classes need not look for any.
-    pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
-        let p = &self.tasks[prev.index()];
-        if !p.rt.on_rq && self.rqs[cpu.index()].online && self.rqs[cpu.index()].rt.highest_curr > p.prio() {
-            self.pull_rt_task(ctx, cpu);
-        }
-        self.rqs[cpu.index()].rt.queued
     }
 
     /// The tick of a real-time task. A SCHED_RR task whose slice is used up goes behind the others of its priority.
@@ -107,5 +98,31 @@ impl Sched {
         if rq.rt.pushable.first().is_some() {
             rq.callbacks.queue(BalanceCallback::RtPush);
         }
+    }
+}
+
+impl State {
+    /// Whether a woken real-time task preempts the one that runs: if it is more important; or, being as important, if it
+    /// can run nowhere else at once and the running one can.
+    pub(crate) fn check_preempt_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        let rq = &self.rqs[cpu.index()];
+        let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
+        if p.prio() < curr.prio() {
+            self.resched_curr(ctx, cpu);
+            return;
+        }
+        if p.prio() > curr.prio() || rq.need_resched {
+            return;
+        }
+        let level = CpuLevel::of_prio(curr.prio());
+        let has_other = |allowed: &CpuMask| self.rt_root.cpupri.has_below(level, allowed);
+        if curr.nr_cpus_allowed == 1 || !has_other(&curr.cpus_allowed) {
+            return;
+        }
+        if p.nr_cpus_allowed != 1 && has_other(&p.cpus_allowed) {
+            return;
+        }
+        self.requeue_task_rt(cpu, task, true);
+        self.resched_curr(ctx, cpu);
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of the class by itself, in the smallest machine that shows it.
 
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::prio::MAX_RT_PRIO;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::{Policy, Uclamp};
 use crate::state::timers::Timer;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};

@@ -3,7 +3,7 @@
 //!
 //! Models `is_cpu_allowed()`, `select_fallback_rq()` and `do_set_cpus_allowed()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::paths::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, TaskId};

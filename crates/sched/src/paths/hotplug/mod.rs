@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO paths::hotplug
+use crate::paths::sched::Sched;
 use crate::state::hotplug::HotplugError;
-use crate::state::sched::Sched;
 use crate::state::stop_work::StopWork;
 use crate::told::ctx::{Ctx, Effect};
 use crate::words::ids::CpuId;

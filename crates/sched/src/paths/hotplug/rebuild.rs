@@ -5,8 +5,9 @@
 //! Models `set_rq_offline()` and `set_rq_online()` with their classes' parts, `rq_attach_root()`,
 //! `unthrottle_offline_cfs_rqs()` and `update_runtime_enabled()` (6.1).
 
+use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::sched::Sched;
 use crate::state::topology::{BuildParams, build_sched_domains};
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CpuId, GroupId};
@@ -28,16 +29,17 @@ impl Sched {
 
     /// A runqueue joins its root domain.
     fn set_rq_online(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let State { rqs, dl_root, .. } = &mut self.state;
+        let rq = &mut rqs[cpu.index()];
         rq.online = true;
         if rq.dl.overloaded {
-            self.dl_root.overloaded_cpus.set(cpu);
+            dl_root.overloaded_cpus.set(cpu);
         }
         if rq.dl.nr_running > 0 {
             let earliest = rq.dl.earliest_curr;
-            self.dl_root.cpudl.set(cpu, earliest);
+            dl_root.cpudl.set(cpu, earliest);
         } else {
-            self.dl_root.cpudl.clear(cpu, true);
+            dl_root.cpudl.clear(cpu, true);
         }
         self.rt_rq_online(cpu);
         if self.rqs[cpu.index()].dl.nr_running > 0 {

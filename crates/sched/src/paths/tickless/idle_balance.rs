@@ -5,8 +5,8 @@
 
 use crate::paths::domains::DomainWalk;
 use crate::paths::pass::Pass;
-use crate::paths::walks::{Boundary, Paused, Step};
-use crate::state::sched::Sched;
+use crate::paths::sched::Sched;
+use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
 use crate::told::balance::{NOHZ_BALANCE_KICK, NOHZ_KICK_MASK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK};
 use crate::told::blocked::BlockedCaller;
 use crate::told::ctx::Ctx;
@@ -64,6 +64,22 @@ impl TicklessWalk {
     }
 }
 
+/// The walk of the idle loop over the tickless CPUs, before the CPU idles.
+#[derive(Clone, Debug)]
+pub(crate) struct IdleLoopWalk(TicklessWalk);
+
+impl Walk for IdleLoopWalk {
+    type Output = ();
+
+    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
+        sched.step_tickless(ctx, &mut self.0)
+    }
+
+    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+        &mut walks.idle_loop
+    }
+}
+
 impl Sched {
     /// In the softirq: begins to do what this CPU was asked for, if it is still idle. That includes its own domains.
     pub(crate) fn nohz_idle_balance(&mut self, this_cpu: CpuId, idle: CpuIdleType) -> Option<TicklessWalk> {
@@ -81,22 +97,7 @@ impl Sched {
             return true;
         }
         let walk = self.begin_tickless(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzIdle);
-        self.carry_on_idle_loop(ctx, walk)
-    }
-
-    /// Goes on with that. Returns whether it is over.
-    pub(crate) fn carry_on_idle_loop(&mut self, ctx: &mut Ctx<'_>, mut walk: TicklessWalk) -> bool {
-        loop {
-            match self.step_tickless(ctx, &mut walk) {
-                Step::Done(()) => return true,
-                Step::Pause(before) => {
-                    if self.paths.on {
-                        self.paths.cpus[ctx.cpu.index()].idle_loop = Some(Paused { path: walk, before });
-                        return false;
-                    }
-                }
-            }
-        }
+        self.drive(ctx, IdleLoopWalk(walk)).is_some()
     }
 
     /// A CPU that found no work will update blocked load in its idle loop, if it expects to be idle long enough and it is

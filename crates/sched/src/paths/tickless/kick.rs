@@ -3,10 +3,9 @@
 //!
 //! Models `nohz_balancer_kick()`, `kick_ilb()`, `find_new_ilb()` and `nohz_csd_func()` (6.1).
 
-use crate::paths::walks::PausedTick;
+use crate::paths::sched::Sched;
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::state::calls::CallFunction;
-use crate::state::sched::Sched;
 use crate::told::balance::{
     KickDecision, KickReason, NOHZ_BALANCE_KICK, NOHZ_KICK_MASK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK,
 };
@@ -17,31 +16,14 @@ use crate::words::ids::CpuId;
 use crate::words::work::Op;
 
 impl Sched {
-    /// At the tick of a CPU: asks a tickless CPU for what is due.
+    /// What to ask of a tickless CPU at the tick of a busy one.
     ///
     /// Rules, in order:
-    /// 1. An idle CPU's own softirq does it. A busy CPU is not tickless any more; without tickless CPUs nothing is to do.
+    /// 1. Without tickless CPUs nothing is to do. (An idle CPU's own softirq does it, and is not asked for here.)
     /// 2. Blocked load is to be updated if some CPU has it, and it is time.
     /// 3. Balancing is asked for if it is due and there is a reason, see [`Sched::kick_reason`]. It comes with 2.
     /// 4. If CPUs have become tickless, `next_balance` is to be brought up to date.
-    ///
-    /// Returns whether the tick pauses: before it looks, if it has left the tickless CPUs just now, so that CPUs that tick at one instant
-    /// see each other as busy; and before it asks, when others can decide the same and do not see that it will.
-    pub(crate) fn nohz_balancer_kick(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        if self.rqs[cpu.index()].idle_balance {
-            let reason = KickReason::CpuIsIdle;
-            self.finish_nohz_kick(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
-            return false;
-        }
-        if self.nohz_balance_exit_idle(ctx, cpu) && self.paths.on {
-            self.paths.cpus[cpu.index()].tick = Some(PausedTick::LookForTickless);
-            return true;
-        }
-        self.look_for_tickless(ctx, cpu)
-    }
-
-    /// Rules 2 to 4 of [`Sched::nohz_balancer_kick`]. Returns whether the tick pauses before it asks.
-    pub(crate) fn look_for_tickless(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
+    pub(crate) fn look_for_tickless(&self, ctx: &mut Ctx<'_>, cpu: CpuId) -> KickDecision {
         ctx.charge(Op::NohzKick);
         let reason = KickReason::NobodyTickless;
         let mut decision = KickDecision { cpu, reason, flags: 0, target: None, kicked: false };
@@ -56,17 +38,12 @@ impl Sched {
             if self.nohz.needs_update && !self.tunables.changes.kick_next {
                 decision.flags |= NOHZ_NEXT_KICK;
             }
-            if decision.flags != 0 && self.paths.on {
-                self.paths.cpus[cpu.index()].tick = Some(PausedTick::Ask(decision));
-                return true;
-            }
         }
-        self.finish_nohz_kick(ctx, decision);
-        false
+        decision
     }
 
     /// Asks a tickless CPU for what was decided, if anything was.
-    pub(crate) fn finish_nohz_kick(&mut self, ctx: &mut Ctx<'_>, mut decision: KickDecision) {
+    pub(crate) fn ask(&mut self, ctx: &mut Ctx<'_>, mut decision: KickDecision) {
         if decision.flags != 0 {
             self.kick_ilb(ctx, &mut decision);
         }

@@ -6,7 +6,7 @@
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::rules::balance::env::LbEnv;
 use crate::rules::balance::imbalance::{Situation, calculate_imbalance, why_balanced};
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::told::balance::{Balanced, MigrationType};
 use crate::told::ctx::Ctx;
@@ -15,7 +15,7 @@ use crate::track::misfit::capacity_greater;
 use crate::words::ids::CpuId;
 use crate::words::work::Op;
 
-impl Sched {
+impl State {
     /// The group to pull from, with the imbalance in `env`, or why there is none.
     pub(crate) fn find_busiest_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> Result<SchedGroupId, Balanced> {
         let mut sds = self.update_sd_lb_stats(ctx, env);

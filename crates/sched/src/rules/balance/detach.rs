@@ -7,9 +7,9 @@
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::rules::balance::env::{LbEnv, NR_MIGRATE_BREAK};
+use crate::state::State;
 use crate::state::counters::{DomainCounter, LbCounter};
 use crate::state::rq::task_list::TaskList;
-use crate::state::sched::Sched;
 use crate::state::topology::SdFlags;
 use crate::told::balance::MigrationType;
 use crate::told::ctx::Ctx;
@@ -34,7 +34,7 @@ const fn shr_bound(value: u64, shift: u32) -> u64 {
     value >> if shift < 63 { shift } else { 63 }
 }
 
-impl Sched {
+impl State {
     /// Whether a task may be moved from the source to the destination.
     ///
     /// Rules, in order:

@@ -4,12 +4,12 @@
 //! A line `lb` says what a pass over one domain found: statistics of the groups, busiest group and queue, imbalance, and
 //! whether the running task should be pushed. A line `nohz` says what a tick asked of tickless CPUs.
 
+use crate::paths::sched::Sched;
 use crate::recorded_states::{BIGLITTLE8, CLUSTER24, FLAT8, Fixture, NUMA32, SMT16, SRV64, Shape, TRI8, recording};
 use crate::rules::balance::classify::{group_classify, group_has_capacity, group_is_overloaded};
 use crate::rules::balance::env::LbEnv;
 use crate::rules::balance::imbalance::{Situation, calculate_imbalance};
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, nr_idle_scan};
-use crate::state::sched::Sched;
 use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
 use crate::told::balance::{GroupType, MigrationType, NOHZ_KICK_MASK};
 use crate::words::cpumask::CpuMask;

@@ -3,7 +3,7 @@
 //!
 //! Models `get_sd_balance_interval()`, `update_next_balance()` and `update_max_interval()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::{DomainId, SchedDomain};
 use crate::units::msecs_to_jiffies;
 
@@ -20,7 +20,7 @@ pub(crate) fn balance_interval(sd: &SchedDomain, cpu_busy: bool, hz: u64, max: u
     ticks.clamp(1, max)
 }
 
-impl Sched {
+impl State {
     /// The interval of a domain for a CPU that is busy or not, in ticks.
     pub(crate) fn get_sd_balance_interval(&self, sd: DomainId, cpu_busy: bool) -> u64 {
         balance_interval(&self.domains.domains[sd], cpu_busy, self.hz(), self.max_balance_interval())

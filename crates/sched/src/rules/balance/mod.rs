@@ -18,13 +18,3 @@ pub(crate) mod nohz_stats;
 pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
-
-use crate::state::sched::Sched;
-use crate::words::ids::CpuId;
-
-impl Sched {
-    /// Some CPU has more than one runnable task.
-    pub(crate) fn set_overload(&mut self, _cpu: CpuId) {
-        self.domains.root.overload = true;
-    }
-}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
 use crate::rules::balance::env::LbEnv;
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::SchedGroupId;
 use crate::told::blocked::BlockedCaller;
 use crate::told::ctx::Ctx;
@@ -9,7 +9,7 @@ use crate::words::idle_type::CpuIdleType;
 use crate::words::ids::CpuId;
 use crate::words::units::{LOAD_AVG_PERIOD_MS, msecs_to_jiffies};
 
-impl Sched {
+impl State {
     /// Before a pass gathers statistics: with the tunable `newidle_blocked`, a CPU that runs out of work updates blocked
     /// load on the way.
     pub(crate) fn begin_nohz_stats(&self, env: &mut LbEnv) {

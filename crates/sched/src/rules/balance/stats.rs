@@ -7,7 +7,7 @@
 
 use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer};
 use crate::rules::balance::env::LbEnv;
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::told::balance::GroupType;
 use crate::told::ctx::Ctx;
@@ -90,7 +90,7 @@ struct SgStatus {
     overutilized: bool,
 }
 
-impl Sched {
+impl State {
     /// Gathers what a pass has to know.
     ///
     /// Rules, in order:

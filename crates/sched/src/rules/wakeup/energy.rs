@@ -8,8 +8,8 @@
 //! The tunables `energy_margin`, `energy_sum`, `energy_mw` and `energy_inefficient` bring back how it was before 6.0. The
 //! reference has no switches for these; unit tests show each of them.
 
+use crate::state::State;
 use crate::state::cpufreq::energy_model::PerfDomain;
-use crate::state::sched::Sched;
 use crate::state::task::Uclamp;
 use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
@@ -66,7 +66,7 @@ impl Lead {
     const NONE: Self = Self { cpu: None, fitness: Fitness::ButForClamp, thermal_cap: 0 };
 }
 
-impl Sched {
+impl State {
     /// Chooses the CPU that is best for energy, and returns whether that was possible. If not, performance decides.
     ///
     /// Rules, in order:

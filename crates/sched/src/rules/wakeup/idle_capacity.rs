@@ -3,8 +3,8 @@
 //!
 //! Models `select_idle_capacity()` (6.1).
 
-use crate::rules::wakeup::search::{Looks, Walk};
-use crate::state::sched::Sched;
+use super::search::{Looks, Search, Selection, Walk};
+use crate::state::State;
 use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{WakeRule, WakeupDecision};
@@ -26,7 +26,7 @@ pub(crate) struct CapacityWalk {
     best: Option<(bool, Capacity)>,
 }
 
-impl Sched {
+impl State {
     /// Searches the narrowest domain with all capacities, from the target on and around, for an idle CPU.
     ///
     /// Rules, in order:
@@ -35,19 +35,19 @@ impl Sched {
     ///    heat leaves.
     /// 3. Otherwise the one of which the fair class has most.
     /// 4. The first of equals. If none is idle, the target.
-    pub(crate) fn select_idle_capacity(
-        &mut self,
-        ctx: &mut Ctx<'_>,
+    pub(super) fn select_idle_capacity(
+        &self,
+        ctx: &Ctx<'_>,
         sd: DomainId,
         util: ClampedUtil,
-        decision: &mut WakeupDecision,
-    ) {
+        mut decision: WakeupDecision,
+    ) -> Selection {
         decision.choose(decision.target, WakeRule::NothingIdle);
-        let walk = CapacityWalk { next: decision.target, nr_scanned: 0, util, best: None };
-        self.search(ctx, sd, Walk::Capacities(walk), decision);
+        let walk = Walk::Capacities(CapacityWalk { next: decision.target, nr_scanned: 0, util, best: None });
+        Selection::Search(Search::new(ctx, sd, walk, decision, Self::take_what_was_found))
     }
 
-    /// The rules of [`Sched::select_idle_capacity`], for so many looks. Returns whether the search is over.
+    /// The rules of [`State::select_idle_capacity`], for so many looks. Returns whether the search is over.
     pub(crate) fn look_at_capacities(
         &self,
         ctx: &mut Ctx<'_>,

@@ -5,8 +5,8 @@
 //! `select_idle_cpu()` as far as it looks for cores (6.1). Whether a cache domain may have an idle core is a hint: it is set
 //! when a core becomes idle, and only a search in vain takes it back.
 
-use crate::rules::wakeup::search::{Looks, Walk};
-use crate::state::sched::Sched;
+use super::search::{Looks, Search, Selection, Walk};
+use crate::state::State;
 use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{WakeRule, WakeupDecision};
@@ -25,7 +25,7 @@ pub(crate) struct CoreWalk {
     idle_cpu: Option<CpuId>,
 }
 
-impl Sched {
+impl State {
     /// A CPU goes idle: if its siblings are idle too, its cache domain has an idle core from now on.
     pub(crate) fn update_idle_core(&mut self, cpu: CpuId) {
         if !self.domains.smt_present || !self.hotplug.active.contains(cpu) || self.test_idle_cores(cpu) {
@@ -56,26 +56,25 @@ impl Sched {
     /// 2. Core by core, starting with that of the CPU after the target: the first whose CPUs are all idle. Of it the CPU
     ///    is taken by which the search came to it.
     /// 3. If there is none: the first idle CPU that was met on the way, or the target. The hint was wrong and is taken back.
-    pub(crate) fn select_idle_core(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &mut WakeupDecision) {
+    pub(super) fn select_idle_core(&mut self, ctx: &Ctx<'_>, sd: DomainId, mut decision: WakeupDecision) -> Selection {
         let target = decision.target;
         if self.features.has(Feature::SisUtil) {
             decision.nr_idle_scan = self.nr_idle_scan(target);
             if decision.nr_idle_scan == Some(0) {
-                return decision.choose(target, WakeRule::ScanBusy);
+                return Selection::chosen(decision, target, WakeRule::ScanBusy);
             }
         }
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
-        self.scratch.select.assign_and(&self.domains.domains[sd].span, allowed);
+        let candidates = &mut self.masks[ctx.cpu.index()].select;
+        candidates.assign_and(&self.domains.domains[sd].span, allowed);
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
-        let next = self.scratch.select.next_wrap(start);
-        if self.paths.on {
-            self.swap_candidates(ctx.cpu);
-        }
-        self.search(ctx, sd, Walk::Cores(CoreWalk { start, next, idle_cpu: None }), decision);
+        let next = candidates.next_wrap(start);
+        let walk = Walk::Cores(CoreWalk { start, next, idle_cpu: None });
+        Selection::Search(Search::new(ctx, sd, walk, decision, Self::take_what_was_found))
     }
 
-    /// Rules 2 and 3 of [`Sched::select_idle_core`], for so many looks. Returns whether the search is over.
-    pub(crate) fn look_at_cores(
+    /// Rules 2 and 3 of [`State::select_idle_core`], for so many looks. Returns whether the search is over.
+    pub(super) fn look_at_cores(
         &mut self,
         ctx: &mut Ctx<'_>,
         walk: &mut CoreWalk,
@@ -88,13 +87,13 @@ impl Sched {
             }
             decision.nr_cores_scanned += 1;
             ctx.charge(Op::ScanCore);
-            if self.is_whole_core_idle(ctx, cpu, &mut walk.idle_cpu, &mut decision.nr_scanned, &mut looks) {
+            if self.is_whole_core_idle(ctx, cpu, walk, decision, &mut looks) {
                 decision.choose(cpu, WakeRule::IdleCore);
                 return true;
             }
             // What is left of the core need not be looked at again, so the first CPU of what remains is always a new one.
-            self.scratch.select.and_not_with(self.domains.cores.mask_of(cpu));
-            walk.next = self.next_around(walk.start, cpu);
+            self.masks[decision.waker.index()].select.and_not_with(self.domains.cores.mask_of(cpu));
+            walk.next = self.next_around(decision.waker, walk.start, cpu);
         }
         self.set_idle_cores(decision.target, false);
         match walk.idle_cpu {
@@ -105,8 +104,8 @@ impl Sched {
     }
 
     /// The next CPU of the candidates after `cpu` on the way around from `start` back to before it.
-    fn next_around(&self, start: CpuId, cpu: CpuId) -> Option<CpuId> {
-        let candidates = &self.scratch.select;
+    fn next_around(&self, waker: CpuId, start: CpuId, cpu: CpuId) -> Option<CpuId> {
+        let candidates = &self.masks[waker.index()].select;
         let next = candidates.next_from(CpuId(cpu.0 + 1));
         if cpu >= start {
             next.or_else(|| candidates.first().filter(|&first| first < start))
@@ -123,14 +122,15 @@ impl Sched {
         &self,
         ctx: &mut Ctx<'_>,
         core: CpuId,
-        idle_cpu: &mut Option<CpuId>,
-        nr_scanned: &mut u32,
+        walk: &mut CoreWalk,
+        decision: &mut WakeupDecision,
         looks: &mut Looks,
     ) -> bool {
-        let candidates = &self.scratch.select;
+        let candidates = &self.masks[decision.waker.index()].select;
+        let idle_cpu = &mut walk.idle_cpu;
         let mut is_idle = true;
         for cpu in self.domains.cores.mask_of(core).iter() {
-            *nr_scanned += 1;
+            decision.nr_scanned += 1;
             looks.take();
             ctx.work.touch_read(cpu);
             if self.available_idle_cpu(cpu) {

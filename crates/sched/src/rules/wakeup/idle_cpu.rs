@@ -5,8 +5,8 @@
 //! in use: since 5.19 SIS_UTIL, by the utilisation of the cache domain; before it SIS_PROP, by the waker's average idle
 //! time and what searches have cost; and none.
 
-use crate::rules::wakeup::search::{Looks, Walk};
-use crate::state::sched::Sched;
+use super::search::{Looks, Search, Selection, Walk};
+use crate::state::State;
 use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{WakeRule, WakeupDecision};
@@ -23,12 +23,12 @@ pub(crate) struct CpuWalk {
     /// The CPU that is looked at next.
     next: CpuId,
     /// How many were.
-    pub nr_scanned: u32,
+    nr_scanned: u32,
     /// The domain to which the search is accounted, with SIS_PROP.
-    pub accounted_to: Option<DomainId>,
+    accounted_to: Option<DomainId>,
 }
 
-impl Sched {
+impl State {
     /// Searches the target's cache domain for an idle CPU.
     ///
     /// Rules, in order:
@@ -39,13 +39,13 @@ impl Sched {
     /// 4. Looking at more CPUs than the limit ends the search without result.
     /// 5. With SIS_PROP, a search that was not cut off is accounted: its cost goes into the average and comes off the idle
     ///    time.
-    pub(crate) fn select_idle_cpu(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &mut WakeupDecision) {
+    pub(super) fn select_idle_cpu(&mut self, ctx: &Ctx<'_>, sd: DomainId, mut decision: WakeupDecision) -> Selection {
         let target = decision.target;
         let mut accounted_to = None;
         if self.features.has(Feature::SisProp) {
             accounted_to = self.domains.cpus[ctx.cpu.index()].sd_llc;
             let Some(this_sd) = accounted_to else {
-                return decision.choose(target, WakeRule::NoCacheDomain);
+                return Selection::chosen(decision, target, WakeRule::NoCacheDomain);
             };
             decision.nr_idle_scan = self.prop_scan_limit(ctx.cpu, this_sd, sd);
         }
@@ -54,14 +54,15 @@ impl Sched {
         {
             decision.nr_idle_scan = Some(nr);
             if nr == 0 {
-                return decision.choose(target, WakeRule::ScanBusy);
+                return Selection::chosen(decision, target, WakeRule::ScanBusy);
             }
         }
         let next = CpuId((target.0 + 1) % self.rqs.len() as u32);
-        self.search(ctx, sd, Walk::Cpus(CpuWalk { next, nr_scanned: 0, accounted_to }), decision);
+        let walk = Walk::Cpus(CpuWalk { next, nr_scanned: 0, accounted_to });
+        Selection::Search(Search::new(ctx, sd, walk, decision, Self::conclude_cpus))
     }
 
-    /// Rules 3 and 4 of [`Sched::select_idle_cpu`], for so many looks. Returns whether the search is over.
+    /// Rules 3 and 4 of [`State::select_idle_cpu`], for so many looks. Returns whether the search is over.
     pub(crate) fn look_at_cpus(
         &self,
         ctx: &mut Ctx<'_>,
@@ -101,6 +102,19 @@ impl Sched {
         // The same walk again, so that the search itself need not.
         ctx.work.touch_read_all(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
         is_over
+    }
+
+    /// Rule 5 of [`State::select_idle_cpu`]. On a machine whose kernel code takes time the cost of a search is its time; where it
+    /// takes none, so much for each CPU that it looked at.
+    fn conclude_cpus(&mut self, ctx: &mut Ctx<'_>, search: Search) -> Selection {
+        if let Walk::Cpus(CpuWalk { nr_scanned, accounted_to: Some(this_sd), .. }) = search.walk
+            && search.decision.rule != WakeRule::ScanLimit
+        {
+            let took = (ctx.now - search.began).0;
+            let cost = if took > 0 { took } else { u64::from(nr_scanned) * self.tunables.changes.scan_cost_ns };
+            self.account_scan(search.decision.waker, this_sd, cost);
+        }
+        Selection::Chosen(search.decision)
     }
 
     /// How many CPUs a search of the target's cache domain may look at by SIS_UTIL, as of the last periodic balancing.

@@ -4,13 +4,14 @@
 //! Models `select_idle_sibling()` and `available_idle_cpu()` (6.1). There is no hypervisor that could have taken an idle CPU
 //! away, so `available_idle_cpu()` is `idle_cpu()`.
 
-use crate::state::sched::Sched;
+use super::search::Selection;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{WakeRule, WakeupDecision};
 use crate::track::fits::ClampedUtil;
 use crate::words::ids::CpuId;
 
-impl Sched {
+impl State {
     /// Looks for an idle CPU near the target of a wake-up. "Idle" includes CPUs that run only SCHED_IDLE tasks.
     ///
     /// Rules, in order; where capacities differ, a CPU by rules 1 to 4 must also be big enough:
@@ -23,21 +24,26 @@ impl Sched {
     /// 6. Without a cache domain, the target.
     /// 7. With SMT, and if no core is expected to be idle: a sibling of the previous CPU, if that shares the target's cache.
     /// 8. A search of the cache domain; the target if it finds nothing.
-    pub(crate) fn select_idle_sibling(&mut self, ctx: &mut Ctx<'_>, decision: &mut WakeupDecision, in_interrupt: bool) {
+    pub(crate) fn select_idle_sibling(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        mut decision: WakeupDecision,
+        in_interrupt: bool,
+    ) -> Selection {
         let util = self.domains.asym_cpucapacity.then(|| {
             self.sync_entity_load_avg(ctx, self.tasks[decision.task.index()].se);
             self.clamped_util(decision.task)
         });
-        if let Some((cpu, rule)) = self.guess_idle_cpu(ctx, decision, util, in_interrupt) {
-            return decision.choose(cpu, rule);
+        if let Some((cpu, rule)) = self.guess_idle_cpu(ctx, &decision, util, in_interrupt) {
+            return Selection::chosen(decision, cpu, rule);
         }
-        let WakeupDecision { prev, target, .. } = *decision;
+        let WakeupDecision { prev, target, .. } = decision;
         let at_hand = self.domains.cpus[target.index()];
         if let (Some(util), Some(sd)) = (util, at_hand.sd_asym_cpucapacity) {
             return self.select_idle_capacity(ctx, sd, util, decision);
         }
         let Some(sd) = at_hand.sd_llc else {
-            return decision.choose(target, WakeRule::NoCacheDomain);
+            return Selection::chosen(decision, target, WakeRule::NoCacheDomain);
         };
         if !self.domains.smt_present {
             return self.select_idle_cpu(ctx, sd, decision);
@@ -46,14 +52,14 @@ impl Sched {
             return self.select_idle_core(ctx, sd, decision);
         }
         if self.domains.cpus_share_cache(prev, target)
-            && let Some(cpu) = self.select_idle_smt(ctx, sd, decision)
+            && let Some(cpu) = self.select_idle_smt(ctx, sd, &mut decision)
         {
-            return decision.choose(cpu, WakeRule::IdleSmt);
+            return Selection::chosen(decision, cpu, WakeRule::IdleSmt);
         }
-        self.select_idle_cpu(ctx, sd, decision);
+        self.select_idle_cpu(ctx, sd, decision)
     }
 
-    /// Rules 1 to 4 of [`Sched::select_idle_sibling`].
+    /// Rules 1 to 4 of [`State::select_idle_sibling`].
     fn guess_idle_cpu(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -7,7 +7,7 @@
 use crate::rules::balance::classify::group_classify;
 use crate::rules::balance::imbalance::adjust_numa_imbalance;
 use crate::rules::balance::stats::SgLbStats;
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::{DomainId, SchedGroupId, SdFlags};
 use crate::told::balance::GroupType;
 use crate::told::ctx::Ctx;
@@ -25,7 +25,7 @@ struct Candidate {
     stats: SgLbStats,
 }
 
-impl Sched {
+impl State {
     /// The idlest group of a domain for a task, or `None` if the group of `this_cpu` is as good.
     ///
     /// Groups without CPUs that the task may use do not count. If the local group is one of them, any other is better.

@@ -3,10 +3,10 @@
 //!
 //! Models `record_wakee()` and `wake_wide()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::ids::{CpuId, TaskId};
 
-impl Sched {
+impl State {
     /// Notes whom the running task of a CPU wakes.
     ///
     /// Rules, in order:

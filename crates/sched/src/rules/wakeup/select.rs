@@ -3,14 +3,15 @@
 //!
 //! Models `select_task_rq_fair()` (6.1).
 
-use crate::state::sched::Sched;
+use super::search::Selection;
+use crate::state::State;
 use crate::state::task::TaskState;
 use crate::state::topology::{DomainId, SdFlags};
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{AffineRule, WakeFlags, WakeKind, WakeupDecision};
 use crate::words::ids::{CpuId, TaskId};
 
-impl Sched {
+impl State {
     /// Selects a CPU for a fair task that may use more than one.
     ///
     /// Rules, in order:
@@ -26,7 +27,7 @@ impl Sched {
         task: TaskId,
         prev: CpuId,
         flags: WakeFlags,
-    ) -> WakeupDecision {
+    ) -> Selection {
         let this_cpu = ctx.cpu;
         let mut decision = WakeupDecision::new(task, prev, this_cpu, flags);
         // A task on its way out is about to leave anyway, and its CPU's load is no measure.
@@ -35,7 +36,7 @@ impl Sched {
         if flags.ttwu {
             self.record_wakee(this_cpu, task);
             if self.find_energy_efficient_cpu(ctx, &mut decision) {
-                return decision;
+                return Selection::Chosen(decision);
             }
             decision.affine = if self.wake_wide(this_cpu, task) {
                 AffineRule::Wide
@@ -54,9 +55,9 @@ impl Sched {
         if let Some(sd) = widest {
             self.find_idlest_cpu(ctx, sd, &mut decision);
         } else if flags.ttwu {
-            self.select_idle_sibling(ctx, &mut decision, flags.in_interrupt);
+            return self.select_idle_sibling(ctx, decision, flags.in_interrupt);
         }
-        decision
+        Selection::Chosen(decision)
     }
 
     /// The domain of the waker that decides on an affine wake-up, or else the widest one that balances on this occasion.

@@ -4,7 +4,7 @@
 //! Models `find_idlest_cpu()` and `find_idlest_group_cpu()` (6.1). Nothing is warm in any cache, so the search goes from the
 //! widest domain down and is not afraid of work; [`super::idlest_group`] compares the groups of one level.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::topology::{DomainId, SchedGroupId};
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{WakeKind, WakeRule, WakeupDecision};
@@ -12,7 +12,7 @@ use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::Nanos;
 use crate::words::work::Op;
 
-impl Sched {
+impl State {
     /// Searches a domain of this CPU for the idlest CPU.
     ///
     /// Rules, in order:

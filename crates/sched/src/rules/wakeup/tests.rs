@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of the selection by itself, in the smallest machine that shows it.
 
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::paths::wake::PendingWakeup;
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::new_task::NewTask;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::{Policy, Uclamp};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::ctx::{Ctx, Effect};

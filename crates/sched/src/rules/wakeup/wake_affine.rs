@@ -4,14 +4,14 @@
 //! Models `wake_affine()`, `wake_affine_idle()` and `wake_affine_weight()` (6.1). The answer is only the place where the
 //! search for an idle CPU starts.
 
+use crate::state::State;
 use crate::state::counters::DomainCounter;
-use crate::state::sched::Sched;
 use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{AffineRule, WakeupDecision};
 use crate::words::features::Feature;
 
-impl Sched {
+impl State {
     /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.
     ///
     /// Rules, in order: WA_IDLE; what it leaves open, WA_WEIGHT; what that leaves open stays at the previous CPU. A pull

@@ -4,11 +4,11 @@
 //! Models `cpu_runnable_without()`, `cpu_util_without()`, `cpu_util_next()` (without a destination),
 //! `task_running_on_cpu()` and `idle_cpu_without()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
 
-impl Sched {
+impl State {
     /// Whether the averages of a CPU contain those of a task.
     pub(crate) fn counts_on_cpu(&self, cpu: CpuId, task: TaskId) -> bool {
         self.tasks[task.index()].cpu == cpu && self.task_avg(task).last_update_time != 0

@@ -14,8 +14,8 @@
 //! - [`push_pull`]: where a task wakes up, and moving tasks to CPUs with later deadlines
 //!
 //! Left out: the signal for overruns, and the check of `sched_setaffinity()`.
+use crate::state::State;
 use crate::state::deadline::entity::BW_SHIFT;
-use crate::state::sched::Sched;
 use crate::words::ids::CpuId;
 use crate::words::units::{CAPACITY_SHIFT, Capacity};
 
@@ -26,7 +26,7 @@ pub mod queue;
 pub use entity::{DlEntity, time_before};
 pub use queue::{DlRoot, DlRq};
 
-impl Sched {
+impl State {
     /// The capacity that deadline tasks need on a CPU: `cpu_bw_dl()`.
     pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> Capacity {
         (self.rqs[cpu.index()].dl.running_bw << CAPACITY_SHIFT) >> BW_SHIFT

@@ -6,11 +6,11 @@
 
 pub mod bandwidth;
 pub(crate) mod pool;
-
+use crate::state::State;
 use crate::state::group::bandwidth::CfsBandwidth;
-use crate::state::sched::Sched;
 use crate::state::task::Uclamp;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId};
+use crate::words::ids::GroupId;
+use crate::words::ids::{CfsRqId, CpuId, EntityId};
 use crate::words::weight::NICE_0_LOAD;
 
 /// The kernel's `struct task_group`.
@@ -52,7 +52,7 @@ impl TaskGroup {
     }
 }
 
-impl Sched {
+impl State {
     /// The cfs_rq of a group on a CPU.
     #[inline]
     pub(crate) fn cfs_rq_of_group(&self, group: GroupId, cpu: CpuId) -> CfsRqId {
@@ -63,5 +63,12 @@ impl Sched {
     #[inline]
     pub(crate) fn group_entity(&self, group: GroupId, cpu: CpuId) -> Option<EntityId> {
         self.cfs_rqs[self.cfs_rq_of_group(group, cpu).index()].entity
+    }
+}
+
+impl State {
+    /// Whether a cfs_rq or a group above it is throttled.
+    pub(crate) fn is_throttled_hierarchy(&self, id: CfsRqId) -> bool {
+        self.cfs_rqs[id.index()].throttle_count > 0
     }
 }

@@ -5,7 +5,7 @@
 //! has to stand before its parent. While a branch of the group tree is enqueued from the bottom, the parent of the part
 //! that was added may not be in the list yet; `tmp_alone_branch` remembers where that part ends.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::ids::{CfsRqId, CpuId, GroupId};
 
 /// Neighbours in the list; `None` is the head of the list.
@@ -24,7 +24,7 @@ pub struct LeafList {
     tmp_alone_branch: Option<CfsRqId>,
 }
 
-impl Sched {
+impl State {
     /// Puts a cfs_rq into the list. Returns whether its branch is complete.
     ///
     /// Rules, in order:

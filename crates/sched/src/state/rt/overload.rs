@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
-use crate::check::{Checked, ensure};
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::CpuId;
 
@@ -43,15 +42,9 @@ impl RtOverload {
         &self.cpus
     }
 
-    /// The number of overloaded CPUs is that of those marked.
-    pub(crate) fn check(&self) -> Checked {
-        let marked = self.cpus.weight();
-        ensure!(
-            self.count as usize == marked,
-            "{} CPUs are overloaded with real-time tasks, marked {marked}",
-            self.count
-        );
-        Ok(())
+    /// How many CPUs are counted as overloaded.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
     }
 
     /// Somebody wants to pull: the first CPU to ask, unless a round of requests is under way.

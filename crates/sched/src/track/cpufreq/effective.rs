@@ -3,7 +3,7 @@
 //!
 //! Models `effective_cpu_util()` and `scale_irq_capacity()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::ids::{CpuId, TaskId};
 
 /// What utilisation is asked for.
@@ -15,7 +15,7 @@ pub(crate) enum UtilType {
     Energy,
 }
 
-impl Sched {
+impl State {
     /// Utilisation of a CPU by all classes, with `util_cfs` by the fair one.
     ///
     /// Rules, in order:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The energy model by itself, and when there is one.
 
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::cpufreq::energy_model::{PerfDomain, perf_table};
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::words::ids::CpuId;
 use crate::words::tunables::PublishedChanges;

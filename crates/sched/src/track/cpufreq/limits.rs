@@ -3,15 +3,15 @@
 //!
 //! Models `policy->max` with its requests of user and cooling device, `sugov_limits()`, and
 //! `arch_update_thermal_pressure()` (6.1).
+use crate::state::State;
 use crate::state::cpufreq::domain::Governor;
 use crate::state::cpufreq::limits::FrequencyLimit;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::other::update_thermal;
 use crate::words::ids::CpuId;
 use crate::words::units::{CAPACITY_FULL, Capacity};
 
-impl Sched {
+impl State {
     /// The CPUs of a CPU's frequency domain may go up to this part of 1024 of their highest frequency: to the highest
     /// frequency of the domain that is not above it, or to the lowest.
     ///

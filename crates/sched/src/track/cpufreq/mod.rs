@@ -14,11 +14,11 @@ pub mod limits;
 pub(crate) mod schedutil;
 #[cfg(test)]
 mod tests;
+use crate::state::State;
 use crate::state::cpufreq::CpufreqPolicy;
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
 use crate::state::cpufreq::limits::FrequencyLimits;
 use crate::state::cpufreq::sugov::{SugovCpu, SugovPolicy};
-use crate::state::sched::Sched;
 use crate::told::ctx::{Ctx, Effect};
 use crate::told::probe::Event;
 use crate::words::ids::{CfsRqId, CpuId};
@@ -26,7 +26,7 @@ use crate::words::units::CAPACITY_FULL;
 use crate::words::work::Op;
 pub(crate) use effective::UtilType;
 
-impl Sched {
+impl State {
     /// Adds a frequency domain. It has its highest frequency until its governor starts, which the boot does; after the
     /// boot it starts at once.
     ///

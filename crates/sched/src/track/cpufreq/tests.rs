@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor, SchedutilConfig};
 use crate::state::cpufreq::iowait::IowaitBoost;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::ctx::{Ctx, Effect};
 use crate::told::probe::NoProbe;

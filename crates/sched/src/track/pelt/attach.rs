@@ -5,23 +5,23 @@
 //! `remove_entity_load_avg()`, `migrate_se_pelt_lag()` and `set_task_rq_fair()` (6.1). A cfs_rq's averages are the sums
 //! over its entities, runnable or blocked; rounding keeps them from being exactly that, so sums are held above what the
 //! averages demand.
+use crate::state::State;
 use crate::state::entity::SchedEntity;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
 use crate::track::pelt::clock::cfs_rq_clock_pelt;
 use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::ids::{CfsRqId, CpuId, EntityId};
 use crate::words::pelt::util_est::UTIL_AVG_UNCHANGED;
 use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::words::tunables::{PeltScaling, Tunables};
-use crate::words::units::{CAPACITY_SHIFT, Nanos, cap_scale};
+use crate::words::units::CAPACITY_SHIFT;
 use crate::words::weight::scale_load_down;
 use crate::words::work::Op;
 
-/// What else [`Sched::update_load_avg`] does.
+/// What else [`State::update_load_avg`] does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UpdateLoad {
     /// Tell the group of a change: UPDATE_TG.
@@ -39,7 +39,7 @@ impl UpdateLoad {
     pub(crate) const TG: Self = Self { update_tg: true, ..Self::PLAIN };
 }
 
-impl Sched {
+impl State {
     /// Brings an entity and its cfs_rq up to date, and carries on what has changed below it.
     pub(crate) fn update_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
@@ -362,41 +362,5 @@ impl SchedAvg {
     pub(crate) fn sub_runnable(&mut self, avg: u64, sum: u64) {
         self.runnable_avg = self.runnable_avg.saturating_sub(avg);
         self.runnable_sum = Self::floor_sum(self.runnable_sum.saturating_sub(sum), self.runnable_avg);
-    }
-}
-
-impl Sched {
-    /// Puts the averages of an entity into its cfs_rq, and tells the groups above: `attach_entity_cfs_rq()`.
-    pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
-        let cfs_rq = self.entities[se.index()].cfs_rq;
-        let skip_age = !self.features.has(crate::words::features::Feature::AttachAgeLoad);
-        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
-        self.attach_entity_load_avg(ctx, cfs_rq, se);
-        self.update_tg_load_avg(cfs_rq);
-        self.propagate_entity_cfs_rq(ctx, se);
-    }
-}
-
-impl Sched {
-    /// A task's `util_avg` as it would be if it were computed anew at a time, also within a period. Nothing changes.
-    pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
-        let se = self.entity(task);
-        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
-        let rq = &self.rqs[cfs_rq.cpu.index()];
-        let passed = now.0.saturating_sub(rq.clock);
-        let (scale, passed) = match self.tunables.pelt_scaling {
-            PeltScaling::Time if !rq.is_idle_task_running() => {
-                (None, cap_scale(cap_scale(passed, rq.cpu_capacity_orig), rq.freq_capacity))
-            }
-            PeltScaling::Time => (None, passed),
-            PeltScaling::Contribution => {
-                (Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig }), passed)
-            }
-        };
-        let mut avg = se.avg;
-        let running = cfs_rq.curr == Some(self.tasks[task.index()].se);
-        let what = Contribution { load: u64::from(se.on_rq), runnable: u64::from(se.on_rq), running };
-        avg.update_sum(self.cfs_rq_clock_pelt(se.cfs_rq) + passed, what, scale);
-        u64::from(avg.util_sum / avg.divider())
     }
 }

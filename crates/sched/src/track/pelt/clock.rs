@@ -8,20 +8,21 @@
 //! 2. When the CPU goes idle the clock is set equal to the task clock: the idle time makes up for what was lost.
 //! 3. If the CPU's utilisation was at its maximum then, there was no idle time to make up with. The difference is lost
 //!    for good, and all readers subtract it.
+use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
-use crate::words::ids::{CfsRqId, CpuId, GroupId};
+use crate::words::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::words::pelt::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
+use crate::words::pelt::{Contribution, ContributionScale};
 use crate::words::tunables::PeltScaling;
-use crate::words::units::{CAPACITY_SHIFT, cap_scale};
+use crate::words::units::{CAPACITY_SHIFT, Nanos, cap_scale};
 use crate::words::work::Op;
 
 /// A utilisation sum from which on a CPU counts as having had no idle time at all.
 const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
 
-impl Sched {
+impl State {
     /// Lets the clock follow `delta_ns` of the task clock.
     #[inline]
     pub(crate) fn update_rq_clock_pelt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
@@ -75,7 +76,7 @@ fn rq_clock_pelt(rq: &Rq) -> u64 {
     rq.clock_pelt.wrapping_sub(rq.lost_idle_time)
 }
 
-/// The clock of a cfs_rq on a runqueue: [`Sched::cfs_rq_clock_pelt`].
+/// The clock of a cfs_rq on a runqueue: [`State::cfs_rq_clock_pelt`].
 #[inline]
 pub(crate) fn cfs_rq_clock_pelt(cfs_rq: &CfsRq, rq: &Rq) -> u64 {
     let now = if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { rq_clock_pelt(rq) };
@@ -89,7 +90,7 @@ fn sync_idle_clock(rq: &mut Rq) {
     rq.clock_pelt_idle = rq.clock_pelt.wrapping_sub(rq.lost_idle_time);
 }
 
-impl Sched {
+impl State {
     /// A new group is throttled where its parent is: `sync_throttle()`.
     pub(crate) fn sync_throttle(&mut self, group: GroupId, cpu: CpuId) {
         let id = self.cfs_rq_of_group(group, cpu);
@@ -99,5 +100,29 @@ impl Sched {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttle_count = throttle_count;
         cfs_rq.throttled_clock_pelt = clock_pelt;
+    }
+}
+
+impl State {
+    /// A task's `util_avg` as it would be if it were computed anew at a time, also within a period. Nothing changes.
+    pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
+        let se = self.entity(task);
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
+        let rq = &self.rqs[cfs_rq.cpu.index()];
+        let passed = now.0.saturating_sub(rq.clock);
+        let (scale, passed) = match self.tunables.pelt_scaling {
+            PeltScaling::Time if !rq.is_idle_task_running() => {
+                (None, cap_scale(cap_scale(passed, rq.cpu_capacity_orig), rq.freq_capacity))
+            }
+            PeltScaling::Time => (None, passed),
+            PeltScaling::Contribution => {
+                (Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig }), passed)
+            }
+        };
+        let mut avg = se.avg;
+        let running = cfs_rq.curr == Some(self.tasks[task.index()].se);
+        let what = Contribution { load: u64::from(se.on_rq), runnable: u64::from(se.on_rq), running };
+        avg.update_sum(self.cfs_rq_clock_pelt(se.cfs_rq) + passed, what, scale);
+        u64::from(avg.util_sum / avg.divider())
     }
 }

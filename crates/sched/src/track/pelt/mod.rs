@@ -3,10 +3,12 @@
 
 pub(crate) mod attach;
 pub(crate) mod clock;
+pub(crate) mod first_util;
 #[cfg(test)]
 mod golden_clock_tests;
 #[cfg(test)]
 mod golden_tests;
 pub(crate) mod other;
 pub(crate) mod propagate;
+pub(crate) mod through_groups;
 pub mod util_est;

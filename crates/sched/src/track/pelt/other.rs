@@ -4,7 +4,7 @@
 //! Models `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, `update_irq_load_avg()`, `update_thermal_load_avg()`,
 //! `others_have_blocked()` and `__update_blocked_others()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::state::task::SchedClass;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::advance;
@@ -48,7 +48,7 @@ pub(crate) fn update_irq(
     before || during
 }
 
-impl Sched {
+impl State {
     /// Advances the real-time average to `now`.
     pub(crate) fn update_rt_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
         let scale = self.contribution_scale(cpu);

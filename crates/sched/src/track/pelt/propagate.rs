@@ -5,8 +5,8 @@
 //! an entity is attached to or leaves a group's cfs_rq, the entity that stands for the group takes over the new averages
 //! of the cfs_rq at once, and so on upwards; the passing of time alone needs no such help.
 
+use crate::state::State;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::Sched;
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CfsRqId, EntityId, GroupId};
 use crate::words::pelt::SchedAvg;
@@ -29,7 +29,7 @@ impl CfsRq {
     }
 }
 
-impl Sched {
+impl State {
     /// Lets a group's entity take over what has changed in its cfs_rq, `below`.
     pub(crate) fn propagate_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, id: EntityId, below: CfsRqId) {
         let cfs_rq = self.entities[id.index()].cfs_rq;

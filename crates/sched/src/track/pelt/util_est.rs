@@ -2,10 +2,10 @@
 //! Estimated utilisation: what a task used before it slept, which its decayed `util_avg` has forgotten.
 //!
 //! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1).
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
-impl Sched {
+impl State {
     /// Adds a task's estimate to its runqueue's. Models `util_est_enqueue()`.
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {

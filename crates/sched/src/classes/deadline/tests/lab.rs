@@ -2,8 +2,8 @@
 //! A bare machine for tests: jobs that are released at given times, ticks, timers and interrupts that take no time.
 
 use crate::check::InvariantChecker;
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::ctx::{Ctx, Effect, IpiKind};

@@ -132,7 +132,7 @@ fn a_timer_that_is_started_elsewhere_expires_there() {
 
 #[test]
 fn damage_is_found() {
-    let damage = |what: fn(&mut crate::state::sched::Sched, TaskId)| {
+    let damage = |what: fn(&mut crate::paths::sched::Sched, TaskId)| {
         let mut lab = Lab::new(&[1024; 2]);
         let tasks = tasks(&mut lab, &[10, 20, 30]);
         lab.run_until(START + MS);

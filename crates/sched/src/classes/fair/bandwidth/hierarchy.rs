@@ -4,10 +4,10 @@
 //! Models the two walks of `walk_tg_tree_from()` (6.1) that throttling needs. Children come in the kernel's order, the
 //! newest first, because the order decides where cfs_rqs stand in the list of those that have load.
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::words::ids::GroupId;
 
-impl Sched {
+impl State {
     /// The group after `group` in a walk over everything below `top`, parents before children.
     pub(crate) fn next_downwards(&self, top: GroupId, mut group: GroupId) -> Option<GroupId> {
         if let Some(child) = self.groups[group.index()].first_child {

@@ -6,3 +6,4 @@ pub(crate) mod runtime;
 #[cfg(test)]
 mod tests;
 pub(crate) mod throttle;
+pub(crate) mod timers;

@@ -3,14 +3,14 @@
 //!
 //! Models `account_cfs_rq_runtime()`, `assign_cfs_rq_runtime()` and `return_cfs_rq_runtime()` (6.1).
 
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::words::ids::CfsRqId;
 
 /// What a CPU keeps when its last task of the group leaves: `min_cfs_rq_runtime`.
 const KEPT_NS: i64 = 1_000_000;
 
-impl Sched {
+impl State {
     /// Charges time that was used to a cfs_rq, if its group has a quota.
     #[inline]
     pub(crate) fn account_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, used_ns: u64) {

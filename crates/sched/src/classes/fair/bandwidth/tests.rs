@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError, CfsBandwidth};
 use crate::state::new_task::NewTask;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::ctx::Ctx;

@@ -7,7 +7,7 @@
 //! below it stand still meanwhile: throttled time is no time for them.
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
-use crate::state::sched::Sched;
+use crate::state::State;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId};
@@ -21,7 +21,7 @@ struct Tasks {
     idle: u32,
 }
 
-impl Sched {
+impl State {
     /// Throttles a cfs_rq that runs or has just run, if its runtime has run out. Returns whether it is throttled.
     #[inline]
     pub(crate) fn check_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) -> bool {

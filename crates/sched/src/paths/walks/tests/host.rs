@@ -2,9 +2,9 @@
 //! A host for tests of pauses: it delivers what the scheduler asks for when the test says so, and lets CPUs settle.
 
 use crate::check::InvariantChecker;
+use crate::paths::sched::{Sched, SchedConfig};
 use crate::paths::walks::{Pause, PausedPath};
 use crate::state::new_task::NewTask;
-use crate::state::sched::{Sched, SchedConfig};
 use crate::state::task::{Policy, TaskState};
 use crate::state::topology::MachineTopology;
 use crate::told::ctx::{Ctx, Effect, IpiKind};

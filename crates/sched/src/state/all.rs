@@ -4,7 +4,6 @@
 //! What happens to it comes through the `handle_*` methods, which stand in the modules of the mechanisms:
 //! [`crate::paths::wake`], [`crate::paths::fork`], [`crate::paths::schedule`], [`crate::state::calls`], [`crate::state::timers`], [`crate::paths::stopper`],
 //! [`crate::paths::idle`]; commands in [`crate::paths::change`] and [`crate::state::group`].
-use crate::paths::walks::PausedPaths;
 use crate::state::cpufreq::Cpufreq;
 use crate::state::cpuset::Cpuset;
 use crate::state::deadline::DlRoot;
@@ -28,6 +27,7 @@ use crate::words::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::words::pelt::SchedAvg;
 use crate::words::tunables::Tunables;
 use crate::words::units::{Capacity, Nanos};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// What a scheduler is made of.
@@ -43,7 +43,7 @@ pub struct SchedConfig {
 
 /// The scheduler of a machine.
 #[derive(Clone, Debug)]
-pub struct Sched {
+pub struct State {
     pub(crate) features: FeatureSet,
     pub(crate) tunables: Tunables,
     pub(crate) tick_ns: u64,
@@ -65,9 +65,7 @@ pub struct Sched {
     pub(crate) uclamp_used: bool,
     pub(crate) first_clamps: FirstClamps,
     pub(crate) warn: WarnState,
-    pub(crate) scratch: Scratch,
-    /// What CPUs are in the middle of.
-    pub(crate) paths: PausedPaths,
+    pub(crate) masks: Vec<Masks>,
     /// Some CPU balances a domain between NUMA nodes: the kernel's lock `balancing`.
     pub(crate) balancing: bool,
     /// Whether idle CPUs are woken by a write instead of an interrupt.
@@ -77,21 +75,21 @@ pub struct Sched {
 /// So many tasks can wait on a CPU before its queue has to grow. It never shrinks.
 const ROOM_OF_ROOT: usize = 32;
 
-/// Masks that paths fill anew each time, so that they need not allocate.
+/// Masks of a CPU that its searches and passes fill anew each time, so that they need not allocate.
 #[derive(Clone, Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct Masks {
     /// The kernel's `select_rq_mask`.
     pub select: CpuMask,
-    /// The kernel's `load_balance_mask`. One is enough while no pass pauses; see [`crate::paths::walks`].
+    /// The kernel's `load_balance_mask`; lent to the pass that is under way.
     pub balance: CpuMask,
 }
 
-impl Sched {
-    /// A scheduler whose CPUs all idle and have never run anything; see [`Sched::boot`] for what usually follows.
+impl State {
+    /// The state of a machine whose CPUs all idle and have never run anything.
     ///
     /// # Errors
     /// If no sched domains can be built on the machine.
-    pub fn new(config: SchedConfig) -> Result<Self, BuildError> {
+    pub(crate) fn new(config: SchedConfig) -> Result<Self, BuildError> {
         let SchedConfig { topology, tick_ns, jiffies } = config;
         let nr_cpus = topology.cpus.len();
         let domains = build_sched_domains(
@@ -99,7 +97,7 @@ impl Sched {
             &BuildParams { jiffies, hz: (1_000_000_000 / tick_ns) as u32, ..BuildParams::default() },
         )?;
         let tunables = Tunables::for_cpus(nr_cpus);
-        let mut sched = Self {
+        let mut state = Self {
             features: FeatureSet::default(),
             tunables,
             tick_ns,
@@ -120,27 +118,26 @@ impl Sched {
             uclamp_used: false,
             first_clamps: FirstClamps::default(),
             warn: WarnState::default(),
-            scratch: Scratch { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
-            paths: PausedPaths::default(),
+            masks: vec![Masks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) }; nr_cpus],
             balancing: false,
             polling_idle: false,
         };
-        sched.groups.push(TaskGroup::new(None));
+        state.groups.push(TaskGroup::new(None));
         for (index, &capacity) in topology.capacity.iter().enumerate() {
             let cpu = CpuId::from_index(index);
             let (idle, stop) = (TaskId::from_index(index), TaskId::from_index(nr_cpus + index));
-            sched.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
+            state.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
             let mut root = CfsRq::new(cpu, GroupId::ROOT);
             root.timeline = Timeline::with_capacity(ROOM_OF_ROOT);
-            sched.cfs_rqs.push(root);
+            state.cfs_rqs.push(root);
         }
-        for cpu in sched.cpu_ids() {
-            let idle = sched.new_kernel_task(cpu, 0);
-            let task = &mut sched.tasks[idle.index()];
+        for cpu in state.cpu_ids() {
+            let idle = state.new_kernel_task(cpu, 0);
+            let task = &mut state.tasks[idle.index()];
             (task.class, task.state, task.on_rq, task.on_cpu) =
                 (SchedClass::Idle, TaskState::Running, OnRq::Queued, true);
         }
-        Ok(sched)
+        Ok(state)
     }
 
     /// A kernel thread that is bound to a CPU.
@@ -289,7 +286,7 @@ impl Sched {
     }
 }
 
-impl Sched {
+impl State {
     /// Ticks in a second.
     pub(crate) const fn hz(&self) -> u64 {
         hz(self.tick_ns)
@@ -301,10 +298,17 @@ impl Sched {
     }
 }
 
-impl Sched {
+impl State {
     /// Whether the idle task runs on a CPU.
     #[inline]
     pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].is_idle_task_running()
+    }
+}
+
+impl State {
+    /// The migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.
+    pub(crate) const fn migration_cost_u64(&self) -> u64 {
+        self.tunables.migration_cost_ns as u32 as u64
     }
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::State;
+use crate::state::deadline::entity::time_before;
+use crate::words::ids::{CpuId, TaskId};
+
+impl State {
+    /// Whether a task could preempt on the CPU with the latest deadline: `cpudl_find()` without a mask.
+    pub(crate) fn preempts_somewhere(&self, task: TaskId) -> bool {
+        let (deadline, cpu) = self.dl_root.cpudl.latest();
+        let p = &self.tasks[task.index()];
+        p.cpus_allowed.contains(cpu) && time_before(p.dl.deadline, deadline)
+    }
+
+    /// A task that does not run may be moved, if it may use more than one CPU.
+    pub(crate) fn add_pushable_dl(&mut self, cpu: CpuId, task: TaskId) {
+        let p = &mut self.tasks[task.index()];
+        if p.nr_cpus_allowed <= 1 {
+            return;
+        }
+        debug_assert!(!p.dl.is_pushable, "{task:?} can be pushed already");
+        p.dl.is_pushable = true;
+        let dl = &mut self.rqs[cpu.index()].dl;
+        if dl.pushable.insert(p.dl.deadline, task) {
+            dl.earliest_next = p.dl.deadline;
+        }
+    }
+
+    pub(crate) fn remove_pushable_dl(&mut self, cpu: CpuId, task: TaskId) {
+        let p = &mut self.tasks[task.index()];
+        if !core::mem::take(&mut p.dl.is_pushable) {
+            return;
+        }
+        let dl = &mut self.rqs[cpu.index()].dl;
+        let was_first = dl.pushable.remove(p.dl.deadline, task);
+        if let Some((deadline, _)) = dl.pushable.first().filter(|_| was_first) {
+            dl.earliest_next = deadline;
+        }
+    }
+
+    /// Whether tasks of a CPU could be moved: `update_dl_migration()`.
+    pub(crate) fn update_dl_overload(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        let (dl, is_online) = (&mut rq.dl, rq.online);
+        let is_overloaded = dl.nr_migratory > 0 && dl.nr_running > 1;
+        if core::mem::replace(&mut dl.overloaded, is_overloaded) == is_overloaded || !is_online {
+            return;
+        }
+        if is_overloaded {
+            self.dl_root.overloaded_cpus.set(cpu);
+        } else {
+            self.dl_root.overloaded_cpus.clear(cpu);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::paths::sched::Sched;
+use crate::state::task::{SchedClass, TaskState};
+use crate::told::ctx::Ctx;
+use crate::words::ids::{CpuId, TaskId};
+
+impl Sched {
+    /// A throttled task wakes on a CPU that has gone offline: it goes to one where it may run at once, or to any that it may
+    /// use, with its bandwidth. Returns which.
+    pub(crate) fn dl_task_offline_migration(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> CpuId {
+        let from = self.tasks[task.index()].cpu;
+        let later = self.find_later_rq(ctx, task).filter(|&cpu| self.rqs[cpu.index()].online);
+        let any = self.tasks[task.index()].cpus_allowed.first_and(&self.hotplug.active);
+        let to = later.or(any).or_else(|| self.hotplug.active.first()).expect("some CPU is active");
+        self.sub_running_bw(ctx, from, task);
+        self.sub_rq_bw(from, task);
+        self.add_rq_bw(to, task);
+        self.add_running_bw(ctx, to, task);
+        self.set_task_cpu(ctx, task, to);
+        self.update_rq_clock(ctx, to);
+        to
+    }
+
+    /// The next period of a throttled task begins.
+    ///
+    /// Rules, in order:
+    /// 1. A task that has left the class or is not throttled any more needs nothing.
+    /// 2. A task that sleeps only gets its budget back.
+    /// 3. Otherwise it becomes runnable on its CPU and may preempt there.
+    /// 4. If its CPU now has a task that could be moved, one is pushed away.
+    pub(crate) fn dl_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let cpu = p.cpu;
+        if p.class != SchedClass::Deadline || p.dl.inherited.is_some() || !p.dl.is_throttled {
+            return;
+        }
+        self.update_rq_clock(ctx, cpu);
+        if !self.tasks[task.index()].is_queued() {
+            self.replenish_dl_entity(cpu, task);
+            return;
+        }
+        let cpu = if self.rqs[cpu.index()].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
+        self.enqueue_task_dl(ctx, cpu, task, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
+        let curr = self.rqs[cpu.index()].curr;
+        if self.tasks[curr.index()].class == SchedClass::Deadline {
+            self.check_preempt_curr_dl(ctx, cpu, task);
+        } else {
+            self.resched_curr(ctx, cpu);
+        }
+        if !self.rqs[cpu.index()].dl.pushable.is_empty() {
+            self.push_dl_task(ctx, cpu);
+        }
+    }
+}
+
+impl Sched {
+    /// The zero-lag time of a task that sleeps, has left the class or has ended.
+    pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(ctx, cpu);
+        let p = &self.tasks[task.index()];
+        let (is_dead, is_non_contending) = (p.state == TaskState::Dead, p.dl.is_non_contending);
+        if is_dead || p.class != SchedClass::Deadline {
+            if is_dead && is_non_contending {
+                self.sub_running_bw(ctx, cpu, task);
+                self.sub_rq_bw(cpu, task);
+            }
+            self.release_admitted(task);
+        } else if is_non_contending {
+            self.sub_running_bw(ctx, cpu, task);
+            self.tasks[task.index()].dl.is_non_contending = false;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tick: what it does under its runqueue's lock, and what it looks at afterwards.
+//!
+//! Models `scheduler_tick()` (6.1; since 6.10 `sched_tick()`), with the conditions of `trigger_load_balance()` and
+//! `nohz_balancer_kick()` under which it goes on to [`super::tickless::kick`].
+
+use crate::paths::sched::Sched;
+use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
+use crate::state::task::SchedClass;
+use crate::told::balance::{KickDecision, KickReason};
+use crate::told::ctx::Ctx;
+use crate::words::ids::CpuId;
+use crate::words::work::Op;
+
+/// The part of a tick without the runqueue's lock: what comes next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TickWalk {
+    /// See whether somebody has to balance. What that looks at others have written meanwhile.
+    Look,
+    /// See whether tickless CPUs are left for which somebody has to balance. One that was tickless itself until now has left them,
+    /// so that CPUs that tick at one instant see each other as busy.
+    LookForTickless,
+    /// Ask a tickless CPU. Others can decide the same and do not see that this one will.
+    Ask(KickDecision),
+}
+
+impl Walk for TickWalk {
+    type Output = ();
+
+    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
+        let cpu = ctx.cpu;
+        loop {
+            match *self {
+                Self::Look => {
+                    let is_idle = sched.rqs[cpu.index()].is_idle();
+                    sched.rqs[cpu.index()].idle_balance = is_idle;
+                    if !sched.trigger_load_balance(cpu) {
+                        return Step::Done(());
+                    }
+                    if is_idle {
+                        let reason = KickReason::CpuIsIdle;
+                        sched.ask(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
+                        return Step::Done(());
+                    }
+                    *self = Self::LookForTickless;
+                    if sched.nohz_balance_exit_idle(ctx, cpu) {
+                        return Step::Pause(Boundary::FREE);
+                    }
+                }
+                Self::LookForTickless => {
+                    let decision = sched.look_for_tickless(ctx, cpu);
+                    *self = Self::Ask(decision);
+                    if decision.flags != 0 {
+                        return Step::Pause(Boundary::FREE);
+                    }
+                }
+                Self::Ask(decision) => {
+                    sched.ask(ctx, decision);
+                    return Step::Done(());
+                }
+            }
+        }
+    }
+
+    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+        &mut walks.tick
+    }
+}
+
+impl Sched {
+    /// The scheduler's tick on the CPU that executes this.
+    pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::Tick);
+        let cpu = ctx.cpu;
+        self.update_rq_clock(ctx, cpu);
+        self.update_thermal_load_avg(ctx, cpu);
+        let curr = self.rqs[cpu.index()].curr;
+        match self.tasks[curr.index()].class {
+            SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),
+            SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
+            SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, false),
+            SchedClass::Stop | SchedClass::Idle => {}
+        }
+        self.check_resched_latency(ctx, cpu);
+        if self.drive_after(ctx, TickWalk::Look, Boundary::FREE).is_some() {
+            self.run_softirqs(ctx);
+        }
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn carry_on_tick(&mut self, ctx: &mut Ctx<'_>, walk: TickWalk) {
+        if self.drive(ctx, walk).is_some() {
+            self.run_softirqs(ctx);
+        }
+    }
+
+    /// The tick asks for balancing on this CPU if it is due. Returns whether the CPU has domains at all.
+    fn trigger_load_balance(&mut self, cpu: CpuId) -> bool {
+        if self.domains.cpus[cpu.index()].base.is_none() {
+            return false;
+        }
+        if self.jiffies >= self.rqs[cpu.index()].next_balance {
+            self.rqs[cpu.index()].sched_softirq = true;
+        }
+        true
+    }
+}

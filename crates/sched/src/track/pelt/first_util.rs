@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The first utilisation of a new task.
+//!
+//! Models `post_init_entity_util_avg()` (6.1).
+use crate::state::State;
+use crate::state::task::SchedClass;
+use crate::words::ids::TaskId;
+
+/// The first utilisation of a task on a cfs_rq, or what it has if no capacity is free.
+pub(crate) fn first_util(capacity: u64, cfs_util: u64, cfs_load: u64, weight: u64, own: u64) -> u64 {
+    let most = (capacity as i64 - cfs_util as i64) / 2;
+    if most <= 0 {
+        return own;
+    }
+    if cfs_util == 0 { most as u64 } else { (cfs_util * weight / (cfs_load + 1)).min(most as u64) }
+}
+
+impl State {
+    /// Guesses the utilisation of a new task.
+    ///
+    /// Rules: as much of the cfs_rq's utilisation as its weight is of the load, but at the most half of the capacity that
+    /// is still free; that half if the cfs_rq has no utilisation yet. Other classes start with nothing.
+    pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
+        let p = &self.tasks[task.index()];
+        let (is_fair, entity) = (p.class == SchedClass::Fair, p.se);
+        let cfs_rq = self.entities[entity.index()].cfs_rq;
+        if !is_fair {
+            self.entities[entity.index()].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
+            return;
+        }
+        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let capacity = self.rqs[queue.cpu.index()].cpu_capacity_orig;
+        let se = &mut self.entities[entity.index()];
+        se.avg.util_avg = first_util(capacity, queue.avg.util_avg, queue.avg.load_avg, se.load.weight, se.avg.util_avg);
+        se.avg.runnable_avg = se.avg.util_avg;
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! TODO
+use crate::state::State;
+use crate::told::ctx::Ctx;
+use crate::track::pelt::attach::UpdateLoad;
+
+impl State {
+    /// Puts the averages of an entity into its cfs_rq, and tells the groups above: `attach_entity_cfs_rq()`.
+    pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let skip_age = !self.features.has(crate::words::features::Feature::AttachAgeLoad);
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
+        self.attach_entity_load_avg(ctx, cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(ctx, se);
+    }
+}
+
+impl State {
+    /// Takes the averages of an entity out of its cfs_rq, and tells the groups above: `detach_entity_cfs_rq()`.
+    pub(crate) fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+        if self.entities[se.index()].avg.last_update_time == 0 {
+            return;
+        }
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
+        self.detach_entity_load_avg(ctx, cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(ctx, se);
+    }
+
+    pub(crate) fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+        let (cfs_rq, mut above) = self.place_of(se);
+        if self.cfs_rqs[cfs_rq.index()].throttled {
+            return;
+        }
+        if !self.is_throttled_hierarchy(cfs_rq) {
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
+        while let Some(se) = above {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                break;
+            }
+            if !self.is_throttled_hierarchy(cfs_rq) {
+                self.list_add_leaf_cfs_rq(cfs_rq);
+            }
+            above = parent;
+        }
+    }
+}
