@@ -64,6 +64,10 @@ pub struct Hardware {
     pub ipi_latency: Nanos,
     /// Idle CPUs monitor the flag that asks them to reschedule: no interrupt is sent to them, and none is paid for.
     pub polling_idle: bool,
+    /// An idle CPU that rescheduled in vain waits on where it was, instead of entering its loop again.
+    // DIFFERS: so it is in scenarios, as in the reference. A kernel's idle task enters its loop again each time, and so it is on
+    // machines from files.
+    pub idle_loop_once: bool,
     /// Whether run steps are work, which takes longer on a slower CPU, rather than time.
     pub scale_work: bool,
     /// How far the clock runs ahead for each newly-idle balancing pass.
@@ -108,6 +112,7 @@ impl Hardware {
             name: "scenario".to_owned(),
             topology: machine.topology.clone(),
             tick: Nanos(1_000_000_000 / SCENARIO_HZ),
+            idle_loop_once: true,
             tick_skew: machine.tick_skew,
             ipi_latency: machine.ipi_latency,
             polling_idle: false,
@@ -164,6 +169,7 @@ impl Hardware {
             name: machine.name().to_owned(),
             topology: machine.topology(),
             tick: machine.hz().tick(),
+            idle_loop_once: false,
             tick_skew: machine.tick_skew(),
             ipi_latency: machine.ipi_latency(),
             polling_idle: machine.polling_idle(),

@@ -29,6 +29,7 @@ pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
         tick_skew: Nanos::ZERO,
         ipi_latency: Nanos::ZERO,
         polling_idle: false,
+        idle_loop_once: false,
         scale_work: true,
         newidle_cost: Nanos::ZERO,
         frequency_domains: Vec::new(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the scheduler wants the machine to do, and what is counted on the way.
 
-use super::Machine;
+use super::{IdleLoop, Machine};
 use crate::digest::Digest;
 use crate::event::EventKind;
 use crate::observer::{Observer, Wants};
@@ -156,7 +156,7 @@ impl Machine {
             self.note_frequency(cpu);
             self.counters.per_cpu[cpu.index()].idle_since = Some(self.now);
         }
-        self.cpus[cpu.index()].in_idle = false;
+        self.cpus[cpu.index()].idle_loop = IdleLoop::Outside;
     }
 
     fn arm_timer(&mut self, cpu: CpuId, at: Nanos) {

@@ -60,8 +60,7 @@ const MAX_EVENTS_AT_ONCE: u64 = 1_000_000;
 /// What the machine knows of a CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct HostCpu {
-    /// The idle loop was entered since the last context switch.
-    in_idle: bool,
+    idle_loop: IdleLoop,
     /// The task of the workload that the last switch has brought.
     task: Option<u32>,
     /// Frequency, of 1024.
@@ -73,6 +72,17 @@ pub(crate) struct HostCpu {
     idle: idle::IdleState,
     /// What it does in the kernel, where that takes time.
     kernel: kernel::KernelState,
+}
+
+/// Where a CPU's idle task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IdleLoop {
+    /// It has not entered its loop since the last context switch.
+    Outside,
+    /// In its loop: the tick is stopped.
+    Inside,
+    /// It has left the loop to reschedule.
+    Left,
 }
 
 /// Why a run cannot go on.
@@ -374,17 +384,29 @@ impl Machine {
         };
         match event.kind {
             EventKind::Fork(..) | EventKind::Change(_) => self.ask(observer, cpu, event.kind),
-            _ => self.interrupt(observer, cpu, event.kind),
+            kind if self.is_stale(cpu, kind) => Ok(()),
+            kind => self.interrupt(observer, cpu, kind),
+        }
+    }
+
+    /// Whether an interrupt does not come after all: the tick has stopped, or the timer was programmed anew.
+    fn is_stale(&self, cpu: CpuId, kind: EventKind) -> bool {
+        match kind {
+            EventKind::Tick(_) => self.is_tickless(cpu),
+            EventKind::Timer(_, version) => version != self.cpus[cpu.index()].timer_version,
+            EventKind::SleepEnd(_, task, version) => version != self.tasks[task as usize].sleep,
+            _ => false,
         }
     }
 
     /// Does what an event wants from a CPU.
     fn serve(&mut self, observer: &mut dyn Observer, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
+        // It may have become so while the CPU was busy.
+        if self.is_stale(cpu, kind) || self.is_put_off_by_idle_exit(kind) {
+            return Ok(());
+        }
         match kind {
             EventKind::Tick(_) => {
-                if self.is_tickless(cpu) {
-                    return Ok(());
-                }
                 self.counters.per_cpu[cpu.index()].ticks += 1;
                 observer.machine_event(self.now, &MachineEvent::Tick { cpu });
                 let keeps_time = self.keeps_time(cpu);
@@ -396,24 +418,13 @@ impl Machine {
                 });
             }
             EventKind::Ipi(_, ipi) => {
-                if self.is_put_off_by_idle_exit(kind) {
-                    return Ok(());
-                }
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_ipi(ctx, ipi));
             }
-            EventKind::Timer(_, version) => {
-                if version != self.cpus[cpu.index()].timer_version || self.is_put_off_by_idle_exit(kind) {
-                    return Ok(());
-                }
+            EventKind::Timer(..) => {
                 self.cpus[cpu.index()].timer_at = Nanos(u64::MAX);
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_timer(ctx));
             }
-            EventKind::SleepEnd(_, task, version) => {
-                if version != self.tasks[task as usize].sleep || self.is_put_off_by_idle_exit(kind) {
-                    return Ok(());
-                }
-                self.end_sleep(observer, cpu, task as usize);
-            }
+            EventKind::SleepEnd(_, task, _) => self.end_sleep(observer, cpu, task as usize),
             EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {
                 let where_to = self.cpu_of_change(index as usize);
@@ -449,7 +460,7 @@ impl Machine {
 
     /// Whether the tick of a CPU is stopped: its idle task is in its loop.
     fn is_tickless(&self, cpu: CpuId) -> bool {
-        self.sched.is_idle_task_running(cpu) && self.cpus[cpu.index()].in_idle
+        self.sched.is_idle_task_running(cpu) && self.cpus[cpu.index()].idle_loop == IdleLoop::Inside
     }
 
     /// Lets a CPU reschedule, stop, idle and its task go on, until only the passing of time is left to do.
@@ -471,19 +482,13 @@ impl Machine {
                 self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) {
                 self.release_unused_locks(cpu);
-                if self.cpus[cpu.index()].in_idle {
+                if self.idles_on(cpu) {
                     if core::mem::take(&mut self.cpus[cpu.index()].kernel.will_sleep) {
                         self.enter_idle_state(observer, cpu);
                     }
                     return Ok(());
                 }
-                let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx));
-                // One that has paused enters its loop again afterwards.
-                self.cpus[cpu.index()].in_idle = self.sched.paused(cpu).is_none();
-                if self.timekeeper == Some(cpu) {
-                    self.timekeeper = None;
-                }
-                self.cpus[cpu.index()].kernel.will_sleep = idles;
+                self.enter_idle_loop(observer, cpu);
             } else {
                 self.release_unused_locks(cpu);
                 let Some(task) = self.running_task(cpu) else { return Ok(()) };
@@ -499,10 +504,32 @@ impl Machine {
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
     }
 
+    /// Whether the idle task of a CPU waits in its loop.
+    fn idles_on(&mut self, cpu: CpuId) -> bool {
+        let place = &mut self.cpus[cpu.index()].idle_loop;
+        if *place == IdleLoop::Left && self.hardware.idle_loop_once {
+            *place = IdleLoop::Inside;
+        }
+        *place == IdleLoop::Inside
+    }
+
+    fn enter_idle_loop(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+        let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx));
+        // One that has paused enters its loop again afterwards.
+        let is_inside = self.sched.paused(cpu).is_none();
+        let host = &mut self.cpus[cpu.index()];
+        host.idle_loop = if is_inside { IdleLoop::Inside } else { IdleLoop::Outside };
+        host.kernel.will_sleep = idles;
+        if self.timekeeper == Some(cpu) {
+            self.timekeeper = None;
+        }
+    }
+
     /// A CPU reschedules; an idle one leaves its loop first. Returns whether it could: it may have to wait for its own lock.
     #[inline]
     fn reschedule(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
-        if self.sched.is_idle_task_running(cpu) && core::mem::take(&mut self.cpus[cpu.index()].in_idle) {
+        if self.is_tickless(cpu) {
+            self.cpus[cpu.index()].idle_loop = IdleLoop::Left;
             self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
             return true;
         }

@@ -7,7 +7,7 @@ use super::lines::RqLines;
 use super::locks::RqLock;
 use super::sync::SyncObjects;
 use super::tracer::Tracer;
-use super::{HostCpu, Machine, START, idle};
+use super::{HostCpu, IdleLoop, Machine, START, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue};
 use crate::hardware::Hardware;
@@ -154,7 +154,7 @@ impl Machine {
         *sched.tunables_mut() = wanted;
         let nr_cpus = hardware.nr_cpus();
         let cpus = (0..nr_cpus).map(|cpu| HostCpu {
-            in_idle: false,
+            idle_loop: IdleLoop::Outside,
             task: None,
             freq: sched.rq(CpuId::from_index(cpu)).freq_capacity,
             timer_version: 0,
