@@ -56,10 +56,15 @@ fn damaged_orders_and_lists_are_found() {
     assert!(damage(|sched, _, waiting| sched.entities[waiting.index()].vruntime += 1).contains("waits on"));
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].curr = None).contains("2 entities, but 1 wait and 0 run"));
     assert!(damage(|sched, running, _| sched.cfs_rqs[0].next = Some(running)).contains("has as next"));
-    let unlisted =
-        damage(|sched, _, _| sched.list_del_leaf_cfs_rq(sched.cfs_rq_of_group(crate::words::ids::GroupId(1), CPU)));
+    let unlisted = damage(|sched, _, _| {
+        let cfs_rq = sched.cfs_rq_of_group(crate::words::ids::GroupId(1), CPU);
+        sched.list_del_leaf_cfs_rq(cfs_rq);
+    });
     assert!(unlisted.contains("is not in the list"), "{unlisted}");
-    let without_parent = damage(|sched, _, _| sched.list_del_leaf_cfs_rq(sched.root_cfs_rq(CPU)));
+    let without_parent = damage(|sched, _, _| {
+        let root = sched.root_cfs_rq(CPU);
+        sched.list_del_leaf_cfs_rq(root);
+    });
     assert!(without_parent.contains("is not behind it"), "{without_parent}");
 }
 

@@ -242,7 +242,7 @@ impl Sched {
     }
 
     /// Newly-idle balancing. None if it pauses: then `schedule()` goes on from that site later.
-    fn sched_balance_newidle(
+    pub(crate) fn sched_balance_newidle(
         &mut self,
         ctx: &mut Ctx<'_>,
         cpu: CpuId,

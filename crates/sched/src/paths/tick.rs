@@ -17,6 +17,8 @@ use crate::words::work::Op;
 pub(crate) enum TickWalk {
     /// See whether somebody has to balance. What that looks at others have written meanwhile.
     Look,
+    /// See whether this CPU itself may be tickless: `nohz_balancer_kick()`.
+    Kick,
     /// See whether tickless CPUs are left for which somebody has to balance. One that was tickless itself until now has left them,
     /// so that CPUs that tick at one instant see each other as busy.
     LookForTickless,
@@ -37,7 +39,10 @@ impl Walk for TickWalk {
                     if !sched.trigger_load_balance(cpu) {
                         return Step::Done(());
                     }
-                    if is_idle {
+                    *self = Self::Kick;
+                }
+                Self::Kick => {
+                    if sched.rqs[cpu.index()].idle_balance {
                         let reason = KickReason::CpuIsIdle;
                         sched.ask(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
                         return Step::Done(());
@@ -103,5 +108,17 @@ impl Sched {
             self.rqs[cpu.index()].sched_softirq = true;
         }
         true
+    }
+
+    /// Whether somebody has to balance for tickless CPUs, by itself: what the kernel's function of this name does.
+    #[cfg(test)]
+    pub(crate) fn nohz_balancer_kick(&mut self, ctx: &mut Ctx<'_>) {
+        self.drive(ctx, TickWalk::Kick);
+    }
+
+    /// The part of the tick without the lock, by itself.
+    #[cfg(test)]
+    pub(crate) fn finish_tick(&mut self, ctx: &mut Ctx<'_>) {
+        self.carry_on_tick(ctx, TickWalk::Look);
     }
 }

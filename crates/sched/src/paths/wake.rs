@@ -67,6 +67,15 @@ impl WakeWalk {
             Stage::EndInterrupt => PausedPath::InterruptEnd,
         }
     }
+
+    /// The search that is under way.
+    #[cfg(test)]
+    pub(crate) fn search(&self) -> Option<&Search> {
+        match &self.stage {
+            Stage::Search(search) => Some(search),
+            Stage::Enqueue(_) | Stage::EndInterrupt => None,
+        }
+    }
 }
 
 impl Walk for WakeWalk {
@@ -192,7 +201,7 @@ impl Sched {
         if migrated {
             self.set_task_cpu(ctx, task, cpu);
         }
-        if self.is_wakeup_queued(ctx.cpu, &chosen) {
+        if self.is_wakeup_queued(ctx.cpu, task, cpu) {
             self.tasks[task.index()].remote_wakeup = migrated;
             self.rqs[cpu.index()].ttwu_pending = true;
             ctx.work.touch_write(cpu);
@@ -208,8 +217,8 @@ impl Sched {
     /// The runqueue whose lock the wake-up on a CPU takes if it goes on now; none if it is left to the task's CPU.
     pub(crate) fn lock_of_wakeup(&self, on: CpuId) -> Option<CpuId> {
         let wake = self.walks.of(on)?.wake.as_ref()?;
-        let Stage::Enqueue(chosen) = &wake.walk.stage else { return None };
-        (chosen.is_new || !self.is_wakeup_queued(on, chosen)).then_some(chosen.cpu)
+        let Stage::Enqueue(Chosen { task, cpu, is_new, .. }) = wake.walk.stage else { return None };
+        (is_new || !self.is_wakeup_queued(on, task, cpu)).then_some(cpu)
     }
 
     /// Ends the looks of all searches at once: the domains in which they look are about to go. Their wake-ups go on as ever.
@@ -232,8 +241,7 @@ impl Sched {
     //
     // DIFFERS: the kernel spins until a CPU has switched away from the task that is woken, if that CPU has got other work
     // meanwhile or TTWU_QUEUE is off.
-    fn is_wakeup_queued(&self, this_cpu: CpuId, chosen: &Chosen) -> bool {
-        let &Chosen { task, cpu, .. } = chosen;
+    pub(crate) fn is_wakeup_queued(&self, this_cpu: CpuId, task: TaskId, cpu: CpuId) -> bool {
         if self.tasks[task.index()].on_cpu {
             return true;
         }
@@ -359,5 +367,20 @@ impl Sched {
         }
         ctx.report(Event::WakeupDecision(&decision));
         Target::Cpu(decision.cpu)
+    }
+
+    /// Chooses a CPU for a task at once.
+    #[cfg(test)]
+    pub(crate) fn select_at_once(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
+        let mut target = self.select_task_rq(ctx, task, prev, flags);
+        loop {
+            match target {
+                Target::Cpu(cpu) => return cpu,
+                Target::Search(search) => {
+                    let decision = self.search_at_once(ctx, Selection::Search(search));
+                    target = self.target_of(ctx, Selection::Chosen(decision));
+                }
+            }
+        }
     }
 }

@@ -22,9 +22,10 @@ fn fill(rig: &mut Rig, line: &Value) -> Vec<EntityId> {
     for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
         let [weight, vruntime] = columns(entity);
         let (_, id) = rig.task();
+        let exec_start = rig.sched.rqs[CPU.index()].clock_task;
         let se = &mut rig.sched.entities[id.index()];
         (se.load, se.vruntime) = (LoadWeight::new(weight), vruntime);
-        se.exec_start = rig.sched.rqs[CPU.index()].clock_task;
+        se.exec_start = exec_start;
         se.on_rq = index < nr;
         ids.push(id);
         if index == nr {

@@ -2,7 +2,7 @@
 //! Every rule of idle balancing by itself.
 
 use crate::lab::{Lab, big_little, flat};
-use crate::paths::walks::Step;
+use crate::paths::walks::{Pausing, Step};
 use crate::state::topology::SdFlags;
 use crate::told::balance::{
     BalanceVerdict, KickDecision, KickReason, NOHZ_BALANCE_KICK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK,
@@ -27,7 +27,7 @@ impl Lab {
     /// A tick of a CPU thinks of tickless ones.
     fn kick(&mut self, cpu: u32) -> KickDecision {
         self.heard = Default::default();
-        self.on(cpu, |sched, ctx| sched.nohz_balancer_kick(ctx, CpuId(cpu)));
+        self.on(cpu, |sched, ctx| sched.nohz_balancer_kick(ctx));
         self.heard.kicks[0]
     }
 
@@ -274,7 +274,7 @@ fn cpus_that_tick_at_one_instant_see_each_other_as_busy_where_kernel_code_takes_
         // Nobody else counts as busy.
         let shared = lab.sched.domains.cpus[0].sd_llc_shared.expect("a cache");
         lab.sched.domains.shared[shared].nr_busy_cpus = 0;
-        lab.sched.set_pausing(pauses);
+        lab.sched.set_pausing(if pauses { Pausing::On { looks_per_phase: 4 } } else { Pausing::Off });
         lab.heard = Default::default();
         for cpu in [0, 1] {
             lab.on(cpu, |sched, ctx| sched.finish_tick(ctx));

@@ -132,12 +132,13 @@ impl Fixture {
         sched.nohz.next_blocked = (now + number("next_blocked")) as u64;
         sched.nohz.has_blocked = number("has_blocked") == 1;
         sched.nohz.needs_update = number("needs_update") == 1;
+        let tickless = sched.nohz.idle_cpus_mask.clone();
         for rq in &mut sched.rqs {
-            rq.nohz_tick_stopped = sched.nohz.idle_cpus_mask.contains(rq.cpu);
+            rq.nohz_tick_stopped = tickless.contains(rq.cpu);
         }
         sched.rqs[cpu.index()].idle_balance = sched.rqs[cpu.index()].is_idle_task_running();
         self.ctx(cpu, |sched, ctx, _| {
-            sched.nohz_balancer_kick(ctx, cpu);
+            sched.nohz_balancer_kick(ctx);
         });
         let sched = &mut self.sched;
         let kicked = sched.rqs.iter().find(|rq| rq.nohz_flags & NOHZ_KICK_MASK != 0);

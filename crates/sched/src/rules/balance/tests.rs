@@ -2,8 +2,7 @@
 //! Every rule of balancing by itself, in the smallest machine that shows it.
 
 use crate::lab::{Lab, big_little, flat, smt};
-use crate::paths::newidle::prandom_u32_state;
-use crate::paths::schedule::{NewIdle, NewIdleSite};
+use crate::paths::newidle::{NewIdle, NewIdleSite, prandom_u32_state};
 use crate::rules::balance::classify::{group_classify, sched_asym};
 use crate::rules::balance::imbalance::{Situation, adjust_numa_imbalance, calculate_imbalance, why_balanced};
 use crate::rules::balance::interval::balance_interval;
@@ -395,7 +394,8 @@ fn a_running_task_that_may_not_leave_is_not_pushed() {
     lab.task(0, &[0]);
     let sd = lab.sd(1, 0);
     let group = lab.sched.domains.ring(sd).nth(1).expect("two groups");
-    lab.sched.domains.capacities[lab.sched.domains.groups[group].capacity].imbalance = true;
+    let capacity = lab.sched.domains.groups[group].capacity;
+    lab.sched.domains.capacities[capacity].imbalance = true;
     lab.sched.domains.domains[sd].nr_balance_failed = 5;
     let interval = lab.sched.domains.domains[sd].balance_interval;
     assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::RunningTaskPinned);

@@ -30,7 +30,8 @@ impl Fixture {
         let curr = self.sched.curr(case.cpu("this"));
         let waker = &mut self.sched.tasks[curr.index()];
         (waker.wakee_flips, waker.last_wakee, waker.wakee_flip_decay_ts) = (waker_flips, Some(wakee), jiffies);
-        let se = &mut self.sched.entities[self.sched.tasks[wakee.index()].se.index()];
+        let se = self.sched.tasks[wakee.index()].se;
+        let se = &mut self.sched.entities[se.index()];
         se.cfs_rq = crate::words::ids::CfsRqId(prev.0);
         se.avg = Default::default();
         se.avg.util_avg = case.number("util") as u64;
@@ -50,7 +51,10 @@ impl Fixture {
         assert_eq!(i64::from(self.sched.wake_wide(this_cpu, self.wakee)), case.number("wide"), "wide: {case:?}");
         assert_eq!(self.affine_target(this_cpu, prev, sync), case.number("affine"), "affine: {case:?}");
         let mut chosen = None;
-        self.ctx(this_cpu, |sched, ctx, task| chosen = Some(sched.select_task_rq_fair(ctx, task, prev, flags)));
+        self.ctx(this_cpu, |sched, ctx, task| {
+            let selection = sched.select_task_rq_fair(ctx, task, prev, flags);
+            chosen = Some(sched.search_at_once(ctx, selection));
+        });
         let chosen = chosen.expect("a selection");
         assert_eq!(i64::from(chosen.cpu.0), case.number("cpu"), "cpu: {case:?}, {chosen:?}");
 
@@ -58,7 +62,10 @@ impl Fixture {
         if !fork {
             self.sched.tasks[self.wakee.index()].recent_used_cpu = case.cpu("recent");
             let mut decision = WakeupDecision::new(self.wakee, prev, this_cpu, flags);
-            self.ctx(this_cpu, |sched, ctx, _| sched.select_idle_sibling(ctx, &mut decision, false));
+            self.ctx(this_cpu, |sched, ctx, _| {
+                let selection = sched.select_idle_sibling(ctx, decision, false);
+                decision = sched.search_at_once(ctx, selection);
+            });
             assert_eq!(i64::from(decision.cpu.0), case.number("sis_prev"), "sis_prev: {case:?}, {decision:?}");
         }
         for entry in case.0["hic"].as_array().expect("cache domains") {

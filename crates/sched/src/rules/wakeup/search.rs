@@ -124,4 +124,18 @@ impl State {
     pub(super) fn take_what_was_found(&mut self, _ctx: &mut Ctx<'_>, search: Search) -> Selection {
         Selection::Chosen(search.decision)
     }
+
+    /// Carries a selection through at once.
+    #[cfg(test)]
+    pub(crate) fn search_at_once(&mut self, ctx: &mut Ctx<'_>, mut selection: Selection) -> WakeupDecision {
+        loop {
+            match selection {
+                Selection::Chosen(decision) => return decision,
+                Selection::Search(mut search) => {
+                    self.look_on(ctx, &mut search, Looks::ALL);
+                    selection = self.conclude_search(ctx, search);
+                }
+            }
+        }
+    }
 }

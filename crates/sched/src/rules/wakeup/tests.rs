@@ -2,7 +2,6 @@
 //! Every rule of the selection by itself, in the smallest machine that shows it.
 
 use crate::paths::sched::{Sched, SchedConfig};
-use crate::paths::wake::PendingWakeup;
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, Uclamp};
@@ -194,7 +193,7 @@ impl Lab {
         let se = self.sched.tasks[task.index()].se;
         self.sched.entities[se.index()].cfs_rq = self.sched.root_cfs_rq(CpuId(prev));
         let (cpu, Recorder(decisions)) =
-            self.with_ctx(this_cpu, |sched, ctx| sched.select_task_rq(ctx, task, CpuId(prev), flags));
+            self.with_ctx(this_cpu, |sched, ctx| sched.select_at_once(ctx, task, CpuId(prev), flags));
         assert_eq!(decisions.len(), 1, "a selection is told once");
         assert_eq!(decisions[0].cpu, cpu, "what is told is what is done");
         decisions[0]
@@ -336,9 +335,7 @@ fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
         let mut lab = Lab::new(machine(4, 1, llc, 4));
         lab.sched.tunables.changes.wakelist_far = wakelist_far;
         lab.sched.tasks[lab.task.index()].on_cpu = false;
-        let pending =
-            PendingWakeup { task: lab.task, cpu: CpuId(1), migrated: false, is_new: false, is_searching: false };
-        lab.sched.wakeup_lock(CpuId(0), &pending).is_none()
+        lab.sched.is_wakeup_queued(CpuId(0), lab.task, CpuId(1))
     };
     assert!(leaves(false, 4));
     assert!(!leaves(true, 4));

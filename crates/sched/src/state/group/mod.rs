@@ -9,8 +9,7 @@ pub(crate) mod pool;
 use crate::state::State;
 use crate::state::group::bandwidth::CfsBandwidth;
 use crate::state::task::Uclamp;
-use crate::words::ids::GroupId;
-use crate::words::ids::{CfsRqId, CpuId, EntityId};
+use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId};
 use crate::words::weight::NICE_0_LOAD;
 
 /// The kernel's `struct task_group`.

@@ -3,7 +3,7 @@
 
 use crate::check::InvariantChecker;
 use crate::paths::sched::{Sched, SchedConfig};
-use crate::paths::walks::{Pause, PausedPath};
+use crate::paths::walks::{Pause, PausedPath, Pausing};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, TaskState};
 use crate::state::topology::MachineTopology;
@@ -16,6 +16,9 @@ use crate::words::work::WorkMeter;
 use std::string::String;
 use std::vec::Vec;
 use std::{format, vec};
+
+/// Pauses as the simulated machine has them.
+pub(crate) const PAUSING: Pausing = Pausing::On { looks_per_phase: 4 };
 
 /// What the host has heard.
 #[derive(Clone, Default)]
@@ -179,9 +182,10 @@ impl Host {
 
     /// A task may use all CPUs from now on.
     pub(crate) fn allow(&mut self, task: TaskId) {
+        let nr_cpus = self.sched.rqs.len() as u32;
         let p = &mut self.sched.tasks[task.index()];
         p.cpus_allowed.set_all();
-        p.nr_cpus_allowed = self.sched.rqs.len() as u32;
+        p.nr_cpus_allowed = nr_cpus;
     }
 
     /// Some time passes, with as many jiffies as fit into it but no ticks.
@@ -190,17 +194,26 @@ impl Host {
         self.sched.handle_jiffy(self.now.0 / 4_000_000);
     }
 
-    /// An interrupt on a CPU wakes a task: a search for a CPU is carried to its end.
+    /// An interrupt on a CPU wakes a task: the wake-up is carried to its end.
     pub(crate) fn wake(&mut self, cpu: CpuId, task: TaskId) {
+        self.carry_wakeup(cpu, |sched, ctx| sched.handle_wakeup_interrupt(ctx, task));
+    }
+
+    /// What runs on a CPU wakes a task: the same.
+    pub(crate) fn wake_from_task(&mut self, cpu: CpuId, task: TaskId) {
+        self.carry_wakeup(cpu, |sched, ctx| sched.handle_wakeup(ctx, task, false));
+    }
+
+    fn carry_wakeup(&mut self, cpu: CpuId, begin: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> bool) {
         let mut nr_phases = 0;
         self.on(cpu, |sched, ctx| {
-            let Some(mut pending) = sched.begin_wakeup_interrupt(ctx, task) else { return };
-            while pending.is_searching() {
-                pending = sched.search_on(ctx, pending);
-                nr_phases += 1;
+            begin(sched, ctx);
+            while let Some(Pause { path, .. }) = sched.paused(cpu)
+                && [PausedPath::Search, PausedPath::Wakeup, PausedPath::InterruptEnd].contains(&path)
+            {
+                nr_phases += usize::from(path == PausedPath::Search);
+                sched.handle_resume(ctx);
             }
-            sched.finish_wakeup(ctx, pending);
-            sched.handle_interrupt_end(ctx);
         });
         self.nr_search_phases += nr_phases;
     }

@@ -3,7 +3,7 @@
 
 use crate::lab::machine;
 use crate::paths::walks::PausedPath;
-use crate::paths::walks::tests::host::Host;
+use crate::paths::walks::tests::host::{Host, PAUSING};
 use crate::state::topology::TopologyLevel;
 use crate::words::ids::{CpuId, TaskId};
 use std::vec::Vec;
@@ -42,7 +42,7 @@ fn two_newly_idle(redo_emptied: bool, nr_on_first: usize) -> (Host, Vec<TaskId>)
     host.wait(40);
     host.tick(CpuId(0));
     host.wait(4);
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     for cpu in [CpuId(1), CpuId(2)] {
         host.on(cpu, |sched, ctx| sched.handle_block(ctx));
         assert_eq!(host.paused(cpu).map(|pause| pause.path), Some(PausedPath::NewIdle));
@@ -79,7 +79,7 @@ fn a_softirq_and_a_cpu_that_runs_out_of_work_meet_in_every_order() {
     tasks.extend([1, 2].map(|cpu| host.fork(cpu)));
     tasks.iter().for_each(|&task| host.allow(task));
     host.wait(400);
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     host.tick(CpuId(1));
     host.resume_until(1, |host| host.paused(CpuId(1)).map(|pause| pause.path) == Some(PausedPath::Softirq));
     assert!(host.paused(CpuId(1)).is_some());

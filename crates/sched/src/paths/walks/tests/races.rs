@@ -2,8 +2,8 @@
 //! What happens to a path while it pauses.
 
 use crate::lab::machine;
-use crate::paths::walks::tests::host::Host;
-use crate::paths::walks::{Pause, PausedPath, PhaseLock};
+use crate::paths::walks::tests::host::{Host, PAUSING};
+use crate::paths::walks::{Pause, PausedPath, Pausing, PhaseLock};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::balance::{BalanceVerdict, KickReason};
 use crate::words::idle_type::CpuIdleType;
@@ -43,7 +43,7 @@ fn about_to_lock(redo_emptied: bool) -> (Host, CpuId) {
     fork_all(&mut host, &[0, 0, 1, 2, 3, 3]);
     host.wait(40);
     host.tick(CpuId(0));
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
     assert_eq!(
         host.paused(CpuId(1)),
@@ -102,7 +102,7 @@ fn pinned_tasks_are_no_race() {
     }
     host.wait(40);
     host.tick(CpuId(0));
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
     finish(&mut host, 1);
     let pass = last_pass(&host);
@@ -149,11 +149,11 @@ fn a_wake_up_that_comes_while_a_cpu_looks_for_work_ends_the_search() {
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
     (p.cpus_allowed, p.nr_cpus_allowed) = (crate::words::cpumask::CpuMask::from_cpus(4, [CpuId(1)]), 1);
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
     assert_eq!(path(&host, 1), Some(PausedPath::NewIdle));
     // CPU 1 does not count as idle to others, and has no task: the wake-up is left to it.
-    host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, sleeper, false));
+    host.wake_from_task(CpuId(0), sleeper);
     assert!(host.sched.rqs[1].ttwu_pending);
     finish(&mut host, 1);
     assert!(host.heard.passes.iter().all(|pass| pass.dst_cpu != CpuId(1) || pass.verdict == BalanceVerdict::NotOurs));
@@ -174,9 +174,9 @@ fn a_task_that_is_enqueued_while_a_cpu_looks_for_work_counts_as_pulled() {
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
     (p.cpus_allowed, p.nr_cpus_allowed) = (crate::words::cpumask::CpuMask::from_cpus(4, [CpuId(1)]), 1);
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
-    host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, sleeper, false));
+    host.wake_from_task(CpuId(0), sleeper);
     assert_eq!(host.sched.rqs[1].nr_running, 1);
     finish(&mut host, 1);
     assert_eq!(host.sched.curr(CpuId(1)), sleeper);
@@ -189,9 +189,9 @@ fn a_task_that_its_cpu_has_not_left_yet_is_woken_there() {
     let tasks = fork_all(&mut host, &[0, 0, 1, 2, 3]);
     host.wait(40);
     host.tick(CpuId(0));
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
-    host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, tasks[2], false));
+    host.wake_from_task(CpuId(0), tasks[2]);
     assert!(host.sched.rqs[1].ttwu_pending);
     finish(&mut host, 1);
     while !host.ipis.is_empty() {
@@ -205,7 +205,7 @@ fn in_softirq() -> Host {
     let mut host = flat(4);
     fork_all(&mut host, &[0, 0, 1, 2, 3]);
     host.wait(400);
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     host.tick(CpuId(0));
     host.resume_until(0, |host| path(host, 0) == Some(PausedPath::Softirq));
     assert!(host.paused(CpuId(0)).is_some_and(|pause| pause.irqs_on));
@@ -247,7 +247,7 @@ fn a_walk_for_tickless_cpus_ends_when_its_cpu_gets_work() {
         block(&mut host, cpu);
     }
     host.wait(400);
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     host.tick(CpuId(0));
     assert_eq!(path(&host, 0), Some(PausedPath::NohzKick), "it has not left the tickless CPUs yet");
     host.resume(CpuId(0));
@@ -264,7 +264,7 @@ fn a_walk_for_tickless_cpus_ends_when_its_cpu_gets_work() {
     host.resume(CpuId(1));
     // An interrupt on that CPU wakes a task for it.
     let woken = tasks[3];
-    host.on(CpuId(1), |sched, ctx| sched.handle_wakeup_interrupt(ctx, woken));
+    host.wake(CpuId(1), woken);
     assert!(host.sched.need_resched(CpuId(1)));
     host.heard.passes.clear();
     finish(&mut host, 1);
@@ -291,7 +291,7 @@ fn with_two_tickless() -> Host {
 fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
     let kicks = |pausing: bool| {
         let mut host = with_two_tickless();
-        host.sched.set_pausing(pausing);
+        host.sched.set_pausing(if pausing { PAUSING } else { Pausing::Off });
         host.tick(CpuId(0));
         host.tick(CpuId(1));
         if pausing {
@@ -311,7 +311,7 @@ fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
 #[test]
 fn a_tick_that_looks_after_another_has_asked_sees_that() {
     let mut host = with_two_tickless();
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     host.tick(CpuId(0));
     host.tick(CpuId(1));
     // CPU 1 is slow: it comes to look when CPU 0 is through.
@@ -332,7 +332,7 @@ fn domains_between_nodes_are_balanced_by_one_cpu_at_a_time() {
     });
     fork_all(&mut host, &[0, 0, 1, 2, 2, 3]);
     host.wait(4000);
-    host.sched.set_pausing(true);
+    host.sched.set_pausing(PAUSING);
     host.tick(CpuId(0));
     host.tick(CpuId(2));
     host.resume_until(0, |host| host.sched.balancing);

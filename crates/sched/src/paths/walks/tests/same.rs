@@ -3,7 +3,8 @@
 //! hold.
 
 use crate::lab::machine;
-use crate::paths::walks::tests::host::Host;
+use crate::paths::walks::Pausing;
+use crate::paths::walks::tests::host::{Host, PAUSING};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::Nanos;
@@ -92,7 +93,7 @@ fn with_pauses_that_take_no_time_a_run_is_the_same_as_without() {
             let run = |pausing: bool| {
                 let (mut host, tasks) = prepare(topology.clone(), seed);
                 host.resumes_at_once = pausing;
-                host.sched.set_pausing(pausing);
+                host.sched.set_pausing(if pausing { PAUSING } else { Pausing::Off });
                 let mut dice = Dice(1000 + seed);
                 for _ in 0..600 {
                     act(&mut host, &tasks, &mut dice);
@@ -122,7 +123,7 @@ fn with_pauses_of_any_length_all_invariants_hold() {
     for topology in machines() {
         for seed in 0..24 {
             let (mut host, tasks) = prepare(topology.clone(), seed);
-            host.sched.set_pausing(true);
+            host.sched.set_pausing(PAUSING);
             let mut dice = Dice(2000 + seed);
             for _ in 0..1500 {
                 act(&mut host, &tasks, &mut dice);
