@@ -20,7 +20,6 @@ mod words;
 mod tests;
 
 pub(crate) use names::STATEMENTS;
-pub use names::{ARMS, FEATURES, TUNABLES};
 pub use parse::parse;
 pub use program::FIRST_PID;
 

@@ -4,12 +4,14 @@
 use super::Scenario;
 use super::changes::{CHANGES, ChangeDraft, Names};
 use super::machine::{MachineDraft, check_room};
-use super::names::{ARMS, FEATURES, STATEMENTS, TUNABLES};
+use super::names::STATEMENTS;
 use super::tasks::TaskDrafts;
 use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
 use crate::suggest;
 use crate::workload::{Change, CpusetSpec, GroupSpec, Quota, Workload};
+use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::{SetBy, TUNABLES};
 use fairlab_sched::units::Nanos;
 
 /// Limits of the grammar.
@@ -108,7 +110,8 @@ impl<'a> Parser<'a> {
             "stats" => self.stats = Some(words.duration("the time between two snapshots")?).filter(|t| t.0 > 0),
             "feature" => {
                 let when = time_of_switch(words)?;
-                let name = known_name(words, "feature", "features of 6.1", FEATURES)?;
+                let name =
+                    known_name(words, "feature", "features of 6.1", Feature::ALL.iter().map(|feature| feature.name()))?;
                 let on = words.flag("0 or 1")?;
                 if let Some(at) = when {
                     self.add_change(words, keyword, at, Change::Feature { name, on })?;
@@ -119,7 +122,7 @@ impl<'a> Parser<'a> {
             }
             "tune" => {
                 let when = time_of_switch(words)?;
-                let name = known_name(words, "tunable", "tunables of 6.1", TUNABLES)?;
+                let name = known_name(words, "tunable", "tunables of 6.1", names_for(SetBy::Tune))?;
                 let value = u64::from(words.next_small("a value", 0..=4_000_000_000)?);
                 if let Some(at) = when {
                     self.add_change(words, keyword, at, Change::Tunable { name, value })?;
@@ -129,7 +132,7 @@ impl<'a> Parser<'a> {
                 }
             }
             "arm" => {
-                let name = known_name(words, "arm", "arms", ARMS)?;
+                let name = known_name(words, "arm", "arms", names_for(SetBy::Arm))?;
                 self.arms.push((name, words.number("a value", -1..=1_000_000)?));
             }
             "group" => self.group(words)?,
@@ -309,11 +312,22 @@ fn time_of_switch(words: &mut Words<'_>) -> Result<Option<Nanos>, ParseError> {
     Ok(None)
 }
 
-fn known_name(words: &mut Words<'_>, kind: &str, what: &str, known: &[&str]) -> Result<String, ParseError> {
+/// Names of the tunables that a statement sets.
+fn names_for(statement: SetBy) -> impl Iterator<Item = &'static str> {
+    TUNABLES.iter().filter(move |info| info.statement == Some(statement)).map(|info| info.name)
+}
+
+fn known_name(
+    words: &mut Words<'_>,
+    kind: &str,
+    what: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<String, ParseError> {
     let word = words.word("a name and a value")?;
+    let known: Vec<&str> = known.collect();
     if known.contains(&word.text) {
         return Ok(word.text.to_owned());
     }
-    let help = suggest::help(word.text, what, known);
+    let help = suggest::help(word.text, what, &known);
     Err(words.error(word, format!("unknown {kind} `{}`", word.text)).with_help(help))
 }
