@@ -13,15 +13,16 @@ mod names;
 mod parse;
 mod policy;
 mod program;
+mod statements;
 mod tasks;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use names::STATEMENTS;
 pub use parse::parse;
 pub use program::FIRST_PID;
+pub use statements::{About, STATEMENTS, Statement};
 
 use crate::workload::Workload;
 use fairlab_sched::topology::MachineTopology;
