@@ -16,6 +16,7 @@ mod frequency;
 mod idle;
 mod interrupts;
 mod limits;
+mod lines;
 mod presets;
 mod prices;
 mod raw;
@@ -32,6 +33,7 @@ pub use frequency::{FrequencyDomain, Governor};
 pub use idle::IdleState;
 pub use interrupts::InterruptLoad;
 pub use limits::FrequencyLimitAt;
+pub use lines::ChannelLines;
 pub use presets::{load, preset, preset_text, presets};
 pub use prices::{OPERATIONS, Price, PriceList};
 
@@ -110,6 +112,7 @@ pub struct MachineDescription {
     steals: Vec<InterruptLoad>,
     frequency_limits: Vec<FrequencyLimitAt>,
     prices: PriceList,
+    channel_lines: ChannelLines,
 }
 
 impl MachineDescription {
@@ -234,6 +237,11 @@ impl MachineDescription {
     /// What the kernel's operations cost.
     pub const fn prices(&self) -> &PriceList {
         &self.prices
+    }
+
+    /// How many cache lines of a channel move with it.
+    pub const fn channel_lines(&self) -> &ChannelLines {
+        &self.channel_lines
     }
 
     /// A machine file that gives this description again. It is written anew: comments of the file that was read are

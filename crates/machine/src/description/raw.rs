@@ -37,6 +37,8 @@ pub(super) struct RawMachine {
     pub(super) frequency_limit: Vec<Spanned<RawFrequencyLimit>>,
     #[serde(default)]
     pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawPrice>>,
+    #[serde(default)]
+    pub(super) channel_lines: BTreeMap<Spanned<String>, Spanned<RawLineCount>>,
 }
 
 #[derive(Deserialize)]
@@ -146,5 +148,12 @@ pub(super) enum RawLimitReason {
 pub(super) struct RawPrice {
     pub(super) ns: Maybe<u64>,
     pub(super) ps: Maybe<u64>,
+    pub(super) source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLineCount {
+    pub(super) lines: Spanned<u64>,
     pub(super) source: Spanned<String>,
 }

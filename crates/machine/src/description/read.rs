@@ -6,7 +6,7 @@ use super::raw::{Maybe, RawMachine};
 use super::suggest;
 use super::{
     Hz, Identity, KERNEL_PROFILES, MachineDescription, Timing, cpu_types, cpus, frequency, idle, interrupts, limits,
-    prices,
+    lines, prices,
 };
 use fairlab_sched::units::Nanos;
 use serde::Deserialize;
@@ -44,6 +44,7 @@ fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
         steals: interrupts::understand(&raw.steal, count)?,
         frequency_limits: limits::understand(&raw.frequency_limit, count)?,
         prices: prices::understand(&raw.prices)?,
+        channel_lines: lines::understand(&raw.channel_lines)?,
         shape,
         cpu_types,
     })
