@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is generated from the code: tables in pages of the book, between a line that names them and one that ends them.
 
-use crate::statements;
+use crate::tables;
 use crate::tidy::source_files;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
@@ -48,10 +48,11 @@ fn pages(root: &Path) -> Result<Vec<Page>> {
     let parts = [
         ("docs/book/src/switches.md", "switches", switches::page()),
         ("docs/book/src/fidelity.md", "differences", differences(root)?),
-        (scenarios, "statements about the machine", statements::table(About::Machine)),
-        (scenarios, "statements about the scheduler", statements::table(About::Scheduler)),
-        (scenarios, "statements about the run", statements::table(About::Run)),
-        (scenarios, "changes", statements::table(About::Change)),
+        ("docs/book/src/machines.md", "plain keys", tables::machine_keys()),
+        (scenarios, "statements about the machine", tables::statements(About::Machine)),
+        (scenarios, "statements about the scheduler", tables::statements(About::Scheduler)),
+        (scenarios, "statements about the run", tables::statements(About::Run)),
+        (scenarios, "changes", tables::statements(About::Change)),
     ];
     let mut pages: Vec<Page> = Vec::new();
     for (name, part, text) in parts {

@@ -7,7 +7,7 @@ mod licences;
 mod oracle;
 mod readme;
 mod scale;
-mod statements;
+mod tables;
 mod tidy;
 
 use anyhow::Result;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The book's tables of the statements of scenarios.
+//! The book's tables of what scenarios and machine files may say.
 
+use fairlab_machine::description::{KeyInfo, plain_keys};
 use fairlab_workload::scn::{About, STATEMENTS, Statement};
 
 /// A table of the statements about something.
-pub(crate) fn table(about: About) -> String {
+pub(crate) fn statements(about: About) -> String {
     let (heading, has_default) = match about {
         About::Machine | About::Run => ("meaning", true),
         About::Scheduler | About::Other => ("meaning", false),
@@ -27,4 +28,25 @@ fn row(statement: &Statement, has_default: bool) -> String {
         default => format!(" {default} |"),
     };
     format!("| `{keyword} {syntax}`{mark} | {} |{default}\n", statement.meaning())
+}
+
+/// The table of the plain keys of machine files.
+pub(crate) fn machine_keys() -> String {
+    let row = |key: KeyInfo| {
+        let KeyInfo { name, meaning, range, default } = key;
+        format!("| `{name}` | {} | {range} | `{default}` |\n", clause(meaning))
+    };
+    let rows: String = plain_keys().into_iter().map(row).collect();
+    format!("| key | meaning | range | default |\n|---|---|---|---|\n{rows}")
+}
+
+/// A sentence as a clause: without the full stop, and without the capital unless the word is an abbreviation.
+fn clause(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    let (first, rest) = (letters.next(), letters.as_str());
+    let is_word = rest.starts_with(|letter: char| letter.is_ascii_lowercase());
+    first.map_or_else(String::new, |first| {
+        let first = if is_word { first.to_ascii_lowercase() } else { first };
+        format!("{first}{rest}")
+    })
 }

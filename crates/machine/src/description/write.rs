@@ -67,11 +67,9 @@ fn head(out: &mut Lines, machine: &MachineDescription) {
     out.text("description", machine.description());
     out.text("source", machine.source());
     out.text("kernel", machine.kernel());
-    out.pair("hz", machine.hz().get());
-    out.pair("tick_skew_ns", machine.tick_skew().0);
-    out.pair("ipi_ns", machine.ipi_latency().0);
-    out.pair("polling_idle", machine.polling_idle());
-    out.pair("scale_work", machine.scale_work());
+    for (key, value) in machine.keys.written() {
+        out.pair(key, value);
+    }
 }
 
 fn cpus(out: &mut Lines, machine: &MachineDescription) {
