@@ -49,6 +49,7 @@ fn pages(root: &Path) -> Result<Vec<Page>> {
         ("docs/book/src/switches.md", "switches", switches::page()),
         ("docs/book/src/fidelity.md", "differences", differences(root)?),
         ("docs/book/src/machines.md", "plain keys", tables::machine_keys()),
+        ("docs/book/src/rtapp.md", "events", tables::events()),
         (scenarios, "statements about the machine", tables::statements(About::Machine)),
         (scenarios, "statements about the scheduler", tables::statements(About::Scheduler)),
         (scenarios, "statements about the run", tables::statements(About::Run)),

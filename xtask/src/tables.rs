@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The book's tables of what scenarios and machine files may say.
+//! The book's tables of what scenarios, rt-app's files and machine files may say.
 
 use fairlab_machine::description::{KeyInfo, plain_keys};
+use fairlab_workload::rtapp::EVENTS;
 use fairlab_workload::scn::{About, STATEMENTS, Statement};
 
 /// A table of the statements about something.
@@ -28,6 +29,12 @@ fn row(statement: &Statement, has_default: bool) -> String {
         default => format!(" {default} |"),
     };
     format!("| `{keyword} {syntax}`{mark} | {} |{default}\n", statement.meaning())
+}
+
+/// The table of rt-app's events.
+pub(crate) fn events() -> String {
+    let rows = EVENTS.iter().map(|event| format!("| `{}` {} | {} |\n", event.prefix, event.value, event.meaning));
+    format!("| event | what it does here |\n|---|---|\n{}", rows.collect::<String>())
 }
 
 /// The table of the plain keys of machine files.
