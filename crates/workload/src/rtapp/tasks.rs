@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The section `tasks`: tasks with their attributes and phases.
 
-use super::attributes::{PhaseAttributes, PolicyKind, SchedData};
+use super::attributes::{PhaseAttributes, SchedData};
 use super::behaviour::Loops;
 use super::events::{Event, EventInfo, Scope};
 use super::fields::{Fields, int_of};
@@ -10,6 +10,7 @@ use super::groups::Groups;
 use super::json::{Entry, Value};
 use super::objects::{Shared, Timers};
 use crate::error::{ParseError, Source};
+use crate::policy::PolicyKind;
 use crate::workload::Affinity;
 use fairlab_sched::units::Nanos;
 

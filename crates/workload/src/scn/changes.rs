@@ -2,7 +2,7 @@
 //! Statements about what changes while tasks run: a keyword, a time, of what, and what it becomes.
 
 use super::parse::find_group;
-use super::policy::policy_of;
+use super::policy::{policies, policy_of};
 use super::tasks::nice_of;
 use super::words::{Word, Words};
 use crate::error::ParseError;
@@ -90,7 +90,7 @@ impl Names<'_> {
         let word = words.word("the policy")?;
         let policy = policy_of(words, word)?;
         if policy.is_none() {
-            let help = "policies: fair, batch, idlepol, fifo=P, rr=P, dl=RUNTIME/DEADLINE/PERIOD";
+            let help = format!("policies: {}", policies());
             return Err(words.error(word, format!("unknown policy `{}`", word.text)).with_help(help));
         }
         Ok(of_task(Attributes { policy, ..Attributes::default() }))

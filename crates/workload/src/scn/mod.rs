@@ -9,7 +9,6 @@
 
 mod changes;
 mod machine;
-mod names;
 mod parse;
 mod policy;
 mod program;
