@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is generated from the code: tables in pages of the book, between a line that names them and one that ends them.
 
+use crate::tables;
 use crate::tidy::source_files;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_study::switches;
+use fairlab_workload::scn::About;
 use std::fs;
 use std::path::Path;
 
@@ -42,16 +44,27 @@ struct Page {
 }
 
 fn pages(root: &Path) -> Result<Vec<Page>> {
+    let scenarios = "docs/book/src/scenarios.md";
     let parts = [
         ("docs/book/src/switches.md", "switches", switches::page()),
         ("docs/book/src/fidelity.md", "differences", differences(root)?),
+        ("docs/book/src/machines.md", "plain keys", tables::machine_keys()),
+        ("docs/book/src/rtapp.md", "events", tables::events()),
+        (scenarios, "statements about the machine", tables::statements(About::Machine)),
+        (scenarios, "statements about the scheduler", tables::statements(About::Scheduler)),
+        (scenarios, "statements about the run", tables::statements(About::Run)),
+        (scenarios, "changes", tables::statements(About::Change)),
     ];
-    let page = |(name, part, text): (&'static str, &str, String)| -> Result<Page> {
-        let before = fs::read_to_string(root.join(name)).context(name)?;
-        let after = replaced(&before, part, &text).context(name)?;
-        Ok(Page { name, before, after })
-    };
-    parts.into_iter().map(page).collect()
+    let mut pages: Vec<Page> = Vec::new();
+    for (name, part, text) in parts {
+        if pages.last().is_none_or(|page| page.name != name) {
+            let before = fs::read_to_string(root.join(name)).context(name)?;
+            pages.push(Page { name, after: before.clone(), before });
+        }
+        let page = pages.last_mut().expect("it was pushed if it was not there");
+        page.after = replaced(&page.after, part, &text).context(name)?;
+    }
+    Ok(pages)
 }
 
 /// A page with another text in its generated part of this name.

@@ -7,6 +7,7 @@ mod licences;
 mod oracle;
 mod readme;
 mod scale;
+mod tables;
 mod tidy;
 
 use anyhow::Result;

@@ -4,15 +4,16 @@
 mod common;
 
 use common::{files, json_of, root};
-use fairlab_study::switches::{self, Shown};
+use fairlab_sched::features::Shown;
+use fairlab_study::switches;
 
 #[test]
 fn every_switch_changes_its_canonical_scenario() {
     let mut idle = Vec::new();
     for switch in switches::all(8) {
         let (run, shown) = match switch.shown {
-            Shown::Digest(ref scenario) => (std::slice::from_ref(scenario), "/digest"),
-            Shown::Complaints(run) => (run, "/measure/complaints"),
+            Shown::Digest(ref scenario, _) => (std::slice::from_ref(scenario), "/digest"),
+            Shown::Complaints(run, _) => (run, "/measure/complaints"),
             Shown::NoRun(_) => continue,
         };
         let file = format!("scenarios/{}", run[0]);
@@ -39,7 +40,7 @@ fn only_these_switches_show_in_no_run() {
 fn scenarios_for_switches_are_used_and_say_what_they_show() {
     let all = switches::all(8);
     for file in files("scenarios/switches", &[".scn"]) {
-        let is_used = all.iter().any(|switch| matches!(switch.shown, Shown::Digest(path) if file.ends_with(path)));
+        let is_used = all.iter().any(|switch| matches!(switch.shown, Shown::Digest(path, _) if file.ends_with(path)));
         assert!(is_used, "{file} is the scenario of no switch");
         let text = std::fs::read_to_string(root().join(&file)).expect("the file can be read");
         assert!(text.starts_with("# "), "{file}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the engine needs to know of a machine, whether it comes from a machine file or from a scenario.
 
-use crate::description::{self, MachineDescription};
+use crate::description::{self, ChannelLines, MachineDescription};
 use crate::prices::Prices;
 use fairlab_sched::ids::CpuId;
 pub use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
@@ -86,9 +86,34 @@ pub struct Hardware {
     pub first_clamps: FirstClamps,
     /// What operations of the kernel cost.
     pub prices: Prices,
+    /// How many cache lines of a channel move with it.
+    pub channel_lines: ChannelLines,
 }
 
 impl Hardware {
+    /// A machine of which nothing but its name and shape was said: all else is as if it were not there, and free.
+    pub fn plain(name: &str, topology: MachineTopology) -> Self {
+        Self {
+            name: name.to_owned(),
+            tick: description::Hz::DEFAULT.tick(),
+            tick_skew: Nanos::ZERO,
+            ipi_latency: Nanos::ZERO,
+            polling_idle: false,
+            idle_loop_once: false,
+            scale_work: true,
+            newidle_cost: Nanos::ZERO,
+            frequency_domains: Vec::new(),
+            frequency_steps: Vec::new(),
+            frequency_limits: Vec::new(),
+            idle_states: vec![Vec::new(); topology.cpus.len()],
+            interrupts: Vec::new(),
+            first_clamps: FirstClamps::default(),
+            prices: Prices::free(),
+            channel_lines: ChannelLines::default(),
+            topology,
+        }
+    }
+
     /// The machine of a scenario. Kernel code costs nothing there.
     pub fn from_scenario(machine: &ScenarioMachine) -> Self {
         let governor = Governor::Schedutil(SchedutilConfig {
@@ -109,22 +134,17 @@ impl Hardware {
             is_stolen: irq.is_stolen,
         });
         Self {
-            name: "scenario".to_owned(),
-            topology: machine.topology.clone(),
             tick: Nanos(1_000_000_000 / SCENARIO_HZ),
             idle_loop_once: true,
             tick_skew: machine.tick_skew,
             ipi_latency: machine.ipi_latency,
-            polling_idle: false,
             scale_work: machine.scale_work,
             newidle_cost: machine.newidle_cost,
             frequency_domains: domains.collect(),
             frequency_steps: machine.freq_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part)).collect(),
-            frequency_limits: Vec::new(),
-            idle_states: vec![Vec::new(); machine.nr_cpus as usize],
             interrupts: interrupts.collect(),
             first_clamps: ORACLE_CLAMPS,
-            prices: Prices::free(),
+            ..Self::plain("scenario", machine.topology.clone())
         }
     }
 
@@ -166,22 +186,18 @@ impl Hardware {
                 .collect()
         });
         Self {
-            name: machine.name().to_owned(),
-            topology: machine.topology(),
             tick: machine.hz().tick(),
-            idle_loop_once: false,
             tick_skew: machine.tick_skew(),
             ipi_latency: machine.ipi_latency(),
             polling_idle: machine.polling_idle(),
             scale_work: machine.scale_work(),
-            newidle_cost: Nanos::ZERO,
             frequency_domains: domains.collect(),
-            frequency_steps: Vec::new(),
             frequency_limits: limits.collect(),
             idle_states: idle_states.collect(),
             interrupts: interrupts.collect(),
-            first_clamps: FirstClamps::default(),
             prices: Prices::from_list(machine.prices()),
+            channel_lines: machine.channel_lines().clone(),
+            ..Self::plain(machine.name(), machine.topology())
         }
     }
 

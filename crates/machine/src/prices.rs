@@ -5,78 +5,85 @@ use crate::description::PriceList;
 use fairlab_sched::work::{NR_OPS, Op, WorkMeter};
 use fairlab_workload::workload::ChannelKind;
 
+/// Declares what costs something beside the scheduler's own operations: variant and meaning.
+macro_rules! extras {
+    ($($variant:ident $doc:literal)*) => {
+        /// What costs something beside the scheduler's own operations.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Extra {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Extra {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name, as in price lists.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)* }
+            }
+        }
+    };
+}
+
+extras! {
+    LineTransfer "Get a runqueue's cache line from within the last-level cache, at any speed of the CPU."
+    LineTransferRemote "The same from another last-level cache."
+    Syscall "A system call, around the scheduler."
+    PipeTransfer "Move a message into a pipe or out of it."
+    SocketTransfer "The same for a pair of sockets."
+    TcpTransfer "Send or receive a message with TCP over the loopback device."
+    UdpTransfer "The same with UDP."
+    LoopbackSoftirq "The softirq that delivers such a message."
+    ChannelLine "Get a line of a channel's data from another CPU of the last-level cache."
+    ChannelLineRemote "The same from another cache."
+    Tracer "What a tracer of searches takes for each, if there is one."
+}
+
+const NR_EXTRAS: usize = Extra::ALL.len();
+
 /// Price of each operation, in picoseconds on a CPU of capacity 1024 at its highest frequency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prices {
     ps: [u64; NR_OPS],
-    /// What a system call costs around the scheduler, in the same unit.
-    syscall_ps: u64,
-    /// What moving one message through a pipe costs, in the same unit.
-    pipe_transfer_ps: u64,
-    /// What it takes to get a runqueue's cache line from within the last-level cache, at any speed of the CPU.
-    line_transfer_ps: u64,
-    /// The same from another last-level cache.
-    line_transfer_remote_ps: u64,
-    /// The same for a pair of sockets.
-    socket_transfer_ps: u64,
-    /// What sending or receiving a message costs with TCP and UDP over the loopback device.
-    tcp_transfer_ps: u64,
-    udp_transfer_ps: u64,
-    /// What the softirq costs that delivers it.
-    loopback_softirq_ps: u64,
-    /// What it takes to get a line of a channel's data from another CPU of the last-level cache, and from another cache.
-    channel_line_ps: u64,
-    channel_line_remote_ps: u64,
-    /// What a tracer of searches takes for each; 0: there is none.
-    tracer_ps: u64,
+    extra_ps: [u64; NR_EXTRAS],
 }
 
 impl Prices {
     /// The idealised machine: kernel code takes no time.
     pub const fn free() -> Self {
-        Self {
-            ps: [0; NR_OPS],
-            syscall_ps: 0,
-            pipe_transfer_ps: 0,
-            line_transfer_ps: 0,
-            line_transfer_remote_ps: 0,
-            socket_transfer_ps: 0,
-            tcp_transfer_ps: 0,
-            udp_transfer_ps: 0,
-            loopback_softirq_ps: 0,
-            channel_line_ps: 0,
-            channel_line_remote_ps: 0,
-            tracer_ps: 0,
-        }
+        Self { ps: [0; NR_OPS], extra_ps: [0; NR_EXTRAS] }
     }
 
-    /// The prices of a machine file; what it does not name is free.
+    /// The prices of a machine file; what it does not name is free. There is no tracer unless [`Self::trace_searches`] says so.
     pub fn from_list(list: &PriceList) -> Self {
         let mut prices = Self::free();
         for &op in Op::ALL {
             prices.ps[op as usize] = list.ps(op.name());
         }
-        prices.syscall_ps = list.ps("Syscall");
-        prices.pipe_transfer_ps = list.ps("PipeTransfer");
-        prices.line_transfer_ps = list.ps("LineTransfer");
-        prices.line_transfer_remote_ps = list.ps("LineTransferRemote");
-        prices.socket_transfer_ps = list.ps("SocketTransfer");
-        prices.tcp_transfer_ps = list.ps("TcpTransfer");
-        prices.udp_transfer_ps = list.ps("UdpTransfer");
-        prices.loopback_softirq_ps = list.ps("LoopbackSoftirq");
-        prices.channel_line_ps = list.ps("ChannelLine");
-        prices.channel_line_remote_ps = list.ps("ChannelLineRemote");
+        for &extra in Extra::ALL.iter().filter(|extra| **extra != Extra::Tracer) {
+            prices.set_extra(extra, list.ps(extra.name()));
+        }
         prices
+    }
+
+    const fn extra(&self, extra: Extra) -> u64 {
+        self.extra_ps[extra as usize]
+    }
+
+    const fn set_extra(&mut self, extra: Extra, ps: u64) {
+        self.extra_ps[extra as usize] = ps;
     }
 
     /// Has searches for an idle CPU traced from the start, at this price for each, in picoseconds (`Tracer` of a price list; 0: none).
     pub fn trace_searches(&mut self, ps: u64) {
-        self.tracer_ps = ps;
+        self.set_extra(Extra::Tracer, ps);
     }
 
     /// What a tracer of searches takes for each, in picoseconds; 0 without one.
     pub const fn tracer_ps(&self) -> u64 {
-        self.tracer_ps
+        self.extra(Extra::Tracer)
     }
 
     /// Whether everything is free.
@@ -96,61 +103,82 @@ impl Prices {
 
     /// What moving a message costs, with the system call but without the scheduler, in picoseconds.
     pub fn transfer_ps(&self, kind: ChannelKind) -> u64 {
-        let transfer = match kind {
-            ChannelKind::Pipe => self.pipe_transfer_ps,
-            ChannelKind::Socket => self.socket_transfer_ps,
-            ChannelKind::Tcp => self.tcp_transfer_ps,
-            ChannelKind::Udp => self.udp_transfer_ps,
-            ChannelKind::Queue => return 0,
-        };
-        self.syscall_ps + transfer
+        transfer_of(kind).map_or(0, |transfer| self.extra(Extra::Syscall) + self.extra(transfer))
     }
 
     /// What the softirq costs that delivers a message over the loopback device, in picoseconds.
     pub fn loopback_softirq_ps(&self) -> u64 {
-        self.loopback_softirq_ps
+        self.extra(Extra::LoopbackSoftirq)
     }
 
     /// Sets that.
     pub fn set_loopback_softirq(&mut self, ps: u64) {
-        self.loopback_softirq_ps = ps;
+        self.set_extra(Extra::LoopbackSoftirq, ps);
     }
 
     /// What it takes to get a cache line of a channel's data (buffer, socket, wait queue) from the CPU that used it last, in
     /// picoseconds: within a last-level cache and from another one.
     pub const fn channel_line_ps(&self) -> (u64, u64) {
-        (self.channel_line_ps, self.channel_line_remote_ps)
+        (self.extra(Extra::ChannelLine), self.extra(Extra::ChannelLineRemote))
     }
 
     /// Sets that.
     pub fn set_channel_line(&mut self, local_ps: u64, remote_ps: u64) {
-        (self.channel_line_ps, self.channel_line_remote_ps) = (local_ps, remote_ps);
+        self.set_extra(Extra::ChannelLine, local_ps);
+        self.set_extra(Extra::ChannelLineRemote, remote_ps);
     }
 
     /// Sets what moving a message costs beside the system call, in picoseconds. A queue in shared memory is always free.
     pub fn set_transfer(&mut self, kind: ChannelKind, ps: u64) {
-        match kind {
-            ChannelKind::Pipe => self.pipe_transfer_ps = ps,
-            ChannelKind::Socket => self.socket_transfer_ps = ps,
-            ChannelKind::Tcp => self.tcp_transfer_ps = ps,
-            ChannelKind::Udp => self.udp_transfer_ps = ps,
-            ChannelKind::Queue => {}
+        if let Some(transfer) = transfer_of(kind) {
+            self.set_extra(transfer, ps);
         }
     }
 
     /// What the transfer of a runqueue's cache line takes within a last-level cache and from another one, in picoseconds,
     /// whatever the speed of the CPU.
     pub const fn line_transfer_ps(&self) -> (u64, u64) {
-        (self.line_transfer_ps, self.line_transfer_remote_ps)
+        (self.extra(Extra::LineTransfer), self.extra(Extra::LineTransferRemote))
     }
 
     /// Sets what the transfer of a runqueue's cache line takes, in picoseconds.
     pub fn set_line_transfer(&mut self, local_ps: u64, remote_ps: u64) {
-        (self.line_transfer_ps, self.line_transfer_remote_ps) = (local_ps, remote_ps);
+        self.set_extra(Extra::LineTransfer, local_ps);
+        self.set_extra(Extra::LineTransferRemote, remote_ps);
     }
 
     /// The price of what was counted, in picoseconds.
     pub fn total(&self, work: &WorkMeter) -> u64 {
         self.ps.iter().zip(work.counts()).map(|(price, count)| price * count).sum()
+    }
+}
+
+/// What moving a message through a channel costs; a queue in shared memory is free.
+const fn transfer_of(kind: ChannelKind) -> Option<Extra> {
+    match kind {
+        ChannelKind::Pipe => Some(Extra::PipeTransfer),
+        ChannelKind::Socket => Some(Extra::SocketTransfer),
+        ChannelKind::Tcp => Some(Extra::TcpTransfer),
+        ChannelKind::Udp => Some(Extra::UdpTransfer),
+        ChannelKind::Queue => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::OPERATIONS;
+
+    /// It is what balancing measures of itself in scenarios (`lbcost`).
+    const WITHOUT_PRICE: Op = Op::NewidlePass;
+
+    #[test]
+    fn files_can_give_every_operation_a_price() {
+        let ops = Op::ALL.iter().filter(|op| **op != WITHOUT_PRICE).map(|op| op.name());
+        let mut names: Vec<&str> = ops.chain(Extra::ALL.iter().map(|extra| extra.name())).collect();
+        names.sort_unstable();
+        let mut listed = OPERATIONS.to_vec();
+        listed.sort_unstable();
+        assert_eq!(listed, names);
     }
 }

@@ -7,6 +7,7 @@ use fairlab_machine::description::{
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::TopologyLevel::{All, Cluster, Mc, Package, Smt};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::workload::ChannelKind;
 use proptest::prelude::*;
 
 fn machine(text: &str) -> MachineDescription {
@@ -168,6 +169,20 @@ fn prices_are_whole_picoseconds_with_a_source() {
 }
 
 #[test]
+fn lines_of_channels_are_as_the_file_says_or_as_on_the_machine_that_was_calibrated() {
+    let calibrated = known("xeon-2s-224");
+    let kinds = [ChannelKind::Pipe, ChannelKind::Socket, ChannelKind::Tcp, ChannelKind::Udp, ChannelKind::Queue];
+    let lines = |machine: &MachineDescription| kinds.map(|kind| machine.channel_lines().of(kind));
+    assert_eq!(lines(&calibrated), [8, 15, 40, 40, 0]);
+    let plain = "name = \"x\"\n[cpus]\ncount = 1\n";
+    assert_eq!(lines(&machine(plain)), lines(&calibrated));
+    let text = format!("{plain}[channel_lines]\nTcp = {{ lines = 3, source = \"counted\" }}\n");
+    assert_eq!(lines(&machine(&text)), [8, 15, 3, 40, 0]);
+    assert!(describe(&machine(&text)).contains("Tcp          3  counted"), "{}", describe(&machine(&text)));
+    assert_eq!(parse("again.toml", &machine(&text).to_toml()).as_ref(), Ok(&machine(&text)));
+}
+
+#[test]
 fn the_page_draws_the_topology() {
     let page = describe(&known("laptop-8"));
     let drawing = "
@@ -230,7 +245,8 @@ fn full(hz: u64, threads: usize, cores: usize, llcs: usize, nodes: usize, is_las
          [[interrupt_load]]\nname = \"eth0\"\ncpus = \"0\"\nperiod_ns = 1_000_000\nduration_ns = {hz}\n\
          [[steal]]\nname = \"host\"\nperiod_ns = 10_000_000\nduration_ns = {hz}\n\
          [[frequency_limit]]\nat_ns = {price}\nreason = \"thermal\"\npart = 512\n\
-         [prices]\n{} = {{ ps = {price}, source = \"a 'source'\" }}\n",
+         [prices]\n{} = {{ ps = {price}, source = \"a 'source'\" }}\n\
+         [channel_lines]\nTcp = {{ lines = {threads}, source = \"made up\" }}\n",
         cores * llcs,
         cores * llcs,
         count - 1,

@@ -40,16 +40,10 @@ struct Track {
 /// What the tasks of a family got.
 #[derive(Clone, Debug, Default)]
 struct Totals {
-    tasks: u64,
-    run: Nanos,
-    wait: Nanos,
-    wakeups: u64,
+    /// What is only counted, as it will be told.
+    counted: FamilySummary,
     latency: Latency,
-    voluntary: u64,
-    involuntary: u64,
-    migrations: u64,
-    timer_waits: u64,
-    timer_misses: u64,
+    timers: TimerSummary,
     slack: Latency,
     timer_latency: Latency,
     /// Time on CPUs of each capacity, ascending.
@@ -81,6 +75,46 @@ pub struct FamilySummary {
     pub migrations: u64,
     /// Periodic timers, if it has any.
     pub timers: Option<TimerSummary>,
+}
+
+impl FamilySummary {
+    /// Several families as one, without latencies and timers.
+    pub fn sum(name: String, families: &[Self]) -> Self {
+        let mut sum = Self { name, ..Self::default() };
+        for family in families {
+            sum.add(family);
+        }
+        sum
+    }
+
+    fn add(&mut self, other: &Self) {
+        let Self {
+            name: _,
+            tasks,
+            run_ns,
+            run_by_capacity,
+            wait_ns,
+            wakeups,
+            wakeup_latency: _,
+            voluntary_switches,
+            involuntary_switches,
+            migrations,
+            timers: _,
+        } = other;
+        self.tasks += tasks;
+        self.run_ns += run_ns;
+        self.wait_ns += wait_ns;
+        self.wakeups += wakeups;
+        self.voluntary_switches += voluntary_switches;
+        self.involuntary_switches += involuntary_switches;
+        self.migrations += migrations;
+        if self.run_by_capacity.is_empty() {
+            self.run_by_capacity = run_by_capacity.iter().map(|&(capacity, _)| (capacity, 0)).collect();
+        }
+        for ((_, sum), (_, more)) in self.run_by_capacity.iter_mut().zip(run_by_capacity) {
+            *sum += more;
+        }
+    }
 }
 
 /// What is told of a family's periodic timers, in the words of rt-app's log.
@@ -136,7 +170,7 @@ impl Families {
     /// A task is about to be forked.
     pub fn forked(&mut self, host: usize, id: TaskId, spec: usize) {
         let family = self.family_of[spec];
-        self.totals[family].tasks += 1;
+        self.totals[family].counted.tasks += 1;
         if self.tracks.len() <= id.index() {
             self.tracks.resize(id.index() + 1, None);
         }
@@ -155,7 +189,7 @@ impl Families {
             track.state = State::Waits(now);
         }
         if !is_new {
-            self.totals[track.family].wakeups += 1;
+            self.totals[track.family].counted.wakeups += 1;
             track.woken_at.get_or_insert(now);
         }
     }
@@ -166,21 +200,21 @@ impl Families {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             let totals = &mut self.totals[track.family];
             if let State::Runs(since, _) = track.state {
-                totals.run += now - since;
+                totals.counted.run_ns += (now - since).0;
                 totals.by_capacity[self.class_of[cpu.index()]] += now - since;
             }
             if prev_state == PrevState::Runnable {
-                totals.involuntary += 1;
+                totals.counted.involuntary_switches += 1;
                 track.state = State::Waits(now);
             } else {
-                totals.voluntary += 1;
+                totals.counted.voluntary_switches += 1;
                 track.state = State::Off;
             }
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
             let totals = &mut self.totals[track.family];
             if let State::Waits(since) = track.state {
-                totals.wait += now - since;
+                totals.counted.wait_ns += (now - since).0;
             }
             if let Some(woken_at) = track.woken_at.take() {
                 totals.latency.record((now - woken_at).0);
@@ -197,7 +231,7 @@ impl Families {
     #[inline]
     pub fn migrated(&mut self, task: TaskId) {
         if let Some(Some(track)) = self.tracks.get(task.index()) {
-            self.totals[track.family].migrations += 1;
+            self.totals[track.family].counted.migrations += 1;
         }
     }
 
@@ -206,9 +240,9 @@ impl Families {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         let Some(track) = &mut self.tracks[id.index()] else { return };
         let totals = &mut self.totals[track.family];
-        totals.timer_waits += 1;
+        totals.timers.arrivals += 1;
         if expiry <= now {
-            totals.timer_misses += 1;
+            totals.timers.missed += 1;
         } else {
             totals.slack.record((expiry - now).0);
             track.timer_at = Some(expiry);
@@ -223,37 +257,30 @@ impl Families {
             let totals = &mut totals[track.family];
             match track.state {
                 State::Off => {}
-                State::Waits(since) => totals.wait += end - since,
+                State::Waits(since) => totals.counted.wait_ns += (end - since).0,
                 State::Runs(since, cpu) => {
-                    totals.run += end - since;
+                    totals.counted.run_ns += (end - since).0;
                     totals.by_capacity[self.class_of[cpu.index()]] += end - since;
                 }
             }
         }
         let of_family = |(name, totals): (&String, &Totals)| FamilySummary {
             name: name.clone(),
-            tasks: totals.tasks,
-            run_ns: totals.run.0,
             run_by_capacity: self
                 .capacities
                 .iter()
                 .copied()
                 .zip(totals.by_capacity.iter().map(|time| time.0))
                 .collect(),
-            wait_ns: totals.wait.0,
-            wakeups: totals.wakeups,
             wakeup_latency: totals.latency.summary(),
-            voluntary_switches: totals.voluntary,
-            involuntary_switches: totals.involuntary,
-            migrations: totals.migrations,
-            timers: (totals.timer_waits > 0).then(|| TimerSummary {
-                arrivals: totals.timer_waits,
-                missed: totals.timer_misses,
+            timers: (totals.timers.arrivals > 0).then(|| TimerSummary {
                 slack: totals.slack.summary(),
                 wakeup_latency: totals.timer_latency.summary(),
+                ..totals.timers
             }),
+            ..totals.counted.clone()
         };
-        self.names.iter().zip(&totals).filter(|(_, totals)| totals.tasks > 0).map(of_family).collect()
+        self.names.iter().zip(&totals).filter(|(_, totals)| totals.counted.tasks > 0).map(of_family).collect()
     }
 }
 

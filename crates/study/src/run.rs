@@ -7,7 +7,6 @@ use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
-use fairlab_machine::prices::Prices;
 use fairlab_observe::bench;
 use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
@@ -17,29 +16,13 @@ use fairlab_workload::workload::Workload;
 /// A machine of one CPU of a capacity, ticking 1000 times a second; kernel code is free.
 pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
     let place = CpuPlace { core: 0, cluster: 0, llc: 0, package: 0, node: 0 };
-    Hardware {
-        name: format!("one CPU of capacity {capacity}"),
-        topology: MachineTopology {
-            cpus: vec![place],
-            capacity: vec![capacity],
-            levels: vec![TopologyLevel::Mc],
-            distances: vec![vec![10]],
-        },
-        tick: Nanos::from_millis(1),
-        tick_skew: Nanos::ZERO,
-        ipi_latency: Nanos::ZERO,
-        polling_idle: false,
-        idle_loop_once: false,
-        scale_work: true,
-        newidle_cost: Nanos::ZERO,
-        frequency_domains: Vec::new(),
-        frequency_steps: Vec::new(),
-        frequency_limits: Vec::new(),
-        idle_states: vec![Vec::new()],
-        interrupts: Vec::new(),
-        first_clamps: Default::default(),
-        prices: Prices::free(),
-    }
+    let topology = MachineTopology {
+        cpus: vec![place],
+        capacity: vec![capacity],
+        levels: vec![TopologyLevel::Mc],
+        distances: vec![vec![10]],
+    };
+    Hardware { tick: Nanos::from_millis(1), ..Hardware::plain(&format!("one CPU of capacity {capacity}"), topology) }
 }
 
 /// A preset machine with all its prices.

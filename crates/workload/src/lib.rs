@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod error;
 pub mod load;
+mod policy;
 pub mod rtapp;
 pub mod scn;
 pub mod step;

@@ -45,7 +45,7 @@ pub fn detect(file: &str, text: &str) -> Result<Kind, ParseError> {
     if word.starts_with('{') || word.starts_with("//") || word.starts_with("/*") {
         return Ok(Kind::RtApp);
     }
-    if scn::STATEMENTS.contains(&word) {
+    if scn::Statement::named(word).is_some() {
         return Ok(Kind::Scenario);
     }
     let message = if word.is_empty() {

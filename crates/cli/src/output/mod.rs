@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where results and complaints go, and how they look: colours on a terminal only.
 
+mod columns;
 pub(crate) mod figures;
 pub(crate) mod measure;
 pub(crate) mod progress;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The page about a run: what a kernel engineer wants to know at a glance.
 
-use super::figures::{bar, cpu_list, percent, rate, ratio, time, whole_percent};
+use super::columns::{self, CpuRow, TimerRow};
+use super::figures::{cpu_list, rate, ratio, time, whole_percent};
 use super::measure::{self, Measure};
-use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use fairlab_machine::hardware::Hardware;
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::FamilySummary;
-use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::Summary;
 use fairlab_sched::units::Nanos;
 
@@ -16,10 +15,6 @@ use fairlab_sched::units::Nanos;
 const MOST_CPUS: usize = 16;
 /// With more families than this, the rest is one row.
 const MOST_FAMILIES: usize = 24;
-/// Width of bars.
-const BAR: usize = 10;
-/// A wake-up latency that is worth a look: a tick of most kernels.
-const LONG_LATENCY_NS: u64 = 4_000_000;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,119 +70,30 @@ fn head(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
     wrap(&line, 2)
 }
 
-/// Nothing is a dash.
-fn count(number: u64) -> Cell {
-    if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
-}
-
-fn span(ns: u64) -> Cell {
-    if ns == 0 { Cell::from("0").quiet() } else { time(ns).into() }
-}
-
-fn quantiles(latency: Option<&LatencySummary>) -> Vec<Cell> {
-    let Some(latency) = latency else { return vec![Cell::from("-").quiet(); 4] };
-    let cell = |ns| if ns >= LONG_LATENCY_NS { span(ns).notable() } else { span(ns) };
-    [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(cell).into()
-}
-
 fn tasks(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
-    let is_asymmetric = summary.families.iter().any(|family| family.run_by_capacity.len() > 1);
-    let mut columns = vec![("task", Align::Left), ("n", Align::Right), ("run", Align::Right), ("%CPU", Align::Right)];
-    if is_asymmetric {
-        columns.push(("%big", Align::Right));
-    }
-    let rest = ["wait", "wake-ups", "lat p50", "p90", "p99", "max", "vol", "invol", "migr"];
-    columns.extend(rest.map(|name| (name, Align::Right)));
-    let mut table = Table::new(&columns);
     let shown = if options.per_cpu { summary.families.len() } else { MOST_FAMILIES };
-    let row = |family: &FamilySummary| {
-        let mut cells: Vec<Cell> = vec![
-            family.name.as_str().into(),
-            family.tasks.to_string().into(),
-            span(family.run_ns),
-            percent(family.run_ns, summary.duration_ns).into(),
-        ];
-        if is_asymmetric {
-            let big = family.run_by_capacity.last().map_or(0, |&(_, ns)| ns);
-            cells.push(percent(big, family.run_ns).into());
-        }
-        cells.extend([span(family.wait_ns), count(family.wakeups)]);
-        cells.extend(quantiles(family.wakeup_latency.as_ref()));
-        cells.extend([count(family.voluntary_switches), count(family.involuntary_switches), count(family.migrations)]);
-        cells
-    };
-    for family in summary.families.iter().take(shown) {
-        table.row(row(family));
-    }
-    let hidden = &summary.families[shown.min(summary.families.len())..];
+    let mut rows: Vec<FamilySummary> = summary.families.iter().take(shown).cloned().collect();
+    let hidden = &summary.families[rows.len()..];
     if !hidden.is_empty() {
-        table.row(row(&sum_of(hidden)));
+        rows.push(FamilySummary::sum(format!("({} more)", hidden.len()), hidden));
     }
-    table.render(styles)
+    columns::table(columns::TASKS, summary, &rows).render(styles)
 }
 
-/// Families that have no rows of their own.
-fn sum_of(families: &[FamilySummary]) -> FamilySummary {
-    let sum = |what: fn(&FamilySummary) -> u64| families.iter().map(what).sum();
-    let mut run_by_capacity = families[0].run_by_capacity.clone();
-    for family in &families[1..] {
-        for (sum, more) in run_by_capacity.iter_mut().zip(&family.run_by_capacity) {
-            sum.1 += more.1;
-        }
-    }
-    FamilySummary {
-        name: format!("({} more)", families.len()),
-        tasks: sum(|family| family.tasks),
-        run_ns: sum(|family| family.run_ns),
-        run_by_capacity,
-        wait_ns: sum(|family| family.wait_ns),
-        wakeups: sum(|family| family.wakeups),
-        wakeup_latency: None,
-        voluntary_switches: sum(|family| family.voluntary_switches),
-        involuntary_switches: sum(|family| family.involuntary_switches),
-        migrations: sum(|family| family.migrations),
-        timers: None,
-    }
-}
-
-/// Periodic timers, in the words of rt-app's log.
+/// Periodic timers.
 fn timers(summary: &Summary, styles: Styles) -> String {
-    let mut table = Table::new(&[
-        ("timer of", Align::Left),
-        ("arrivals", Align::Right),
-        ("missed", Align::Right),
-        ("slack min", Align::Right),
-        ("p50", Align::Right),
-        ("wu_lat p50", Align::Right),
-        ("p90", Align::Right),
-        ("p99", Align::Right),
-        ("max", Align::Right),
-    ]);
-    for family in &summary.families {
-        let Some(timers) = &family.timers else { continue };
-        let missed = count(timers.missed);
-        let mut cells: Vec<Cell> = vec![
-            family.name.as_str().into(),
-            timers.arrivals.to_string().into(),
-            if timers.missed > 0 { missed.notable() } else { missed },
-        ];
-        let slack = |what: fn(&LatencySummary) -> u64| {
-            timers.slack.as_ref().map_or_else(|| Cell::from("-").quiet(), |slack| span(what(slack)))
-        };
-        cells.extend([slack(|slack| slack.min_ns), slack(|slack| slack.p50_ns)]);
-        cells.extend(quantiles(timers.wakeup_latency.as_ref()));
-        table.row(cells);
-    }
-    table.render(styles)
+    let row = |family: &FamilySummary| family.timers.map(|timers| (family.name.clone(), timers));
+    let rows: Vec<TimerRow> = summary.families.iter().filter_map(row).collect();
+    columns::table(columns::TIMERS, summary, &rows).render(styles)
 }
 
 /// Neighbours in a list of CPUs that become one row.
-fn rows_of<'a>(summary: &'a Summary, options: &Options<'_>) -> Vec<Vec<&'a CpuSummary>> {
-    let mut rows: Vec<Vec<&CpuSummary>> = Vec::new();
+fn rows_of<'a>(summary: &'a Summary, options: &Options<'_>) -> Vec<CpuRow<'a>> {
+    let mut rows: Vec<CpuRow<'_>> = Vec::new();
     let by_cache = !options.per_cpu && summary.cpus.len() > MOST_CPUS;
     let is_unused = |cpu: &CpuSummary| cpu.busy_ns == 0 && cpu.switches == 0;
     for cpu in &summary.cpus {
-        let belongs = |row: &&mut Vec<&CpuSummary>| {
+        let belongs = |row: &&mut CpuRow<'_>| {
             let first = row[0];
             let is_alike = first.capacity == cpu.capacity && first.llc == cpu.llc;
             is_alike && (by_cache || (!options.per_cpu && is_unused(first) && is_unused(cpu)))
@@ -201,74 +107,7 @@ fn rows_of<'a>(summary: &'a Summary, options: &Options<'_>) -> Vec<Vec<&'a CpuSu
 }
 
 fn cpus(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
-    let rows = rows_of(summary, options);
-    let is_asymmetric = summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity);
-    let is_grouped = rows.iter().any(|row| row.len() > 1 && row.iter().any(|cpu| cpu.busy_ns > 0));
-    let has_states = summary.cpus.iter().any(|cpu| !cpu.idle_states.is_empty());
-    let has_prices = summary.totals.kernel_ns > 0;
-    let mut columns = vec![("CPU", Align::Left)];
-    let mut optional = |is_shown: bool, column| {
-        if is_shown {
-            columns.push(column);
-        }
-    };
-    optional(is_asymmetric, ("cap", Align::Right));
-    optional(true, ("busy", Align::Left));
-    optional(true, ("%busy", Align::Right));
-    optional(is_grouped, ("min-max", Align::Right));
-    optional(has_prices, ("%sys", Align::Right));
-    for name in ["switches", "ticks", "resched", "call"] {
-        optional(true, (name, Align::Right));
-    }
-    optional(has_states, ("idle states", Align::Left));
-    let mut table = Table::new(&columns);
-    for row in &rows {
-        let sum = |what: fn(&CpuSummary) -> u64| row.iter().map(|cpu| what(cpu)).sum::<u64>();
-        let whole = summary.duration_ns * row.len() as u64;
-        let busy = sum(|cpu| cpu.busy_ns);
-        let numbers: Vec<u32> = row.iter().map(|cpu| cpu.cpu).collect();
-        let mut cells: Vec<Cell> = vec![cpu_list(&numbers).into()];
-        if is_asymmetric {
-            cells.push(row[0].capacity.to_string().into());
-        }
-        cells.extend([bar(busy, whole, BAR).into(), percent(busy, whole).into()]);
-        if is_grouped {
-            cells.push(range_of(row, summary.duration_ns));
-        }
-        if has_prices {
-            cells.push(percent(sum(|cpu| cpu.kernel_ns), whole).into());
-        }
-        cells.extend([
-            count(sum(|cpu| cpu.switches)),
-            count(sum(|cpu| cpu.ticks)),
-            count(sum(|cpu| cpu.reschedule_ipis)),
-            count(sum(|cpu| cpu.call_function_ipis)),
-        ]);
-        if has_states {
-            cells.push(idle_states(row).into());
-        }
-        table.row(cells);
-    }
-    table.render(styles)
-}
-
-fn range_of(row: &[&CpuSummary], duration: u64) -> Cell {
-    let parts = || row.iter().map(|cpu| cpu.busy_ns);
-    let (Some(min), Some(max)) = (parts().min(), parts().max()) else { return Cell::default() };
-    if row.len() == 1 {
-        return Cell::default();
-    }
-    format!("{}-{}", percent(min, duration), percent(max, duration)).into()
-}
-
-fn idle_states(row: &[&CpuSummary]) -> String {
-    let idle: u64 = row.iter().map(|cpu| cpu.idle_ns).sum();
-    let states = row[0].idle_states.iter().enumerate().map(|(index, state)| {
-        let time: u64 = row.iter().filter_map(|cpu| cpu.idle_states.get(index)).map(|state| state.ns).sum();
-        (state.state.as_str(), time)
-    });
-    let used = states.filter(|(_, time)| *time > 0);
-    used.map(|(name, time)| format!("{name} {}", whole_percent(time, idle))).collect::<Vec<_>>().join("  ")
+    columns::table(&columns::of_cpus(), summary, &rows_of(summary, options)).render(styles)
 }
 
 /// A line for each frequency domain: how long it had which frequency.

@@ -36,6 +36,9 @@ pub fn describe(machine: &MachineDescription) -> String {
         section(&mut page, "Limits of frequencies, of 1024", frequency_limits(machine));
     }
     section(&mut page, "Prices of kernel operations, at capacity 1024", prices(machine));
+    if machine.channel_lines().iter().next().is_some() {
+        section(&mut page, "Cache lines of a channel that move with it", channel_lines(machine));
+    }
     let lines: Vec<&str> = page.iter().map(|line| line.trim_end()).collect();
     lines.join("\n") + "\n"
 }
@@ -182,7 +185,24 @@ fn prices(machine: &MachineDescription) -> Vec<String> {
         let ns = format!("{}{fraction}", price.ps() / 1_000);
         table.push(vec![price.operation().to_owned(), ns, price.source().to_owned()]);
     }
-    // Long sources go on below where they begin.
+    let mut lines = with_sources(table);
+    lines.push("operations that are not listed are free".to_owned());
+    lines
+}
+
+fn channel_lines(machine: &MachineDescription) -> Vec<String> {
+    let mut table = vec![words(&["channel", "lines", "source"])];
+    table.extend(
+        machine
+            .channel_lines()
+            .iter()
+            .map(|count| vec![count.name.to_owned(), count.lines.to_string(), count.source.clone()]),
+    );
+    with_sources(table)
+}
+
+/// Columns of a name, a figure and its source. Long sources go on below where they begin.
+fn with_sources(mut table: Vec<Vec<String>>) -> Vec<String> {
     let sources: Vec<String> = table.iter_mut().map(|row| row.pop().expect("a row has a source")).collect();
     let rows = columns(table, &[false, true]);
     let indent = rows.iter().map(String::len).max().unwrap_or(0) + 2;
@@ -192,6 +212,5 @@ fn prices(machine: &MachineDescription) -> Vec<String> {
         lines.push(format!("{row:indent$}{}", source.next().unwrap_or_default()).trim_end().to_owned());
         lines.extend(source.map(|rest| format!("{:indent$}{rest}", "")));
     }
-    lines.push("operations that are not listed are free".to_owned());
     lines
 }

@@ -15,7 +15,9 @@ mod error;
 mod frequency;
 mod idle;
 mod interrupts;
+mod keys;
 mod limits;
+mod lines;
 mod presets;
 mod prices;
 mod raw;
@@ -31,7 +33,9 @@ pub use error::{DescriptionError, LoadError};
 pub use frequency::{FrequencyDomain, Governor};
 pub use idle::IdleState;
 pub use interrupts::InterruptLoad;
+pub use keys::{KeyInfo, plain_keys};
 pub use limits::FrequencyLimitAt;
+pub use lines::ChannelLines;
 pub use presets::{load, preset, preset_text, presets};
 pub use prices::{OPERATIONS, Price, PriceList};
 
@@ -39,6 +43,7 @@ use cpus::Shape;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
+use keys::Keys;
 
 /// Named kernels (sets of features and tunables) that a machine may ask for, oldest first; the last is the default.
 pub const KERNEL_PROFILES: [&str; 7] = ["4.19", "5.0", "5.4", "5.11", "5.18", "5.19", "6.1"];
@@ -87,21 +92,11 @@ struct Identity {
     kernel: String,
 }
 
-/// Clocks and latencies of the whole machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Timing {
-    hz: Hz,
-    tick_skew: Nanos,
-    ipi_latency: Nanos,
-    polling_idle: bool,
-    scale_work: bool,
-}
-
 /// A machine: everything that its file says, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineDescription {
     identity: Identity,
-    timing: Timing,
+    keys: Keys,
     shape: Shape,
     cpu_types: Vec<CpuType>,
     frequency_domains: Vec<FrequencyDomain>,
@@ -110,6 +105,7 @@ pub struct MachineDescription {
     steals: Vec<InterruptLoad>,
     frequency_limits: Vec<FrequencyLimitAt>,
     prices: PriceList,
+    channel_lines: ChannelLines,
 }
 
 impl MachineDescription {
@@ -131,32 +127,6 @@ impl MachineDescription {
     /// The kernel that the machine runs unless told otherwise: one of [`KERNEL_PROFILES`].
     pub fn kernel(&self) -> &str {
         &self.identity.kernel
-    }
-
-    /// Ticks per second.
-    pub const fn hz(&self) -> Hz {
-        self.timing.hz
-    }
-
-    /// CPU i ticks i times this later than CPU 0; all tick within one period.
-    pub const fn tick_skew(&self) -> Nanos {
-        self.timing.tick_skew
-    }
-
-    /// From the sending of an inter-processor interrupt until the other CPU handles it.
-    pub const fn ipi_latency(&self) -> Nanos {
-        self.timing.ipi_latency
-    }
-
-    /// Do idle CPUs monitor the flag that asks them to reschedule (x86's MWAIT), so that a write wakes them and no interrupt?
-    pub const fn polling_idle(&self) -> bool {
-        self.timing.polling_idle
-    }
-
-    /// Do run times of workloads mean work on a CPU of full capacity at its highest frequency, so that they take longer
-    /// on others? If not, they are time on any CPU.
-    pub const fn scale_work(&self) -> bool {
-        self.timing.scale_work
     }
 
     /// How many CPUs there are: 1 to [`MAX_CPUS`].
@@ -234,6 +204,11 @@ impl MachineDescription {
     /// What the kernel's operations cost.
     pub const fn prices(&self) -> &PriceList {
         &self.prices
+    }
+
+    /// How many cache lines of a channel move with it.
+    pub const fn channel_lines(&self) -> &ChannelLines {
+        &self.channel_lines
     }
 
     /// A machine file that gives this description again. It is written anew: comments of the file that was read are

@@ -141,9 +141,14 @@ fn price(operation: &'static str, raw: &Spanned<RawPrice>) -> Result<Price, Faul
         (None, None) => return Err(Fault::of(raw, "a price without a figure", "add `ns = ...` or `ps = ...`")),
         (Some(_), Some(ps)) => return Err(Fault::of(ps, "the price is given twice", "keep either `ns` or `ps`")),
     };
-    if table.source.get_ref().trim().is_empty() {
+    Ok(Price { operation, ps, source: source(&table.source, "a price")? })
+}
+
+/// Where the figure of something comes from, which must be said.
+pub(super) fn source(text: &Spanned<String>, of: &str) -> Result<String, Fault> {
+    if text.get_ref().trim().is_empty() {
         let help = "say where the figure comes from: measured how, published where, or calibrated against what";
-        return Err(Fault::of(&table.source, "a price without a source", help));
+        return Err(Fault::of(text, format!("{of} without a source"), help));
     }
-    Ok(Price { operation, ps, source: table.source.get_ref().clone() })
+    Ok(text.get_ref().clone())
 }

@@ -1,43 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The machine file as it stands: names and types of keys are checked, nothing else.
+//! The tables of a machine file as they stand: names and types of keys are checked, nothing else.
 
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// A value and where it stands, if the key is there.
 pub(super) type Maybe<T> = Option<Spanned<T>>;
 /// An array whose entries have places too.
 pub(super) type List<T> = Spanned<Vec<Spanned<T>>>;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawMachine {
-    pub(super) name: Spanned<String>,
-    pub(super) description: Maybe<String>,
-    pub(super) source: Maybe<String>,
-    pub(super) kernel: Maybe<String>,
-    pub(super) hz: Maybe<u64>,
-    pub(super) tick_skew_ns: Maybe<u64>,
-    pub(super) ipi_ns: Maybe<u64>,
-    pub(super) polling_idle: Option<bool>,
-    pub(super) scale_work: Option<bool>,
-    pub(super) cpus: Spanned<RawCpus>,
-    #[serde(default)]
-    pub(super) cpu_type: Vec<Spanned<RawCpuType>>,
-    #[serde(default)]
-    pub(super) frequency_domain: Vec<Spanned<RawFrequencyDomain>>,
-    #[serde(default)]
-    pub(super) idle_state: Vec<Spanned<RawIdleState>>,
-    #[serde(default)]
-    pub(super) interrupt_load: Vec<Spanned<RawInterruptLoad>>,
-    #[serde(default)]
-    pub(super) steal: Vec<Spanned<RawInterruptLoad>>,
-    #[serde(default)]
-    pub(super) frequency_limit: Vec<Spanned<RawFrequencyLimit>>,
-    #[serde(default)]
-    pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawPrice>>,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -146,5 +116,12 @@ pub(super) enum RawLimitReason {
 pub(super) struct RawPrice {
     pub(super) ns: Maybe<u64>,
     pub(super) ps: Maybe<u64>,
+    pub(super) source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLineCount {
+    pub(super) lines: Spanned<u64>,
     pub(super) source: Spanned<String>,
 }

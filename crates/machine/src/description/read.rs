@@ -2,13 +2,12 @@
 //! From text to a description: TOML, then keys and types, then what they say.
 
 use super::error::{DescriptionError, Fault, Source};
-use super::raw::{Maybe, RawMachine};
+use super::keys::{Keys, RawMachine};
+use super::raw::Maybe;
 use super::suggest;
 use super::{
-    Hz, Identity, KERNEL_PROFILES, MachineDescription, Timing, cpu_types, cpus, frequency, idle, interrupts, limits,
-    prices,
+    Identity, KERNEL_PROFILES, MachineDescription, cpu_types, cpus, frequency, idle, interrupts, limits, lines, prices,
 };
-use fairlab_sched::units::Nanos;
 use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -37,13 +36,14 @@ fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
     let cpu_types = cpu_types::understand(&raw.cpu_type, &shape)?;
     Ok(MachineDescription {
         identity: identity(raw)?,
-        timing: timing(raw, count)?,
+        keys: keys(raw, count)?,
         frequency_domains: frequency::understand(&raw.frequency_domain, count, &cpu_types)?,
         idle_states: idle::understand(&raw.idle_state, count)?,
         interrupt_loads: interrupts::understand(&raw.interrupt_load, count)?,
         steals: interrupts::understand(&raw.steal, count)?,
         frequency_limits: limits::understand(&raw.frequency_limit, count)?,
         prices: prices::understand(&raw.prices)?,
+        channel_lines: lines::understand(&raw.channel_lines)?,
         shape,
         cpu_types,
     })
@@ -66,32 +66,20 @@ fn identity(raw: &RawMachine) -> Result<Identity, Fault> {
     })
 }
 
-fn timing(raw: &RawMachine, count: u32) -> Result<Timing, Fault> {
-    let hz = match &raw.hz {
-        None => Hz::DEFAULT,
-        Some(hz) => Hz::new(*hz.get_ref()).ok_or_else(|| {
-            let message = format!("a kernel cannot have {} ticks a second", hz.get_ref());
-            Fault::of(hz, message, "write one of 100, 250, 300 and 1000 (CONFIG_HZ)")
-        })?,
-    };
-    let tick_skew = optional(&raw.tick_skew_ns, 0..=MAX_SPAN_NS, "ns", 0)?;
+/// The plain keys; all CPUs must tick within one period.
+fn keys(raw: &RawMachine, count: u32) -> Result<Keys, Fault> {
+    let keys = Keys::read(raw)?;
     if let Some(skew) = &raw.tick_skew_ns
-        && tick_skew * u64::from(count - 1) >= hz.tick().0
+        && keys.tick_skew.0 * u64::from(count - 1) >= keys.hz.tick().0
     {
-        let message = format!("the last CPU would tick a whole period ({}) late", hz.tick());
+        let message = format!("the last CPU would tick a whole period ({}) late", keys.hz.tick());
         let help = format!(
             "write {} at most, so that all CPUs tick within one period",
-            (hz.tick().0 - 1) / u64::from(count - 1)
+            (keys.hz.tick().0 - 1) / u64::from(count - 1)
         );
         return Err(Fault::of(skew, message, help));
     }
-    Ok(Timing {
-        hz,
-        tick_skew: Nanos(tick_skew),
-        ipi_latency: Nanos(optional(&raw.ipi_ns, 0..=MAX_SPAN_NS, "ns", 0)?),
-        polling_idle: raw.polling_idle.unwrap_or(false),
-        scale_work: raw.scale_work.unwrap_or(true),
-    })
+    Ok(keys)
 }
 
 /// A name: one to 64 letters, digits, and `-_.+`, so that it can stand in a path and on a command line.

@@ -21,6 +21,7 @@ pub(super) fn write(machine: &MachineDescription) -> String {
     interrupt_loads(&mut out, "steal", machine.steals());
     frequency_limits(&mut out, machine);
     prices(&mut out, machine);
+    channel_lines(&mut out, machine);
     out.0
 }
 
@@ -66,11 +67,9 @@ fn head(out: &mut Lines, machine: &MachineDescription) {
     out.text("description", machine.description());
     out.text("source", machine.source());
     out.text("kernel", machine.kernel());
-    out.pair("hz", machine.hz().get());
-    out.pair("tick_skew_ns", machine.tick_skew().0);
-    out.pair("ipi_ns", machine.ipi_latency().0);
-    out.pair("polling_idle", machine.polling_idle());
-    out.pair("scale_work", machine.scale_work());
+    for (key, value) in machine.keys.written() {
+        out.pair(key, value);
+    }
 }
 
 fn cpus(out: &mut Lines, machine: &MachineDescription) {
@@ -199,5 +198,15 @@ fn prices(out: &mut Lines, machine: &MachineDescription) {
             if price.ps().is_multiple_of(1_000) { ("ns", price.ps() / 1_000) } else { ("ps", price.ps()) };
         let source = toml::Value::String(price.source().to_owned());
         out.pair(price.operation(), format_args!("{{ {unit} = {figure}, source = {source} }}"));
+    }
+}
+
+fn channel_lines(out: &mut Lines, machine: &MachineDescription) {
+    for (index, count) in machine.channel_lines().iter().enumerate() {
+        if index == 0 {
+            out.line("\n[channel_lines]");
+        }
+        let source = toml::Value::String(count.source.clone());
+        out.pair(count.name, format_args!("{{ lines = {}, source = {source} }}", count.lines));
     }
 }

@@ -101,18 +101,6 @@ impl SyncObjects {
     }
 }
 
-/// How many cache lines of a channel come along when another CPU uses it: the object with its lock and wait queue, the buffer, and what of
-/// the waiting task is read and written. Estimated for pipes and sockets; for TCP and UDP calibrated on `xeon-2s-224` against the counts of
-/// searches before SIS_UTIL (study `sis-util`).
-const fn lines_of(kind: ChannelKind) -> u64 {
-    match kind {
-        ChannelKind::Queue => 0,
-        ChannelKind::Pipe => 8,
-        ChannelKind::Socket => 15,
-        ChannelKind::Tcp | ChannelKind::Udp => 40,
-    }
-}
-
 /// Whether a task goes on or has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -308,7 +296,7 @@ impl Machine {
     /// What it takes to get the data of a channel to a CPU that uses it, in picoseconds: nothing if it used the channel last.
     fn channel_move_price(&mut self, cpu: CpuId, channel: ObjectId) -> u64 {
         let state = &mut self.sync.channels[channel];
-        let lines = lines_of(state.channel.kind);
+        let lines = self.hardware.channel_lines.of(state.channel.kind);
         let (local, remote) = self.hardware.prices.channel_line_ps();
         match state.used_by.replace(cpu) {
             Some(last) if last != cpu => {

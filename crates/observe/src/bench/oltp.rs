@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What sysbench tells of an OLTP load.
 
-use super::rounds::Rounds;
-use super::{Meter, Outcome};
-use fairlab_machine::engine::Machine;
-use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, Probe};
+use super::rounds::{Rounds, RoundsMeter, Told};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::oltp::{QUERIES, READS, TRANSACTION, WRITES};
 use serde::Serialize;
 
 /// Counts transactions.
-#[derive(Clone, Debug, Default)]
-pub struct OltpMeter {
-    rounds: Rounds,
-}
+pub type OltpMeter = RoundsMeter<Oltp>;
+
+/// What sysbench tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Oltp;
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,11 +26,13 @@ pub struct OltpResult {
     pub total_time_s: f64,
 }
 
-impl OltpMeter {
-    /// What is told.
-    pub fn result(&self, elapsed: Nanos) -> OltpResult {
+impl Told for Oltp {
+    type Result = OltpResult;
+    const FIRST_END: u32 = TRANSACTION;
+
+    fn result(&self, rounds: &Rounds, elapsed: Nanos) -> OltpResult {
         let total_time_s = elapsed.0 as f64 / 1e9;
-        let latency = self.rounds.latency();
+        let latency = rounds.latency();
         let summary = latency.summary().unwrap_or_default();
         let p95 = if summary.count > 0 { latency.quantile(0.95) } else { 0 };
         OltpResult {
@@ -42,6 +41,10 @@ impl OltpMeter {
             latency_ms: [summary.min_ns, summary.mean_ns, summary.max_ns, p95].map(|ns| ns as f64 / 1e6),
             total_time_s,
         }
+    }
+
+    fn page(result: &OltpResult) -> String {
+        result.page()
     }
 }
 
@@ -67,28 +70,5 @@ impl OltpResult {
             rate(count(QUERIES)),
             self.total_time_s,
         )
-    }
-}
-
-impl Probe for OltpMeter {
-    #[inline]
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
-
-impl Observer for OltpMeter {
-    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        self.rounds.hear(now, event, TRANSACTION);
-    }
-}
-
-impl Meter for OltpMeter {
-    fn reset(&mut self) -> bool {
-        self.rounds.reset();
-        true
-    }
-
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
-        let result = self.result(measured);
-        Outcome::of(result.page(), &result)
     }
 }

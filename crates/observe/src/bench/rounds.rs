@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rounds of clients that do one thing after the other: how many, of which kind, and how long they took.
 
-use super::place;
+use super::{Meter, Outcome, place};
 use crate::latency::Latency;
-use fairlab_machine::observer::MachineEvent;
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
 
 /// Rounds of all clients of a run.
 #[derive(Clone, Debug, Default)]
@@ -66,5 +69,61 @@ impl Rounds {
     /// How long they took.
     pub fn latency(&self) -> &Latency {
         &self.latency
+    }
+}
+
+/// What a benchmark makes of its clients' rounds.
+pub trait Told {
+    /// What is told.
+    type Result: Serialize;
+    /// The lowest mark that ends a round.
+    const FIRST_END: u32;
+
+    /// What is told of rounds in so much time.
+    fn result(&self, rounds: &Rounds, elapsed: Nanos) -> Self::Result;
+
+    /// The same in the benchmark's own form.
+    fn page(result: &Self::Result) -> String;
+}
+
+/// Measures a benchmark by its rounds.
+#[derive(Clone, Debug, Default)]
+pub struct RoundsMeter<T> {
+    told: T,
+    rounds: Rounds,
+}
+
+impl<T: Told> RoundsMeter<T> {
+    /// For a model.
+    pub fn new(told: T) -> Self {
+        Self { told, rounds: Rounds::default() }
+    }
+
+    /// What is told.
+    pub fn result(&self, elapsed: Nanos) -> T::Result {
+        self.told.result(&self.rounds, elapsed)
+    }
+}
+
+impl<T: Told> Probe for RoundsMeter<T> {
+    #[inline]
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl<T: Told> Observer for RoundsMeter<T> {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        self.rounds.hear(now, event, T::FIRST_END);
+    }
+}
+
+impl<T: Told> Meter for RoundsMeter<T> {
+    fn reset(&mut self) -> bool {
+        self.rounds.reset();
+        true
+    }
+
+    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+        let result = self.result(measured);
+        Outcome::of(T::page(&result), &result)
     }
 }

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What tbench tells: throughput of file data, and each operation's count.
 
-use super::rounds::Rounds;
-use super::{Meter, Outcome};
-use fairlab_machine::engine::Machine;
-use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, Probe};
+use super::rounds::{Rounds, RoundsMeter, Told};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
 use serde::Serialize;
 
 /// Counts operations.
-#[derive(Clone, Debug)]
-pub struct TbenchMeter {
-    bench: Tbench,
-    rounds: Rounds,
-}
+pub type TbenchMeter = RoundsMeter<Tbench>;
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,30 +22,31 @@ pub struct TbenchResult {
     pub operations: Vec<(&'static str, u64)>,
 }
 
-impl TbenchMeter {
-    /// For a model.
-    pub fn new(bench: Tbench) -> Self {
-        Self { bench, rounds: Rounds::default() }
-    }
+impl Told for Tbench {
+    type Result = TbenchResult;
+    const FIRST_END: u32 = DONE;
 
-    /// What is told.
-    pub fn result(&self, elapsed: Nanos) -> TbenchResult {
+    fn result(&self, rounds: &Rounds, elapsed: Nanos) -> TbenchResult {
         let (mut bytes, mut operations) = (0, Vec::<(&'static str, u64)>::new());
         for (operation, mark) in OPERATIONS.iter().zip(DONE..) {
-            let count = self.rounds.of_mark(mark);
+            let count = rounds.of_mark(mark);
             bytes += count * u64::from(operation.data);
             match operations.iter_mut().find(|(name, _)| *name == operation.name) {
                 Some((_, sum)) => *sum += count,
                 None => operations.push((operation.name, count)),
             }
         }
-        let max_ns = self.rounds.latency().summary().map_or(0, |summary| summary.max_ns);
+        let max_ns = rounds.latency().summary().map_or(0, |summary| summary.max_ns);
         TbenchResult {
             throughput_mb_s: bytes as f64 / f64::from(1 << 20) / (elapsed.0 as f64 / 1e9),
-            clients: self.bench.clients,
+            clients: self.clients,
             max_latency_ms: max_ns as f64 / 1e6,
             operations,
         }
+    }
+
+    fn page(result: &TbenchResult) -> String {
+        result.page()
     }
 }
 
@@ -67,28 +60,5 @@ impl TbenchResult {
             "\nThroughput {:.6} MB/sec  {} clients  {} procs  max_latency={:.3} ms\n",
             self.throughput_mb_s, self.clients, self.clients, self.max_latency_ms
         )
-    }
-}
-
-impl Probe for TbenchMeter {
-    #[inline]
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
-
-impl Observer for TbenchMeter {
-    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        self.rounds.hear(now, event, DONE);
-    }
-}
-
-impl Meter for TbenchMeter {
-    fn reset(&mut self) -> bool {
-        self.rounds.reset();
-        true
-    }
-
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
-        let result = self.result(measured);
-        Outcome::of(result.page(), &result)
     }
 }

@@ -8,7 +8,7 @@
 //! limits for the whole machine (`sched_util_clamp_min` and `_max`, which are 1024).
 use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
-use crate::state::uclamp::{RT_DEFAULT_MIN, RqUclamp};
+use crate::state::uclamp::RT_DEFAULT_MIN;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::CAPACITY_FULL;
 impl State {

@@ -8,6 +8,7 @@
 
 use super::fields::Fields;
 use crate::error::{ParseError, Source};
+use crate::policy::PolicyKind;
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, Policy};
 use fairlab_sched::units::Nanos;
@@ -18,40 +19,13 @@ const MIN_DL_RUNTIME_NS: u64 = 1024;
 /// The priority of real-time threads that name none.
 const DEFAULT_RT_PRIORITY: i64 = 10;
 
-/// Names of policies.
-const POLICIES: [(&str, PolicyKind); 6] = [
-    ("SCHED_OTHER", PolicyKind::Other),
-    ("SCHED_BATCH", PolicyKind::Batch),
-    ("SCHED_IDLE", PolicyKind::Idle),
-    ("SCHED_RR", PolicyKind::RoundRobin),
-    ("SCHED_FIFO", PolicyKind::Fifo),
-    ("SCHED_DEADLINE", PolicyKind::Deadline),
-];
-
-/// A policy without its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PolicyKind {
-    Other,
-    Batch,
-    Idle,
-    RoundRobin,
-    Fifo,
-    Deadline,
-}
-
-impl PolicyKind {
-    /// The policy of a name.
-    pub(super) fn named(source: Source<'_>, at: usize, name: &str) -> Result<Self, ParseError> {
-        POLICIES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind).ok_or_else(|| {
-            let help = suggest::help(name, "policies", &POLICIES.map(|(known, _)| known));
-            source.error(at, format!("unknown policy \"{name}\"")).with_help(help)
-        })
-    }
-
-    /// Whether it is one of the fair class, which alone knows task groups here.
-    pub(super) const fn is_fair(self) -> bool {
-        matches!(self, Self::Other | Self::Batch | Self::Idle)
-    }
+/// The policy of a name.
+pub(super) fn policy_named(source: Source<'_>, at: usize, name: &str) -> Result<PolicyKind, ParseError> {
+    PolicyKind::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = PolicyKind::ALL.iter().map(|kind| kind.name()).collect();
+        let help = suggest::help(name, "policies", &names);
+        source.error(at, format!("unknown policy \"{name}\"")).with_help(help)
+    })
 }
 
 /// What a task or a phase says about policy and clamps.
@@ -76,12 +50,12 @@ impl SchedData {
     pub(super) fn read(fields: Fields<'_>, default: Option<PolicyKind>) -> Result<Option<Self>, ParseError> {
         let named = fields.get("policy").map_or(fields.at, |node| node.at);
         let policy = match fields.text("policy")? {
-            Some(name) => Some(PolicyKind::named(fields.source, named, name)?),
+            Some(name) => Some(policy_named(fields.source, named, name)?),
             None => default,
         };
         let default_priority = policy.map(|policy| match policy {
             PolicyKind::Fifo | PolicyKind::RoundRobin => DEFAULT_RT_PRIORITY,
-            _ => 0,
+            PolicyKind::Normal | PolicyKind::Batch | PolicyKind::Idle | PolicyKind::Deadline => 0,
         });
         let at = ["policy", "priority", "dl-runtime", "dl-period", "dl-deadline", "util_min", "util_max"];
         let at = at.iter().find_map(|key| fields.get(key)).map_or(fields.at, |node| node.at);
@@ -158,7 +132,7 @@ pub(super) fn changes(
     let mut changes = Changes::default();
     let mut thread = Thread::default();
     let mut in_force = thread.now.clone();
-    thread.apply(source, task, task.policy.unwrap_or(PolicyKind::Other))?;
+    thread.apply(source, task, task.policy.unwrap_or(PolicyKind::Normal))?;
     thread.now.group = task_group.unwrap_or_default();
     // The policy of a phase that names none is the one that it finds in the first loop, and stays so.
     let mut resolved: Vec<PolicyKind> = Vec::new();
@@ -167,7 +141,7 @@ pub(super) fn changes(
             thread.now.affinity = phase.cpus.clone();
             if let Some(sched) = &phase.sched {
                 if !later {
-                    resolved.resize(i + 1, PolicyKind::Other);
+                    resolved.resize(i + 1, PolicyKind::Normal);
                     resolved[i] = sched.policy.unwrap_or(thread.believed);
                 }
                 thread.apply(source, sched, resolved[i])?;
@@ -235,7 +209,7 @@ struct Thread {
 
 impl Default for Thread {
     fn default() -> Self {
-        Self { now: InForce::default(), believed: PolicyKind::Other, warnings: Vec::new() }
+        Self { now: InForce::default(), believed: PolicyKind::Normal, warnings: Vec::new() }
     }
 }
 
@@ -293,7 +267,7 @@ impl Thread {
                 }
                 self.now.policy = deadline_policy(source, data)?;
             }
-            PolicyKind::Other | PolicyKind::Batch | PolicyKind::Idle => {
+            PolicyKind::Normal | PolicyKind::Batch | PolicyKind::Idle => {
                 let Ok(nice @ -20..=19) = i8::try_from(priority) else { return out_of("-20..19") };
                 if policy != self.believed || self.now.policy == Policy::Normal {
                     self.now.policy = match policy {

@@ -9,68 +9,88 @@ use crate::error::{ParseError, Source};
 use crate::step::{ObjectId, Step, TimerRef};
 use fairlab_sched::units::Nanos;
 
-/// What a key begins with, in the order in which rt-app looks.
-const PREFIXES: [(&str, EventKind); 20] = [
-    ("lock", EventKind::Lock),
-    ("unlock", EventKind::Unlock),
-    ("wait", EventKind::Wait),
-    ("signal", EventKind::Signal),
-    ("broad", EventKind::Broadcast),
-    ("sync", EventKind::Sync),
-    ("sleep", EventKind::Sleep),
-    ("runtime", EventKind::Runtime),
-    ("run", EventKind::Run),
-    ("timer", EventKind::Timer),
-    ("suspend", EventKind::Suspend),
-    ("resume", EventKind::Resume),
-    ("memrun", EventKind::MemRun),
-    ("mem", EventKind::Mem),
-    ("iorun", EventKind::IoRun),
-    ("yield", EventKind::Yield),
-    ("barrier", EventKind::Barrier),
-    ("fork", EventKind::Fork),
-    ("sem_post", EventKind::SemPost),
-    ("sem_wait", EventKind::SemWait),
-];
+/// A kind of event.
+#[derive(Debug)]
+pub struct EventInfo {
+    /// What its keys begin with.
+    pub prefix: &'static str,
+    /// Its value, for the book.
+    pub value: &'static str,
+    /// What it does here.
+    pub meaning: &'static str,
+    read: Reader,
+}
+
+type Reader = for<'s, 'a> fn(&mut Scope<'s, 'a>, &'a Entry) -> Result<Event, ParseError>;
+
+impl EventInfo {
+    /// The kind of event that a key is.
+    pub(super) fn of_key(key: &str) -> Option<&'static Self> {
+        EVENTS.iter().find(|event| key.starts_with(event.prefix))
+    }
+}
+
+/// Declares the events: what keys begin with, the value, what it does, and how it is read: as a step, or as what follows `event`.
+macro_rules! events {
+    ($($prefix:literal $value:literal $meaning:literal $kind:ident |$scope:ident, $entry:ident| $read:expr;)*) => {
+        /// All events, in the order in which rt-app looks for the beginnings of keys.
+        pub const EVENTS: &[EventInfo] = &[$(EventInfo {
+            prefix: $prefix,
+            value: $value,
+            meaning: $meaning,
+            read: |$scope, $entry| events!(@ $kind $read),
+        },)*];
+    };
+    (@ step $read:expr) => { Ok(Event::Known($read)) };
+    (@ event $read:expr) => { $read };
+}
+
+events! {
+    "lock" "NAME" "take a mutex" step
+        |scope, entry| Step::Lock(scope.shared.mutexes.id(scope.text(entry)?));
+    "unlock" "NAME" "release it" step
+        |scope, entry| Step::Unlock(scope.shared.mutexes.id(scope.text(entry)?));
+    "wait" "`{ref, mutex}`" "wait for a condition, with its mutex" step
+        |scope, entry| scope.cond(entry).map(|(cond, mutex)| Step::CondWait { cond, mutex })?;
+    "signal" "NAME" "wake one task that waits for a condition" step
+        |scope, entry| Step::CondSignal(scope.shared.conds.id(scope.text(entry)?));
+    "broad" "NAME" "wake all of them" step
+        |scope, entry| Step::CondBroadcast(scope.shared.conds.id(scope.text(entry)?));
+    "sync" "`{ref, mutex}`" "signal a condition and then wait for it, as one step" step
+        |scope, entry| scope.cond(entry).map(|(cond, mutex)| Step::CondSync { cond, mutex })?;
+    "sleep" "N" "block for N" step
+        |scope, entry| Step::Sleep(scope.micros(entry)?);
+    "runtime" "N" "busy until N of wall time has passed; the clock is looked at after each 32 us of work" step
+        |scope, entry| Step::RunWall(scope.micros(entry)?);
+    "run" "N" "work that a CPU of capacity 1024 does in N at its highest frequency; it takes longer on smaller or slower CPUs" step
+        |scope, entry| Step::Run(scope.micros(entry)?);
+    "timer" "`{ref, period, mode}`"
+        "block until the next expiry. A name that begins with `unique` is each thread's own. A missed expiry moves the grid (`relative`) or does not (`absolute`)"
+        event |scope, entry| scope.timer(&entry.key, &entry.node);
+    "suspend" "NAME" "block under a name" step
+        |scope, entry| scope.suspend(entry)?;
+    "resume" "NAME" "wake all that do. A resume that comes too early is lost" step
+        |scope, entry| Step::Resume(scope.shared.suspends.id(scope.text(entry)?));
+    "memrun" "`{type, size, count, pattern}`" "work of a fixed price for accesses to memory, see below" step
+        |scope, entry| scope.memrun(&entry.key, &entry.node)?;
+    "mem" "N" "the same for N bytes that are cleared" step
+        |scope, entry| Step::Run(price::clear(scope.count(entry)?));
+    "iorun" "N" "the same for N bytes that are written" step
+        |scope, entry| Step::Run(price::write(scope.count(entry)?, scope.mem_buffer_size, scope.to_null_device));
+    "yield" "TEXT" "`sched_yield()`" step
+        |_scope, _entry| Step::Yield;
+    "barrier" "NAME" "wait for all threads of all tasks that name it" step
+        |scope, entry| scope.barrier(entry)?;
+    "fork" "TASK" "start a thread of a task; at most 1024 times each" event
+        |scope, entry| Ok(Event::Fork { task: scope.text(entry)?.to_owned(), at: entry.node.at });
+    "sem_post" "NAME" "add one to a semaphore, which begins at 0" step
+        |scope, entry| Step::SemPost(scope.shared.semaphores.id(scope.text(entry)?));
+    "sem_wait" "NAME" "take one from it, or wait until there is one" step
+        |scope, entry| Step::SemWait(scope.shared.semaphores.id(scope.text(entry)?));
+}
 
 /// What rt-app calls an object whose name is missing.
 const UNKNOWN: &str = "unknown";
-
-/// Kinds of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventKind {
-    Lock,
-    Unlock,
-    Wait,
-    Signal,
-    Broadcast,
-    Sync,
-    Sleep,
-    Runtime,
-    Run,
-    Timer,
-    Suspend,
-    Resume,
-    MemRun,
-    Mem,
-    IoRun,
-    Yield,
-    Barrier,
-    Fork,
-    SemPost,
-    SemWait,
-}
-
-impl EventKind {
-    /// The kind of event that a key is.
-    pub(super) fn of_key(key: &str) -> Option<Self> {
-        PREFIXES.iter().find(|(prefix, _)| key.starts_with(prefix)).map(|(_, kind)| *kind)
-    }
-
-    fn prefix(self) -> &'static str {
-        PREFIXES.iter().find(|(_, kind)| *kind == self).map_or("", |(prefix, _)| prefix)
-    }
-}
 
 /// An event, as far as one can know before the whole file is read.
 #[derive(Clone, Debug)]
@@ -107,34 +127,14 @@ pub(super) struct Scope<'s, 'a> {
 
 impl<'a> Scope<'_, 'a> {
     /// Reads an event.
-    pub(super) fn event(&mut self, kind: EventKind, entry: &'a Entry) -> Result<Event, ParseError> {
-        let (key, node) = (entry.key.as_str(), &entry.node);
-        let step = match kind {
-            EventKind::Run => Step::Run(self.micros(entry)?),
-            EventKind::Runtime => Step::RunWall(self.micros(entry)?),
-            EventKind::Sleep => Step::Sleep(self.micros(entry)?),
-            EventKind::Mem => Step::Run(price::clear(self.count(entry)?)),
-            EventKind::IoRun => Step::Run(price::write(self.count(entry)?, self.mem_buffer_size, self.to_null_device)),
-            EventKind::MemRun => self.memrun(key, node)?,
-            EventKind::Yield => Step::Yield,
-            EventKind::Timer => return self.timer(key, node),
-            EventKind::Wait | EventKind::Sync => self.wait(kind, key, node)?,
-            EventKind::Fork => return Ok(Event::Fork { task: self.text(entry)?.to_owned(), at: node.at }),
-            EventKind::Lock => Step::Lock(self.shared.mutexes.id(self.text(entry)?)),
-            EventKind::Unlock => Step::Unlock(self.shared.mutexes.id(self.text(entry)?)),
-            EventKind::Signal => Step::CondSignal(self.shared.conds.id(self.text(entry)?)),
-            EventKind::Broadcast => Step::CondBroadcast(self.shared.conds.id(self.text(entry)?)),
-            EventKind::SemPost => Step::SemPost(self.shared.semaphores.id(self.text(entry)?)),
-            EventKind::SemWait => Step::SemWait(self.shared.semaphores.id(self.text(entry)?)),
-            EventKind::Resume => Step::Resume(self.shared.suspends.id(self.text(entry)?)),
-            EventKind::Suspend => {
-                // workgen puts the task's own name in place of an empty one.
-                let name = self.text(entry)?;
-                Step::Suspend(self.shared.suspends.id(if name.is_empty() { self.task } else { name }))
-            }
-            EventKind::Barrier => self.barrier(entry)?,
-        };
-        Ok(Event::Known(step))
+    pub(super) fn event(&mut self, kind: &EventInfo, entry: &'a Entry) -> Result<Event, ParseError> {
+        (kind.read)(self, entry)
+    }
+
+    fn suspend(&mut self, entry: &'a Entry) -> Result<Step, ParseError> {
+        // workgen puts the task's own name in place of an empty one.
+        let name = self.text(entry)?;
+        Ok(Step::Suspend(self.shared.suspends.id(if name.is_empty() { self.task } else { name })))
     }
 
     fn barrier(&mut self, entry: &Entry) -> Result<Step, ParseError> {
@@ -175,17 +175,16 @@ impl<'a> Scope<'_, 'a> {
         Ok(Event::Timer { timer, period })
     }
 
-    fn wait(&mut self, kind: EventKind, key: &str, node: &'a Node) -> Result<Step, ParseError> {
-        let fields = self.fields(key, node)?;
+    /// A condition and its mutex.
+    fn cond(&mut self, entry: &'a Entry) -> Result<(ObjectId, ObjectId), ParseError> {
+        let key = entry.key.as_str();
+        let fields = self.fields(key, &entry.node)?;
         let cond = self.name(fields, "ref", key)?;
         let cond = self.shared.conds.id(cond);
         let mutex = self.name(fields, "mutex", key)?;
         let mutex = self.shared.mutexes.id(mutex);
         self.warnings.extend(fields.unknown(&format!("\"{key}\""), &["ref", "mutex"], |_| false));
-        Ok(match kind {
-            EventKind::Sync => Step::CondSync { cond, mutex },
-            _ => Step::CondWait { cond, mutex },
-        })
+        Ok((cond, mutex))
     }
 
     fn memrun(&mut self, key: &str, node: &'a Node) -> Result<Step, ParseError> {
@@ -248,8 +247,7 @@ impl<'a> Scope<'_, 'a> {
 
 /// Says what a key was taken for, where its name suggests something else.
 fn explain(entry: &Entry, error: ParseError) -> ParseError {
-    let Some(kind) = EventKind::of_key(&entry.key) else { return error };
-    let prefix = kind.prefix();
+    let Some(EventInfo { prefix, .. }) = EventInfo::of_key(&entry.key) else { return error };
     if entry.key.starts_with("membind") {
         return error.with_help("this key reads as the event \"mem\"; memory binding is \"nodes_membind\"");
     }
@@ -259,7 +257,7 @@ fn explain(entry: &Entry, error: ParseError) -> ParseError {
     error
 }
 
-/// Whether a step lets time pass, or blocks until another task does something.
+/// Whether a step lets time pass, or blocks until another task does something. Of steps that no event makes, none counts.
 pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) -> bool {
     match step {
         Step::Run(length) | Step::RunWall(length) => length.0 > 0,
@@ -272,6 +270,27 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         | Step::SemWait(_)
         | Step::Suspend(_)
         | Step::Exit => true,
-        _ => false,
+        Step::Spin(_)
+        | Step::Wake { .. }
+        | Step::Yield
+        | Step::Lock(_)
+        | Step::Unlock(_)
+        | Step::CondSignal(_)
+        | Step::CondBroadcast(_)
+        | Step::SemPost(_)
+        | Step::Resume(_)
+        | Step::Send(_)
+        | Step::Receive(_)
+        | Step::Offer { .. }
+        | Step::FutexArm(_)
+        | Step::FutexPost(_)
+        | Step::FutexWait(_)
+        | Step::Enlist { .. }
+        | Step::PostAll(_)
+        | Step::LockCpu
+        | Step::UnlockCpu
+        | Step::Fork(_)
+        | Step::SetAttributes(_)
+        | Step::Mark(_) => false,
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The section `global`.
 
-use super::attributes::PolicyKind;
+use super::attributes::policy_named;
 use super::fields::Fields;
 use super::json::{Node, Value};
 use crate::error::ParseError;
+use crate::policy::PolicyKind;
 use fairlab_sched::units::Nanos;
 
 /// Keys that say what rt-app writes where, or how it holds its memory: nothing of that is simulated.
@@ -31,7 +32,7 @@ impl Default for Global {
     fn default() -> Self {
         Self {
             duration: None,
-            default_policy: PolicyKind::Other,
+            default_policy: PolicyKind::Normal,
             priority_inheritance: false,
             mem_buffer_size: 4 << 20,
             to_null_device: true,
@@ -48,7 +49,7 @@ impl Global {
         global.duration = seconds.filter(|seconds| *seconds > 0).map(Nanos::from_secs);
         if let Some(name) = fields.text("default_policy")? {
             let at = fields.get("default_policy").map_or(fields.at, |node| node.at);
-            global.default_policy = PolicyKind::named(fields.source, at, name)?;
+            global.default_policy = policy_named(fields.source, at, name)?;
         }
         global.priority_inheritance = fields.flag("pi_enabled")?.unwrap_or(false);
         if let Some(size) = fields.count("mem_buffer_size")? {

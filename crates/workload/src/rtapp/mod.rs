@@ -34,6 +34,7 @@ mod tasks;
 mod tests;
 
 pub use build::{FORK_LIMIT, fork_name};
+pub use events::{EVENTS, EventInfo};
 pub use json::DuplicateKeys;
 
 use crate::error::{ParseError, Source};

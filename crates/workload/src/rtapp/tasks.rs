@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The section `tasks`: tasks with their attributes and phases.
 
-use super::attributes::{PhaseAttributes, PolicyKind, SchedData};
+use super::attributes::{PhaseAttributes, SchedData};
 use super::behaviour::Loops;
-use super::events::{Event, EventKind, Scope};
+use super::events::{Event, EventInfo, Scope};
 use super::fields::{Fields, int_of};
 use super::global::Global;
 use super::groups::Groups;
 use super::json::{Entry, Value};
 use super::objects::{Shared, Timers};
 use crate::error::{ParseError, Source};
+use crate::policy::PolicyKind;
 use crate::workload::Affinity;
 use fairlab_sched::units::Nanos;
 
@@ -145,7 +146,7 @@ impl<'a> TaskReader<'a> {
             };
             let loops = self.loops(fields, "phase")?.unwrap_or(Loops::Times(1));
             let events = self.events(task, fields, (&entry.key, entry.key_at), &mut barriers)?;
-            let is_event = |key: &str| EventKind::of_key(key).is_some();
+            let is_event = |key: &str| EventInfo::of_key(key).is_some();
             self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, is_event));
             task.phases.push(PhaseDraft { at: entry.key_at, loops, events, attributes });
         }
@@ -164,7 +165,7 @@ impl<'a> TaskReader<'a> {
         let (name, at) = (task.name.clone(), task.at);
         let events = self.events(task, fields, (&name, at), &mut Vec::new())?;
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
-        let is_event = |key: &str| EventKind::of_key(key).is_some();
+        let is_event = |key: &str| EventInfo::of_key(key).is_some();
         self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, is_event));
         let attributes = PhaseAttributes { cpus: cpus.unwrap_or_default(), sched: None, group: None };
         task.phases.push(PhaseDraft { at: task.at, loops: loops.unwrap_or(Loops::Times(1)), events, attributes });
@@ -191,7 +192,7 @@ impl<'a> TaskReader<'a> {
         };
         let mut events = Vec::new();
         for entry in fields.entries {
-            if let Some(kind) = EventKind::of_key(&entry.key) {
+            if let Some(kind) = EventInfo::of_key(&entry.key) {
                 events.push(scope.event(kind, entry)?);
             }
         }
@@ -276,13 +277,13 @@ impl<'a> TaskReader<'a> {
     fn check_ignored(&mut self, fields: Fields<'a>) {
         for entry in fields.entries {
             // The old grammar for deadline tasks has a key that looks like an event.
-            if EventKind::of_key(&entry.key).is_some() && entry.key != "runtime" {
+            if EventInfo::of_key(&entry.key).is_some() && entry.key != "runtime" {
                 let (place, key) = (self.source.place(entry.key_at), &entry.key);
                 self.warnings.push(format!("{place}: the task has phases, so rt-app ignores \"{key}\" beside them"));
             }
         }
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
-        let is_event = |key: &str| EventKind::of_key(key).is_some();
+        let is_event = |key: &str| EventInfo::of_key(key).is_some();
         self.warnings.extend(fields.unknown("a task", &known, is_event));
     }
 }

@@ -2,31 +2,13 @@
 //! Statements about what changes while tasks run: a keyword, a time, of what, and what it becomes.
 
 use super::parse::find_group;
-use super::policy::policy_of;
-use super::tasks::{MAX_NAME, nice_of};
+use super::policy::{policies, policy_of};
+use super::tasks::nice_of;
 use super::words::{Word, Words};
 use crate::error::ParseError;
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, Change, CpusetSpec, GroupSpec};
 use fairlab_sched::units::Nanos;
-
-/// Keywords of changes.
-pub(super) const CHANGES: &[&str] = &[
-    "affinity",
-    "nice",
-    "policy",
-    "clamp",
-    "move",
-    "shares",
-    "quota",
-    "offline",
-    "online",
-    "attach",
-    "setcpus",
-    "thermal",
-    "maxfreq",
-    "groupclamp",
-];
 
 /// A change whose task is still a name.
 #[derive(Debug)]
@@ -44,84 +26,90 @@ pub(super) struct Names<'n> {
     pub(super) nr_cpus: u32,
 }
 
+/// Reads what a change makes of its group, cpuset or CPUs, or of its task, for which there is a placeholder.
+pub(super) type ReadChange = fn(&Names<'_>, &mut Words<'_>) -> Result<Change, ParseError>;
+
 impl Names<'_> {
-    /// Reads the rest of a line that changes something.
-    pub(super) fn change<'a>(&self, kind: &str, words: &mut Words<'a>) -> Result<ChangeDraft<'a>, ParseError> {
-        let at = words.duration("when")?;
-        let change = match kind {
-            "shares" => {
-                let group = self.next_group(words)?;
-                Change::Shares { group, shares: u64::from(words.next_small("the shares", 2..=262_144)?) }
-            }
-            "groupclamp" => Change::GroupClamps {
-                group: self.next_group(words)?,
-                min: words.next_small("the lowest clamp", 0..=1024)?,
-                max: words.next_small("the highest clamp", 0..=1024)?,
-            },
-            "quota" => quota_change(self.next_group(words)?, words)?,
-            "offline" | "online" => {
-                Change::Hotplug { cpus: words.cpus(self.nr_cpus)?.collect(), online: kind == "online" }
-            }
-            "thermal" | "maxfreq" => Change::FrequencyLimit {
-                cpus: words.cpus(self.nr_cpus)?.collect(),
-                is_thermal: kind == "thermal",
-                part: words.next_small("the part of 1024 of the highest frequency", 1..=1024)?,
-            },
-            "setcpus" => {
-                let name = words.word("the cpuset's name")?;
-                let cpuset = self.find_cpuset(words, name)?;
-                Change::CpusetCpus { cpuset, cpus: words.cpus(self.nr_cpus)?.collect() }
-            }
-            _ => return self.task_change(at, kind, words),
-        };
-        Ok(ChangeDraft { at, task: None, change })
+    pub(super) fn shares(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let group = self.next_group(words)?;
+        Ok(Change::Shares { group, shares: u64::from(words.next_small("the shares", 2..=262_144)?) })
     }
 
-    /// The task's place is filled in once all tasks are known.
-    fn task_change<'a>(&self, at: Nanos, kind: &str, words: &mut Words<'a>) -> Result<ChangeDraft<'a>, ParseError> {
-        let task = Some(words.name("the task's name", MAX_NAME)?);
-        let change = if kind == "attach" {
-            let name = words.word("the cpuset's name, or /")?;
-            let cpuset = if name.text == "/" { None } else { Some(self.find_cpuset(words, name)?) };
-            Change::Attach { task: 0, cpuset }
-        } else {
-            Change::Task { task: 0, attributes: self.new_attributes(kind, words)? }
-        };
-        Ok(ChangeDraft { at, task, change })
+    pub(super) fn group_clamps(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        Ok(Change::GroupClamps {
+            group: self.next_group(words)?,
+            min: words.next_small("the lowest clamp", 0..=1024)?,
+            max: words.next_small("the highest clamp", 0..=1024)?,
+        })
     }
 
-    /// What a task becomes.
-    fn new_attributes(&self, kind: &str, words: &mut Words<'_>) -> Result<Attributes, ParseError> {
-        let mut attributes = Attributes::default();
-        match kind {
-            "affinity" => {
-                let cpus = words.cpus(self.nr_cpus)?;
-                attributes.affinity = Some(Affinity::Cpus(cpus.collect()));
-            }
-            "nice" => {
-                let word = words.word("the nice value")?;
-                attributes.nice = Some(nice_of(words, word)?);
-            }
-            "policy" => {
-                let word = words.word("the policy")?;
-                attributes.policy = policy_of(words, word)?;
-                if attributes.policy.is_none() {
-                    let help = "policies: fair, batch, idlepol, fifo=P, rr=P, dl=RUNTIME/DEADLINE/PERIOD";
-                    return Err(words.error(word, format!("unknown policy `{}`", word.text)).with_help(help));
-                }
-            }
-            "clamp" => {
-                let min = words.next_small("the lowest clamp", 0..=1024)?;
-                attributes.uclamp_min = Some(min);
-                attributes.uclamp_max = Some(words.next_small("the highest clamp", min..=1024)?);
-            }
-            _ => {
-                let word = words.word("the group's name, or /")?;
-                let group = if word.text == "/" { None } else { Some(find_group(self.groups, words, word)?) };
-                attributes.group = Some(group);
-            }
+    /// What the kernel refuses of it has no effect when the time comes.
+    pub(super) fn quota(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let group = self.next_group(words)?;
+        let quota = words.word("the quota, or none")?;
+        let quota_us = if quota.text == "none" { None } else { Some(words.duration_of(quota)?.0 / 1000) };
+        let period_us = words.duration("the period")?.0 / 1000;
+        Ok(Change::Quota { group, quota_us, period_us })
+    }
+
+    pub(super) fn hotplug(&self, words: &mut Words<'_>, online: bool) -> Result<Change, ParseError> {
+        Ok(Change::Hotplug { cpus: self.cpus(words)?, online })
+    }
+
+    pub(super) fn frequency_limit(&self, words: &mut Words<'_>, is_thermal: bool) -> Result<Change, ParseError> {
+        Ok(Change::FrequencyLimit {
+            cpus: self.cpus(words)?,
+            is_thermal,
+            part: words.next_small("the part of 1024 of the highest frequency", 1..=1024)?,
+        })
+    }
+
+    pub(super) fn set_cpus(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let name = words.word("the cpuset's name")?;
+        let cpuset = self.find_cpuset(words, name)?;
+        Ok(Change::CpusetCpus { cpuset, cpus: self.cpus(words)? })
+    }
+
+    pub(super) fn attach(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let name = words.word("the cpuset's name, or /")?;
+        let cpuset = if name.text == "/" { None } else { Some(self.find_cpuset(words, name)?) };
+        Ok(Change::Attach { task: 0, cpuset })
+    }
+
+    pub(super) fn affinity(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let affinity = Some(Affinity::Cpus(self.cpus(words)?));
+        Ok(of_task(Attributes { affinity, ..Attributes::default() }))
+    }
+
+    pub(super) fn nice(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let word = words.word("the nice value")?;
+        Ok(of_task(Attributes { nice: Some(nice_of(words, word)?), ..Attributes::default() }))
+    }
+
+    pub(super) fn policy(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let word = words.word("the policy")?;
+        let policy = policy_of(words, word)?;
+        if policy.is_none() {
+            let help = format!("policies: {}", policies());
+            return Err(words.error(word, format!("unknown policy `{}`", word.text)).with_help(help));
         }
-        Ok(attributes)
+        Ok(of_task(Attributes { policy, ..Attributes::default() }))
+    }
+
+    pub(super) fn clamp(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let min = words.next_small("the lowest clamp", 0..=1024)?;
+        let max = words.next_small("the highest clamp", min..=1024)?;
+        Ok(of_task(Attributes { uclamp_min: Some(min), uclamp_max: Some(max), ..Attributes::default() }))
+    }
+
+    pub(super) fn move_to(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let word = words.word("the group's name, or /")?;
+        let group = if word.text == "/" { None } else { Some(find_group(self.groups, words, word)?) };
+        Ok(of_task(Attributes { group: Some(group), ..Attributes::default() }))
+    }
+
+    fn cpus(&self, words: &mut Words<'_>) -> Result<Vec<u32>, ParseError> {
+        Ok(words.cpus(self.nr_cpus)?.collect())
     }
 
     fn next_group(&self, words: &mut Words<'_>) -> Result<usize, ParseError> {
@@ -141,10 +129,7 @@ impl Names<'_> {
     }
 }
 
-/// What follows the group of a `quota` statement. What the kernel refuses of it has no effect when the time comes.
-fn quota_change(group: usize, words: &mut Words<'_>) -> Result<Change, ParseError> {
-    let quota = words.word("the quota, or none")?;
-    let quota_us = if quota.text == "none" { None } else { Some(words.duration_of(quota)?.0 / 1000) };
-    let period_us = words.duration("the period")?.0 / 1000;
-    Ok(Change::Quota { group, quota_us, period_us })
+/// What a task becomes; which task is filled in once all are known.
+const fn of_task(attributes: Attributes) -> Change {
+    Change::Task { task: 0, attributes }
 }

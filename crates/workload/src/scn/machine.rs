@@ -66,27 +66,6 @@ impl MachineDraft {
         })
     }
 
-    /// Reads a statement if it is one about the machine.
-    pub(super) fn statement(&mut self, keyword: &str, at: usize, words: &mut Words<'_>) -> Result<bool, ParseError> {
-        match keyword {
-            "topo" => self.topo(words)?,
-            "smtmap" => self.smtmap(words)?,
-            "caps" => self.caps(words)?,
-            "levels" => self.levels(words)?,
-            "dist" => self.dist(at, words)?,
-            "ipi" => self.machine.ipi_latency = words.duration("the latency")?,
-            "skew" => self.machine.tick_skew = words.duration("the skew")?,
-            "lbcost" => self.machine.newidle_cost = words.duration("the cost")?,
-            "scale" => self.machine.scale_work = words.flag("0 or 1")?,
-            "freq" => self.freq(at, words)?,
-            "fdom" => self.fdom(at, words)?,
-            "irq" => self.irq(at, words, false)?,
-            "steal" => self.irq(at, words, true)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
     /// Checks what only the whole file shows, and fills in the distances.
     pub(super) fn finish(mut self, source: Source<'_>) -> Result<ScenarioMachine, ParseError> {
         let topology = &mut self.machine.topology;
@@ -114,7 +93,7 @@ impl MachineDraft {
         }
     }
 
-    fn topo(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
+    pub(super) fn topo(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         let mut next = Some(words.word("a unit and its number of CPUs, such as llc=8")?);
         while let Some(word) = next {
             let (unit, size) = match word.split_once('=') {
@@ -141,21 +120,21 @@ impl MachineDraft {
         Ok(())
     }
 
-    fn smtmap(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
+    pub(super) fn smtmap(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         for place in &mut self.machine.topology.cpus {
             place.core = words.next_small("a core for each CPU", 0..=MAX_CPUS - 1)?;
         }
         Ok(())
     }
 
-    fn caps(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
+    pub(super) fn caps(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         for capacity in &mut self.machine.topology.capacity {
             *capacity = u64::from(words.next_small("a capacity for each CPU", 1..=1024)?);
         }
         Ok(())
     }
 
-    fn levels(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
+    pub(super) fn levels(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         let word = words.name("letters of SCMPA", MAX_LEVELS)?;
         let level = |letter| match letter {
             'S' => Some(TopologyLevel::Smt),
@@ -173,7 +152,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    fn dist(&mut self, at: usize, words: &mut Words<'_>) -> Result<(), ParseError> {
+    pub(super) fn dist(&mut self, at: usize, words: &mut Words<'_>) -> Result<(), ParseError> {
         let nr_nodes = words.next_small("the number of nodes", 1..=MAX_NODES)?;
         let mut rows = Vec::new();
         for _ in 0..nr_nodes {
@@ -185,7 +164,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    fn freq(&mut self, at: usize, words: &mut Words<'_>) -> Result<(), ParseError> {
+    pub(super) fn freq(&mut self, at: usize, words: &mut Words<'_>) -> Result<(), ParseError> {
         check_room(words, at, self.machine.freq_steps.len(), MAX_FREQ_STEPS)?;
         let when = words.duration("when")?;
         let cpu = words.word("the CPU")?;
@@ -196,7 +175,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    fn fdom(&mut self, at: usize, words: &mut Words<'_>) -> Result<(), ParseError> {
+    pub(super) fn fdom(&mut self, at: usize, words: &mut Words<'_>) -> Result<(), ParseError> {
         let domains = &self.machine.freq_domains;
         check_room(words, at, domains.len(), MAX_FREQ_DOMAINS)?;
         let cpus = words.cpus(self.machine.nr_cpus)?;
@@ -226,7 +205,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    fn irq(&mut self, at: usize, words: &mut Words<'_>, is_stolen: bool) -> Result<(), ParseError> {
+    pub(super) fn irq(&mut self, at: usize, words: &mut Words<'_>, is_stolen: bool) -> Result<(), ParseError> {
         let cpus = words.cpus(self.machine.nr_cpus)?;
         let every = words.duration("the time between two interrupts")?;
         let duration = words.duration("the length of an interrupt")?;

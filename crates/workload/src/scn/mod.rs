@@ -9,20 +9,19 @@
 
 mod changes;
 mod machine;
-mod names;
 mod parse;
 mod policy;
 mod program;
+mod statements;
 mod tasks;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use names::STATEMENTS;
-pub use names::{ARMS, FEATURES, TUNABLES};
 pub use parse::parse;
 pub use program::FIRST_PID;
+pub use statements::{About, STATEMENTS, Statement};
 
 use crate::workload::Workload;
 use fairlab_sched::topology::MachineTopology;

@@ -2,14 +2,16 @@
 //! The statements of a scenario, line by line.
 
 use super::Scenario;
-use super::changes::{CHANGES, ChangeDraft, Names};
+use super::changes::{ChangeDraft, Names, ReadChange};
 use super::machine::{MachineDraft, check_room};
-use super::names::{ARMS, FEATURES, STATEMENTS, TUNABLES};
-use super::tasks::TaskDrafts;
+use super::statements::{Statement, keywords};
+use super::tasks::{MAX_NAME, TaskDrafts};
 use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
 use crate::suggest;
 use crate::workload::{Change, CpusetSpec, GroupSpec, Quota, Workload};
+use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::{SetBy, TUNABLES};
 use fairlab_sched::units::Nanos;
 
 /// Limits of the grammar.
@@ -55,20 +57,21 @@ pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
 
 fn before_cpus(words: &Words<'_>, keyword: Word<'_>) -> ParseError {
     let error = words.error(keyword, "the first statement must be `cpus`");
-    if STATEMENTS.contains(&keyword.text) {
+    if Statement::named(keyword.text).is_some() {
         return error.with_help("begin with `cpus N`, the number of CPUs");
     }
     error.with_help(format!("`{}` is not a statement; a scenario begins with `cpus N`", keyword.text))
 }
 
-struct Parser<'a> {
-    machine: MachineDraft,
+/// What the file has said so far.
+pub(super) struct Parser<'a> {
+    pub(super) machine: MachineDraft,
     tasks: TaskDrafts<'a>,
     changes: Vec<ChangeDraft<'a>>,
     /// All but the machine and the tasks, which follow at the end of the file.
-    end: Nanos,
+    pub(super) end: Nanos,
     trace: Option<u8>,
-    trace_pelt: bool,
+    pub(super) trace_pelt: bool,
     stats: Option<Nanos>,
     features: Vec<(String, bool)>,
     tunables: Vec<(String, u64)>,
@@ -96,76 +99,106 @@ impl<'a> Parser<'a> {
     }
 
     fn statement(&mut self, keyword: Word<'a>, words: &mut Words<'a>) -> Result<(), ParseError> {
-        let at = keyword.offset;
-        match keyword.text {
-            "cpus" => return Err(words.error(keyword, "`cpus` only once")),
-            "end" => self.end = words.duration("when the scenario ends")?,
-            "trace" => {
-                let level = words.next_small("the level, 0 to 3", 0..=3)?;
-                self.trace = Some(u8::try_from(level).expect("a level up to 3"));
-            }
-            "tracepelt" => self.trace_pelt = words.flag("0 or 1")?,
-            "stats" => self.stats = Some(words.duration("the time between two snapshots")?).filter(|t| t.0 > 0),
-            "feature" => {
-                let when = time_of_switch(words)?;
-                let name = known_name(words, "feature", "features of 6.1", FEATURES)?;
-                let on = words.flag("0 or 1")?;
-                if let Some(at) = when {
-                    self.add_change(words, keyword, at, Change::Feature { name, on })?;
-                } else {
-                    check_room(words, at, self.features.len(), MAX_FEATURES)?;
-                    self.features.push((name, on));
-                }
-            }
-            "tune" => {
-                let when = time_of_switch(words)?;
-                let name = known_name(words, "tunable", "tunables of 6.1", TUNABLES)?;
-                let value = u64::from(words.next_small("a value", 0..=4_000_000_000)?);
-                if let Some(at) = when {
-                    self.add_change(words, keyword, at, Change::Tunable { name, value })?;
-                } else {
-                    check_room(words, at, self.tunables.len(), MAX_TUNABLES)?;
-                    self.tunables.push((name, value));
-                }
-            }
-            "arm" => {
-                let name = known_name(words, "arm", "arms", ARMS)?;
-                self.arms.push((name, words.number("a value", -1..=1_000_000)?));
-            }
-            "group" => self.group(words)?,
-            "task" => {
-                let nr_cpus = self.machine.machine.nr_cpus;
-                self.tasks.task(words, &Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus })?;
-            }
-            "cpuset" => self.cpuset(words)?,
-            kind if CHANGES.contains(&kind) => {
-                check_room(words, at, self.changes.len(), MAX_CHANGES)?;
-                let names =
-                    Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus: self.machine.machine.nr_cpus };
-                self.changes.push(names.change(kind, words)?);
-            }
-            _ if self.machine.statement(keyword.text, at, words)? => {}
-            _ => {
-                let help = suggest::help(keyword.text, "statements", STATEMENTS);
-                return Err(words.error(keyword, format!("unknown statement `{}`", keyword.text)).with_help(help));
-            }
+        if let Some(statement) = Statement::named(keyword.text) {
+            return (statement.read)(self, keyword, words);
         }
+        let help = suggest::help(keyword.text, "statements", &keywords());
+        Err(words.error(keyword, format!("unknown statement `{}`", keyword.text)).with_help(help))
+    }
+
+    pub(super) fn trace(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let level = words.next_small("the level, 0 to 3", 0..=3)?;
+        self.trace = Some(u8::try_from(level).expect("a level up to 3"));
         Ok(())
     }
 
-    fn add_change(
+    pub(super) fn stats(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        self.stats = Some(words.duration("the time between two snapshots")?).filter(|every| every.0 > 0);
+        Ok(())
+    }
+
+    pub(super) fn feature(&mut self, keyword: Word<'a>, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let when = time_of_switch(words)?;
+        let names = Feature::ALL.iter().map(|feature| feature.name());
+        let name = known_name(words, "feature", "features of 6.1", names)?;
+        let on = words.flag("0 or 1")?;
+        if let Some(at) = when {
+            return self.add_change(
+                words,
+                keyword,
+                ChangeDraft { at, task: None, change: Change::Feature { name, on } },
+            );
+        }
+        check_room(words, keyword.offset, self.features.len(), MAX_FEATURES)?;
+        self.features.push((name, on));
+        Ok(())
+    }
+
+    pub(super) fn tune(&mut self, keyword: Word<'a>, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let when = time_of_switch(words)?;
+        let name = known_name(words, "tunable", "tunables of 6.1", names_for(SetBy::Tune))?;
+        let value = u64::from(words.next_small("a value", 0..=4_000_000_000)?);
+        if let Some(at) = when {
+            let change = Change::Tunable { name, value };
+            return self.add_change(words, keyword, ChangeDraft { at, task: None, change });
+        }
+        check_room(words, keyword.offset, self.tunables.len(), MAX_TUNABLES)?;
+        self.tunables.push((name, value));
+        Ok(())
+    }
+
+    pub(super) fn arm(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let name = known_name(words, "arm", "arms", names_for(SetBy::Arm))?;
+        self.arms.push((name, words.number("a value", -1..=1_000_000)?));
+        Ok(())
+    }
+
+    pub(super) fn task(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        // Not by `names()`, which would borrow the tasks too.
+        let nr_cpus = self.machine.machine.nr_cpus;
+        self.tasks.task(words, &Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus })
+    }
+
+    /// What a group, a cpuset or CPUs become.
+    pub(super) fn change(
         &mut self,
-        words: &Words<'a>,
         keyword: Word<'a>,
-        at: Nanos,
-        change: Change,
+        words: &mut Words<'a>,
+        read: ReadChange,
     ) -> Result<(), ParseError> {
         check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        let at = words.duration("when")?;
+        let change = read(&self.names(), words)?;
         self.changes.push(ChangeDraft { at, task: None, change });
         Ok(())
     }
 
-    fn group(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+    /// What a task becomes.
+    pub(super) fn task_change(
+        &mut self,
+        keyword: Word<'a>,
+        words: &mut Words<'a>,
+        read: ReadChange,
+    ) -> Result<(), ParseError> {
+        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        let at = words.duration("when")?;
+        let task = Some(words.name("the task's name", MAX_NAME)?);
+        let change = read(&self.names(), words)?;
+        self.changes.push(ChangeDraft { at, task, change });
+        Ok(())
+    }
+
+    fn add_change(&mut self, words: &Words<'a>, keyword: Word<'a>, change: ChangeDraft<'a>) -> Result<(), ParseError> {
+        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus: self.machine.machine.nr_cpus }
+    }
+
+    pub(super) fn group(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
         let name = words.name("the group's name", MAX_GROUP_NAME)?;
         check_room(words, name.offset, self.groups.len(), MAX_GROUPS)?;
         if name.text == "/" {
@@ -205,7 +238,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn cpuset(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+    pub(super) fn cpuset(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
         let name = words.name("the cpuset's name", MAX_GROUP_NAME)?;
         check_room(words, name.offset, self.cpusets.len(), MAX_GROUPS)?;
         if name.text == "/" {
@@ -309,11 +342,22 @@ fn time_of_switch(words: &mut Words<'_>) -> Result<Option<Nanos>, ParseError> {
     Ok(None)
 }
 
-fn known_name(words: &mut Words<'_>, kind: &str, what: &str, known: &[&str]) -> Result<String, ParseError> {
+/// Names of the tunables that a statement sets.
+pub(super) fn names_for(statement: SetBy) -> impl Iterator<Item = &'static str> {
+    TUNABLES.iter().filter(move |info| info.statement == Some(statement)).map(|info| info.name)
+}
+
+fn known_name(
+    words: &mut Words<'_>,
+    kind: &str,
+    what: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<String, ParseError> {
     let word = words.word("a name and a value")?;
+    let known: Vec<&str> = known.collect();
     if known.contains(&word.text) {
         return Ok(word.text.to_owned());
     }
-    let help = suggest::help(word.text, what, known);
+    let help = suggest::help(word.text, what, &known);
     Err(words.error(word, format!("unknown {kind} `{}`", word.text)).with_help(help))
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A scheduling policy as one word: `fair`, `batch`, `idlepol`, `fifo=P`, `rr=P`, `dl=RUNTIME/DEADLINE/PERIOD`.
+//! A scheduling policy as one word, such as `batch` or `fifo=P`: see [`PolicyKind`].
 
 use super::words::{Word, Words};
 use crate::error::ParseError;
+use crate::policy::PolicyKind;
 use crate::workload::Policy;
 
 /// The kernel's shortest runtime of a deadline task, in ns (`DL_SCALE`).
@@ -13,23 +14,22 @@ const MAX_DL_LEN: usize = 127;
 
 /// The policy that a word names, or nothing if it is another word.
 pub(super) fn policy_of(words: &Words<'_>, word: Word<'_>) -> Result<Option<Policy>, ParseError> {
-    let priority = |value| words.small(value, 1..=99).map(|p| u8::try_from(p).expect("a priority below 100"));
-    Ok(Some(match word.text {
-        "fair" => Policy::Normal,
-        "batch" => Policy::Batch,
-        "idlepol" => Policy::Idle,
-        _ => {
-            if let Some(value) = word.value_of("fifo") {
-                Policy::Fifo(priority(value)?)
-            } else if let Some(value) = word.value_of("rr") {
-                Policy::RoundRobin(priority(value)?)
-            } else if let Some(value) = word.value_of("dl") {
-                deadline_of(words, word, value)?
-            } else {
-                return Ok(None);
-            }
-        }
+    let named = PolicyKind::ALL.iter().find_map(|kind| Some((kind, word.option(kind.word())?)));
+    let Some((kind, value)) = named else { return Ok(None) };
+    let priority = || words.small(value, 1..=99).map(|p| u8::try_from(p).expect("a priority below 100"));
+    Ok(Some(match kind {
+        PolicyKind::Normal => Policy::Normal,
+        PolicyKind::Batch => Policy::Batch,
+        PolicyKind::Idle => Policy::Idle,
+        PolicyKind::Fifo => Policy::Fifo(priority()?),
+        PolicyKind::RoundRobin => Policy::RoundRobin(priority()?),
+        PolicyKind::Deadline => deadline_of(words, word, value)?,
     }))
+}
+
+/// All policies, as they are written.
+pub(super) fn policies() -> String {
+    PolicyKind::ALL.iter().map(|kind| kind.syntax()).collect::<Vec<_>>().join(", ")
 }
 
 fn deadline_of(words: &Words<'_>, word: Word<'_>, value: Word<'_>) -> Result<Policy, ParseError> {

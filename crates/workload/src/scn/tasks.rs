@@ -5,12 +5,12 @@
 
 use super::changes::{ChangeDraft, Names};
 use super::machine::check_room;
-use super::names::{OPERATIONS, TASK_OPTIONS};
 use super::parse::find_group;
 use super::policy::policy_of;
 use super::program::{Cursor, Op, Program};
 use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
+use crate::policy::PolicyKind;
 use crate::step::{Behaviour, TaskIndex};
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, Change, TaskSpec, Workload};
@@ -30,6 +30,92 @@ enum OpDraft<'a> {
     Known(Op),
     Wake { target: Word<'a>, sync: bool },
 }
+
+/// An operation: its word, and how what follows is read.
+struct Operation {
+    word: &'static str,
+    read: for<'a> fn(&mut Words<'a>) -> Result<OpDraft<'a>, ParseError>,
+}
+
+/// All operations of a program.
+const OPERATIONS: &[Operation] = &[
+    Operation { word: "run", read: |words| Ok(OpDraft::Known(Op::Run(words.duration("how long")?))) },
+    Operation { word: "runr", read: |words| Ok(OpDraft::Known(Op::RunRandom(random_range(words)?))) },
+    Operation { word: "sleep", read: |words| Ok(OpDraft::Known(Op::Sleep(words.duration("how long")?))) },
+    Operation { word: "sleepr", read: |words| Ok(OpDraft::Known(Op::SleepRandom(random_range(words)?))) },
+    Operation { word: "wake", read: |words| wake(words, false) },
+    Operation { word: "wakesync", read: |words| wake(words, true) },
+    Operation { word: "wait", read: |_| Ok(OpDraft::Known(Op::Wait)) },
+    Operation { word: "yield", read: |_| Ok(OpDraft::Known(Op::Yield)) },
+    Operation { word: "exit", read: |_| Ok(OpDraft::Known(Op::Exit)) },
+];
+
+fn wake<'a>(words: &mut Words<'a>, sync: bool) -> Result<OpDraft<'a>, ParseError> {
+    Ok(OpDraft::Wake { target: words.name("whom to wake", MAX_NAME)?, sync })
+}
+
+/// An option of a task: `key=` if it has a value, and how that is read.
+struct TaskOption {
+    word: &'static str,
+    read: for<'a> fn(&mut TaskLine<'a>, &Words<'a>, Word<'a>, &Names<'_>) -> Result<(), ParseError>,
+}
+
+/// All options but the policies.
+const OPTIONS: &[TaskOption] = &[
+    TaskOption { word: "n=", read: |line, words, value, _| words.small(value, 1..=20_000).map(|n| line.count = n) },
+    TaskOption {
+        word: "nice=",
+        read: |line, words, value, _| nice_of(words, value).map(|nice| line.start.nice = Some(nice)),
+    },
+    TaskOption {
+        word: "cpu=",
+        read: |line, words, value, names| words.cpu_of(value, names.nr_cpus).map(|cpu| line.start_cpu = cpu),
+    },
+    TaskOption { word: "start=", read: |line, words, value, _| words.duration_of(value).map(|at| line.start_at = at) },
+    TaskOption {
+        word: "mask=",
+        read: |line, words, value, names| {
+            let cpus = words.cpus_of(value, names.nr_cpus)?;
+            line.start.affinity = Some(Affinity::Cpus(cpus.collect()));
+            Ok(())
+        },
+    },
+    TaskOption {
+        word: "group=",
+        read: |line, words, value, names| {
+            line.start.group = Some(Some(find_group(names.groups, words, value)?));
+            Ok(())
+        },
+    },
+    TaskOption {
+        word: "cpuset=",
+        read: |line, words, value, names| names.find_cpuset(words, value).map(|cpuset| line.cpuset = Some(cpuset)),
+    },
+    TaskOption {
+        word: "reclaim",
+        read: |line, _, _, _| {
+            line.start.reclaims = true;
+            Ok(())
+        },
+    },
+    // Both clamps are set if either is given.
+    TaskOption {
+        word: "umin=",
+        read: |line, words, value, _| {
+            line.start.uclamp_min = Some(words.small(value, 0..=1024)?);
+            line.start.uclamp_max.get_or_insert(1024);
+            Ok(())
+        },
+    },
+    TaskOption {
+        word: "umax=",
+        read: |line, words, value, _| {
+            line.start.uclamp_max = Some(words.small(value, 0..=1024)?);
+            line.start.uclamp_min.get_or_insert(0);
+            Ok(())
+        },
+    },
+];
 
 /// What a `task` line says, and which of the tasks of it this is.
 #[derive(Debug)]
@@ -153,70 +239,22 @@ impl<'a> TaskLine<'a> {
         word: Word<'a>,
         names: &Names<'_>,
     ) -> Result<Option<&'static str>, ParseError> {
-        let nr_cpus = names.nr_cpus;
-        let clamp = |value| words.small(value, 0..=1024);
-        let name = if let Some(value) = word.value_of("n") {
-            self.count = words.small(value, 1..=20_000)?;
-            "n"
-        } else if let Some(value) = word.value_of("nice") {
-            self.start.nice = Some(nice_of(words, value)?);
-            "nice"
-        } else if let Some(value) = word.value_of("cpu") {
-            self.start_cpu = words.cpu_of(value, nr_cpus)?;
-            "cpu"
-        } else if let Some(value) = word.value_of("start") {
-            self.start_at = words.duration_of(value)?;
-            "start"
-        } else if let Some(value) = word.value_of("mask") {
-            self.start.affinity = Some(Affinity::Cpus(words.cpus_of(value, nr_cpus)?.collect()));
-            "mask"
-        } else if let Some(value) = word.value_of("group") {
-            self.start.group = Some(Some(find_group(names.groups, words, value)?));
-            "group"
-        } else if let Some(value) = word.value_of("cpuset") {
-            self.cpuset = Some(names.find_cpuset(words, value)?);
-            "cpuset"
-        } else if word.text == "reclaim" {
-            self.start.reclaims = true;
-            "reclaim"
-        } else if let Some(policy) = policy_of(words, word)? {
+        if let Some(policy) = policy_of(words, word)? {
             self.start.policy = Some(policy);
-            "policy"
-        } else if let Some(value) = word.value_of("umin") {
-            self.start.uclamp_min = Some(clamp(value)?);
-            // Both are set if either is given.
-            self.start.uclamp_max.get_or_insert(1024);
-            "umin"
-        } else if let Some(value) = word.value_of("umax") {
-            self.start.uclamp_max = Some(clamp(value)?);
-            self.start.uclamp_min.get_or_insert(0);
-            "umax"
-        } else {
-            return Ok(None);
-        };
-        Ok(Some(name))
+            return Ok(Some("policy"));
+        }
+        let named = OPTIONS.iter().find_map(|option| Some((option, word.option(option.word)?)));
+        let Some((option, value)) = named else { return Ok(None) };
+        (option.read)(self, words, value, names)?;
+        Ok(Some(option.word))
     }
 
     fn operation(&mut self, words: &mut Words<'a>, word: Word<'a>) -> Result<(), ParseError> {
-        if !OPERATIONS.contains(&word.text) {
+        let Some(operation) = OPERATIONS.iter().find(|operation| operation.word == word.text) else {
             return Err(unknown_word(words, word));
-        }
-        check_room(words, word.offset, self.ops.len(), MAX_OPS)?;
-        let op = match word.text {
-            "run" => Op::Run(words.duration("how long")?),
-            "runr" => Op::RunRandom(random_range(words)?),
-            "sleep" => Op::Sleep(words.duration("how long")?),
-            "sleepr" => Op::SleepRandom(random_range(words)?),
-            "wait" => Op::Wait,
-            "yield" => Op::Yield,
-            "exit" => Op::Exit,
-            _ => {
-                let target = words.name("whom to wake", MAX_NAME)?;
-                self.ops.push(OpDraft::Wake { target, sync: word.text == "wakesync" });
-                return Ok(());
-            }
         };
-        self.ops.push(OpDraft::Known(op));
+        check_room(words, word.offset, self.ops.len(), MAX_OPS)?;
+        self.ops.push((operation.read)(words)?);
         Ok(())
     }
 
@@ -294,12 +332,11 @@ fn no_task(source: Source<'_>, word: Word<'_>, what: &str, by_name: &BTreeMap<&s
 fn unknown_word(words: &Words<'_>, word: Word<'_>) -> ParseError {
     let error = words.error(word, format!("unknown word `{}`", word.text));
     let key = word.text.split_inclusive('=').next().unwrap_or_default();
-    let known = [OPERATIONS, TASK_OPTIONS].concat();
-    match suggest::nearest(key, &known) {
+    let ops: Vec<&str> = OPERATIONS.iter().map(|operation| operation.word).chain(["loop"]).collect();
+    let policies = PolicyKind::ALL.iter().map(|kind| kind.word());
+    let options: Vec<&str> = OPTIONS.iter().map(|option| option.word).chain(policies).collect();
+    match suggest::nearest(key, &[&ops[..], &options].concat()) {
         Some(name) => error.with_help(format!("did you mean `{name}`?")),
-        None => {
-            let (ops, options) = (OPERATIONS.join(", "), TASK_OPTIONS.join(", "));
-            error.with_help(format!("operations: {ops}; options: {options}"))
-        }
+        None => error.with_help(format!("operations: {}; options: {}", ops.join(", "), options.join(", "))),
     }
 }

@@ -219,3 +219,12 @@ fn a_carriage_return_is_named() {
     let error = parse("t", "cpus 4\r\nend 1s\r\n").expect_err("CR LF");
     assert!(error.help.expect("a way out").contains("CR LF"));
 }
+
+#[test]
+fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
+    let mut keywords: Vec<&str> = STATEMENTS.iter().map(|statement| statement.keyword).collect();
+    keywords.sort_unstable();
+    assert!(keywords.windows(2).all(|pair| pair[0] != pair[1]), "{keywords:?}");
+    let tune = Statement::named("tune").expect("it is a statement").meaning();
+    assert!(tune.contains("`nr_migrate`") && !tune.contains('{'), "{tune}");
+}

@@ -40,6 +40,14 @@ impl<'a> Word<'a> {
         let (name, value) = self.split_once('=')?;
         (name.text == key).then_some(value)
     }
+
+    /// The value of an option that is known as `key=`, or the option itself if it is known as `key` and has no value.
+    pub(super) fn option(self, known: &str) -> Option<Self> {
+        match known.strip_suffix('=') {
+            Some(key) => self.value_of(key),
+            None => (self.text == known).then_some(self),
+        }
+    }
 }
 
 /// The words of one statement, read from left to right.

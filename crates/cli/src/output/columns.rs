@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The columns of the page about a run: those of tasks, timers and CPUs.
+//!
+//! A column is one entry of a list: its heading, how it is laid out, its cells, and when it is shown if that is not always.
+
+use super::figures::{bar, cpu_list, percent, time, whole_percent};
+use super::table::{Align, Cell, Table};
+use fairlab_observe::cpus::CpuSummary;
+use fairlab_observe::families::{FamilySummary, TimerSummary};
+use fairlab_observe::latency::LatencySummary;
+use fairlab_observe::summary::Summary;
+
+/// Width of bars.
+const BAR: usize = 10;
+/// A wake-up latency that is worth a look: a tick of most kernels.
+const LONG_LATENCY_NS: u64 = 4_000_000;
+
+/// A column of a table whose rows are about an `R` each.
+pub(super) struct Column<R> {
+    heading: &'static str,
+    align: Align,
+    cell: fn(&Summary, &R) -> Cell,
+    is_shown: fn(&Summary, &[R]) -> bool,
+}
+
+impl<R> Column<R> {
+    const fn left(heading: &'static str, cell: fn(&Summary, &R) -> Cell) -> Self {
+        Self { heading, align: Align::Left, cell, is_shown: |_, _| true }
+    }
+
+    const fn right(heading: &'static str, cell: fn(&Summary, &R) -> Cell) -> Self {
+        Self { align: Align::Right, ..Self::left(heading, cell) }
+    }
+
+    /// The same, shown only in some runs or with some rows.
+    const fn when(self, is_shown: fn(&Summary, &[R]) -> bool) -> Self {
+        Self { is_shown, ..self }
+    }
+}
+
+/// The table of these rows.
+pub(super) fn table<R>(columns: &[Column<R>], summary: &Summary, rows: &[R]) -> Table {
+    let shown: Vec<&Column<R>> = columns.iter().filter(|column| (column.is_shown)(summary, rows)).collect();
+    let headings: Vec<_> = shown.iter().map(|column| (column.heading, column.align)).collect();
+    let mut table = Table::new(&headings);
+    for row in rows {
+        table.row(shown.iter().map(|column| (column.cell)(summary, row)).collect());
+    }
+    table
+}
+
+/// Of task families.
+pub(super) const TASKS: &[Column<FamilySummary>] = &[
+    Column::left("task", |_, family| family.name.as_str().into()),
+    Column::right("n", |_, family| family.tasks.to_string().into()),
+    Column::right("run", |_, family| span(family.run_ns)),
+    Column::right("%CPU", |summary, family| percent(family.run_ns, summary.duration_ns).into()),
+    Column::right("%big", |_, family: &FamilySummary| {
+        let big = family.run_by_capacity.last().map_or(0, |&(_, ns)| ns);
+        percent(big, family.run_ns).into()
+    })
+    .when(|summary, _| summary.families.iter().any(|family| family.run_by_capacity.len() > 1)),
+    Column::right("wait", |_, family| span(family.wait_ns)),
+    Column::right("wake-ups", |_, family| count(family.wakeups)),
+    Column::right("lat p50", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p50_ns)),
+    Column::right("p90", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p90_ns)),
+    Column::right("p99", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p99_ns)),
+    Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.max_ns)),
+    Column::right("vol", |_, family| count(family.voluntary_switches)),
+    Column::right("invol", |_, family| count(family.involuntary_switches)),
+    Column::right("migr", |_, family| count(family.migrations)),
+];
+
+/// A family's name and its periodic timers.
+pub(super) type TimerRow = (String, TimerSummary);
+
+/// Of periodic timers, in the words of rt-app's log.
+pub(super) const TIMERS: &[Column<TimerRow>] = &[
+    Column::left("timer of", |_, (name, _)| name.as_str().into()),
+    Column::right("arrivals", |_, (_, timers)| timers.arrivals.to_string().into()),
+    Column::right("missed", |_, (_, timers)| {
+        let missed = count(timers.missed);
+        if timers.missed > 0 { missed.notable() } else { missed }
+    }),
+    Column::right("slack min", |_, (_, timers)| slack(timers, |slack| slack.min_ns)),
+    Column::right("p50", |_, (_, timers)| slack(timers, |slack| slack.p50_ns)),
+    Column::right("wu_lat p50", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p50_ns)),
+    Column::right("p90", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p90_ns)),
+    Column::right("p99", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p99_ns)),
+    Column::right("max", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.max_ns)),
+];
+
+/// CPUs that share a row.
+pub(super) type CpuRow<'a> = Vec<&'a CpuSummary>;
+
+/// Of CPUs.
+pub(super) fn of_cpus<'a>() -> Vec<Column<CpuRow<'a>>> {
+    vec![
+        Column::left("CPU", |_, row| cpu_list(&row.iter().map(|cpu| cpu.cpu).collect::<Vec<u32>>()).into()),
+        Column::right("cap", |_, row: &CpuRow<'a>| row[0].capacity.to_string().into())
+            .when(|summary, _| summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity)),
+        Column::left("busy", |summary, row| bar(sum(row, |cpu| cpu.busy_ns), whole(summary, row), BAR).into()),
+        Column::right("%busy", |summary, row| percent(sum(row, |cpu| cpu.busy_ns), whole(summary, row)).into()),
+        Column::right("min-max", |summary, row: &CpuRow<'a>| range_of(row, summary.duration_ns))
+            .when(|_, rows| rows.iter().any(|row| row.len() > 1 && row.iter().any(|cpu| cpu.busy_ns > 0))),
+        Column::right("%sys", |summary, row: &CpuRow<'a>| {
+            percent(sum(row, |cpu| cpu.kernel_ns), whole(summary, row)).into()
+        })
+        .when(|summary, _| summary.totals.kernel_ns > 0),
+        Column::right("switches", |_, row| count(sum(row, |cpu| cpu.switches))),
+        Column::right("ticks", |_, row| count(sum(row, |cpu| cpu.ticks))),
+        Column::right("resched", |_, row| count(sum(row, |cpu| cpu.reschedule_ipis))),
+        Column::right("call", |_, row| count(sum(row, |cpu| cpu.call_function_ipis))),
+        Column::left("idle states", |_, row: &CpuRow<'a>| idle_states(row).into())
+            .when(|summary, _| summary.cpus.iter().any(|cpu| !cpu.idle_states.is_empty())),
+    ]
+}
+
+/// Nothing is a dash.
+fn count(number: u64) -> Cell {
+    if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
+}
+
+fn span(ns: u64) -> Cell {
+    if ns == 0 { Cell::from("0").quiet() } else { time(ns).into() }
+}
+
+/// A quantile of a latency, which stands out if it is long.
+fn latency(latency: Option<&LatencySummary>, quantile: fn(&LatencySummary) -> u64) -> Cell {
+    match latency.map(quantile) {
+        None => Cell::from("-").quiet(),
+        Some(ns) if ns >= LONG_LATENCY_NS => span(ns).notable(),
+        Some(ns) => span(ns),
+    }
+}
+
+fn slack(timers: &TimerSummary, quantile: fn(&LatencySummary) -> u64) -> Cell {
+    timers.slack.as_ref().map_or_else(|| Cell::from("-").quiet(), |slack| span(quantile(slack)))
+}
+
+fn sum(row: &[&CpuSummary], what: fn(&CpuSummary) -> u64) -> u64 {
+    row.iter().map(|cpu| what(cpu)).sum()
+}
+
+/// The time that all CPUs of a row have together.
+fn whole(summary: &Summary, row: &[&CpuSummary]) -> u64 {
+    summary.duration_ns * row.len() as u64
+}
+
+fn range_of(row: &[&CpuSummary], duration: u64) -> Cell {
+    let parts = || row.iter().map(|cpu| cpu.busy_ns);
+    let (Some(min), Some(max)) = (parts().min(), parts().max()) else { return Cell::default() };
+    if row.len() == 1 {
+        return Cell::default();
+    }
+    format!("{}-{}", percent(min, duration), percent(max, duration)).into()
+}
+
+fn idle_states(row: &[&CpuSummary]) -> String {
+    let idle: u64 = row.iter().map(|cpu| cpu.idle_ns).sum();
+    let states = row[0].idle_states.iter().enumerate().map(|(index, state)| {
+        let time: u64 = row.iter().filter_map(|cpu| cpu.idle_states.get(index)).map(|state| state.ns).sum();
+        (state.state.as_str(), time)
+    });
+    let used = states.filter(|(_, time)| *time > 0);
+    used.map(|(name, time)| format!("{name} {}", whole_percent(time, idle))).collect::<Vec<_>>().join("  ")
+}

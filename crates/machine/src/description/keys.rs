@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The plain keys of a machine file: clocks, latencies and switches of the whole machine.
+//!
+//! A key is one entry of the list: how it is read, checked and written, its getter and its row in the book follow. The other keys
+//! of the file's top level, which need more than a range, are in [`RawMachine`] too, and have modules of their own.
+
+use super::error::Fault;
+use super::raw::{
+    Maybe, RawCpuType, RawCpus, RawFrequencyDomain, RawFrequencyLimit, RawIdleState, RawInterruptLoad, RawLineCount,
+    RawPrice,
+};
+use super::read::{MAX_SPAN_NS, number};
+use super::{Hz, MachineDescription};
+use fairlab_sched::units::Nanos;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// What a plain key may be.
+pub(super) trait Value: Copy {
+    /// As TOML has it.
+    type Raw: DeserializeOwned;
+    /// The range, for the book.
+    const RANGE: &'static str;
+    fn read(raw: &Spanned<Self::Raw>) -> Result<Self, Fault>;
+    fn written(self) -> String;
+}
+
+impl Value for bool {
+    type Raw = Self;
+    const RANGE: &'static str = "`true`, `false`";
+
+    fn read(raw: &Spanned<Self>) -> Result<Self, Fault> {
+        Ok(*raw.get_ref())
+    }
+
+    fn written(self) -> String {
+        self.to_string()
+    }
+}
+
+/// In nanoseconds, up to ten seconds.
+impl Value for Nanos {
+    type Raw = u64;
+    const RANGE: &'static str = "to 10 s";
+
+    fn read(raw: &Spanned<u64>) -> Result<Self, Fault> {
+        number(raw, 0..=MAX_SPAN_NS, "ns").map(Self)
+    }
+
+    fn written(self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl Value for Hz {
+    type Raw = u64;
+    const RANGE: &'static str = "100, 250, 300, 1000";
+
+    fn read(raw: &Spanned<u64>) -> Result<Self, Fault> {
+        Self::new(*raw.get_ref()).ok_or_else(|| {
+            let message = format!("a kernel cannot have {} ticks a second", raw.get_ref());
+            Fault::of(raw, message, "write one of 100, 250, 300 and 1000 (CONFIG_HZ)")
+        })
+    }
+
+    fn written(self) -> String {
+        self.get().to_string()
+    }
+}
+
+/// A plain key, for the book.
+#[derive(Clone, Debug)]
+pub struct KeyInfo {
+    /// The key.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Which values it may have.
+    pub range: &'static str,
+    /// What holds without it.
+    pub default: String,
+}
+
+/// Declares the plain keys: the key, its getter, type and default, and what it means.
+macro_rules! keys {
+    ($($key:ident as $getter:ident: $type:ty = $default:expr, $meaning:literal;)*) => {
+        /// The file as it stands: names and types of keys are checked, nothing else.
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct RawMachine {
+            pub(super) name: Spanned<String>,
+            pub(super) description: Maybe<String>,
+            pub(super) source: Maybe<String>,
+            pub(super) kernel: Maybe<String>,
+            $(pub(super) $key: Maybe<<$type as Value>::Raw>,)*
+            pub(super) cpus: Spanned<RawCpus>,
+            #[serde(default)]
+            pub(super) cpu_type: Vec<Spanned<RawCpuType>>,
+            #[serde(default)]
+            pub(super) frequency_domain: Vec<Spanned<RawFrequencyDomain>>,
+            #[serde(default)]
+            pub(super) idle_state: Vec<Spanned<RawIdleState>>,
+            #[serde(default)]
+            pub(super) interrupt_load: Vec<Spanned<RawInterruptLoad>>,
+            #[serde(default)]
+            pub(super) steal: Vec<Spanned<RawInterruptLoad>>,
+            #[serde(default)]
+            pub(super) frequency_limit: Vec<Spanned<RawFrequencyLimit>>,
+            #[serde(default)]
+            pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawPrice>>,
+            #[serde(default)]
+            pub(super) channel_lines: BTreeMap<Spanned<String>, Spanned<RawLineCount>>,
+        }
+
+        /// What the plain keys say.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub(super) struct Keys {
+            $(pub(super) $getter: $type,)*
+        }
+
+        impl Keys {
+            /// What the file says, or else the defaults.
+            pub(super) fn read(raw: &RawMachine) -> Result<Self, Fault> {
+                Ok(Self {
+                    $($getter: raw.$key.as_ref().map_or(Ok($default), <$type as Value>::read)?,)*
+                })
+            }
+
+            /// Each key with its value, as a file has them.
+            pub(super) fn written(&self) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($key), self.$getter.written()),)*]
+            }
+        }
+
+        impl MachineDescription {
+            $(
+                #[doc = $meaning]
+                pub const fn $getter(&self) -> $type {
+                    self.keys.$getter
+                }
+            )*
+        }
+
+        /// The plain keys, in the order in which files have them.
+        pub fn plain_keys() -> Vec<KeyInfo> {
+            vec![$(KeyInfo {
+                name: stringify!($key),
+                meaning: $meaning,
+                range: <$type as Value>::RANGE,
+                default: $default.written(),
+            },)*]
+        }
+    };
+}
+
+keys! {
+    hz as hz: Hz = Hz::DEFAULT, "Ticks per second (`CONFIG_HZ`).";
+    tick_skew_ns as tick_skew: Nanos = Nanos::ZERO, "CPU i ticks i times this later than CPU 0; all tick within one period.";
+    ipi_ns as ipi_latency: Nanos = Nanos::ZERO, "From the sending of an inter-processor interrupt until the other CPU handles it.";
+    polling_idle as polling_idle: bool = false,
+        "Idle CPUs monitor the flag that asks them to reschedule, as with x86's MWAIT: a write wakes them, and neither `IpiSend` nor `IpiReceive` is paid.";
+    scale_work as scale_work: bool = true,
+        "Run times of workloads are work at full capacity and the highest frequency, so they take longer on smaller or slower CPUs; `false`: they are time on any CPU.";
+}

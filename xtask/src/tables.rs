@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The book's tables of what scenarios, rt-app's files and machine files may say.
+
+use fairlab_machine::description::{KeyInfo, plain_keys};
+use fairlab_workload::rtapp::EVENTS;
+use fairlab_workload::scn::{About, STATEMENTS, Statement};
+
+/// A table of the statements about something.
+pub(crate) fn statements(about: About) -> String {
+    let (heading, has_default) = match about {
+        About::Machine | About::Run => ("meaning", true),
+        About::Scheduler | About::Other => ("meaning", false),
+        About::Change => ("at T", false),
+    };
+    let mut text = format!("| statement | {heading} |");
+    text.push_str(if has_default { " default |\n|---|---|---|\n" } else { "\n|---|---|\n" });
+    for statement in STATEMENTS.iter().filter(|statement| statement.about == about) {
+        text.push_str(&row(statement, has_default));
+    }
+    text
+}
+
+fn row(statement: &Statement, has_default: bool) -> String {
+    let Statement { keyword, syntax, default, .. } = statement;
+    let mark = if statement.is_extension { " ¹" } else { "" };
+    let default = match default {
+        _ if !has_default => String::new(),
+        &"" => " |".to_owned(),
+        default => format!(" {default} |"),
+    };
+    format!("| `{keyword} {syntax}`{mark} | {} |{default}\n", statement.meaning())
+}
+
+/// The table of rt-app's events.
+pub(crate) fn events() -> String {
+    let rows = EVENTS.iter().map(|event| format!("| `{}` {} | {} |\n", event.prefix, event.value, event.meaning));
+    format!("| event | what it does here |\n|---|---|\n{}", rows.collect::<String>())
+}
+
+/// The table of the plain keys of machine files.
+pub(crate) fn machine_keys() -> String {
+    let row = |key: KeyInfo| {
+        let KeyInfo { name, meaning, range, default } = key;
+        format!("| `{name}` | {} | {range} | `{default}` |\n", clause(meaning))
+    };
+    let rows: String = plain_keys().into_iter().map(row).collect();
+    format!("| key | meaning | range | default |\n|---|---|---|---|\n{rows}")
+}
+
+/// A sentence as a clause: without the full stop, and without the capital unless the word is an abbreviation.
+fn clause(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    let (first, rest) = (letters.next(), letters.as_str());
+    let is_word = rest.starts_with(|letter: char| letter.is_ascii_lowercase());
+    first.map_or_else(String::new, |first| {
+        let first = if is_word { first.to_ascii_lowercase() } else { first };
+        format!("{first}{rest}")
+    })
+}
