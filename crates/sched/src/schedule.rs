@@ -73,6 +73,14 @@ impl Sched {
         self.schedule(ctx);
     }
 
+    /// The running task blocks until its input or output is done: `io_schedule()`. It counts as one that waits for that until
+    /// it runs again, so each time that it is enqueued before it asks for a higher frequency.
+    pub fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
+        let curr = self.rqs[ctx.cpu.index()].curr;
+        self.tasks[curr.index()].in_iowait = true;
+        self.handle_block(ctx);
+    }
+
     /// The running task ends.
     pub fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::Exit);
@@ -203,6 +211,8 @@ impl Sched {
     fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.rqs[cpu.index()].need_resched = false;
         self.forget_resched_latency(cpu);
+        // If it has waited for I/O, that is over.
+        self.tasks[next.index()].in_iowait = false;
         if next == prev {
             self.end_clock_skip(cpu);
             self.balance_callbacks(ctx, cpu);

@@ -40,6 +40,8 @@ pub enum Step {
     Spin(Nanos),
     /// Block for this long.
     Sleep(Nanos),
+    /// Block for this long, for input or output.
+    WaitIo(Nanos),
     /// Block until a timer's next expiry, which is its last one plus the period; go on at once if that has passed.
     /// Before its first use a timer counts as having expired at [`crate::workload::TaskSpec::timer_origin`] of the task
     /// that uses it first.

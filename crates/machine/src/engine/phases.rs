@@ -119,8 +119,10 @@ impl Machine {
                 debug_assert_eq!(self.running_task(cpu), Some(task), "a system call is not preempted");
                 let host = &mut self.tasks[task];
                 host.will_block = false;
-                if !core::mem::take(&mut host.is_woken_early) {
-                    self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_block(ctx));
+                if core::mem::take(&mut host.is_woken_early) {
+                    host.waits_for_io = false;
+                } else {
+                    self.leave_to_others(observer, cpu, task);
                 }
             }
             KernelWork::Yield => {

@@ -58,6 +58,11 @@ impl Machine {
                 self.next_step(task);
                 self.sleep_until(observer, cpu, task, self.now + time);
             }
+            Step::WaitIo(time) => {
+                self.next_step(task);
+                self.tasks[task].waits_for_io = true;
+                self.sleep_until(observer, cpu, task, self.now + time);
+            }
             Step::Timer { timer, period, mode } => self.wait_for_timer(observer, cpu, task, timer, period, mode),
             Step::Yield => {
                 self.go_on(task);
@@ -211,11 +216,19 @@ impl Machine {
     /// The running task blocks, after what its step has to do before.
     fn block(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
         if self.prices_are_free {
-            self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_block(ctx));
+            self.leave_to_others(observer, cpu, task);
         } else {
             self.tasks[task].will_block = true;
             self.push_work(cpu, KernelWork::Block { task });
         }
+    }
+
+    /// The running task blocks now.
+    pub(super) fn leave_to_others(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+        let for_io = core::mem::take(&mut self.tasks[task].waits_for_io);
+        self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| {
+            if for_io { sched.handle_block_io(ctx) } else { sched.handle_block(ctx) }
+        });
     }
 
     /// Wakes a task that waits for something that has come, not for a wake step.

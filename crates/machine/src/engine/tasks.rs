@@ -62,6 +62,8 @@ pub struct HostTask {
     pub(super) has_paid: bool,
     /// It has begun to block, but is not there yet.
     pub(super) will_block: bool,
+    /// It will block for input or output.
+    pub(super) waits_for_io: bool,
     /// It was woken in that time.
     pub(super) is_woken_early: bool,
     /// The CPU on which its wake-up or fork is between its phases.
@@ -116,6 +118,7 @@ impl Machine {
             wall_start: None,
             has_paid: false,
             will_block: false,
+            waits_for_io: false,
             is_woken_early: false,
             woken_by: None,
             put_aside: 0,

@@ -2,8 +2,8 @@
 //! A load like `make -jN` of a kernel: one process forks short compilations, as many at a time as it may, and waits for them.
 //!
 //! `make` computes a little for each rule and forks a compilation. That is two processes one after the other, as a shell that
-//! starts a compiler: the shell works a little, forks the compiler and waits for it; the compiler reads (sleeps), computes,
-//! and writes (sleeps). When a shell has ended, `make` may fork another.
+//! starts a compiler: the shell works a little, forks the compiler and waits for it; the compiler reads, computes, and
+//! writes; for reading and writing it waits. When a shell has ended, `make` may fork another.
 //!
 //! Times are drawn around means: a rule `RULE`, a shell `SHELL`, a compilation `COMPILE` between reading and writing, each
 //! `DISK` long. They are assumed: a small C file on a core of today.
@@ -67,7 +67,7 @@ impl KernelBuild {
             }));
             tasks.push(created_task(format!("cc1-{object}"), "cc1", move |_| {
                 let mut random = random();
-                let [read, write] = [0, 1].map(|_| Step::Sleep(random.around(DISK)));
+                let [read, write] = [0, 1].map(|_| Step::WaitIo(random.around(DISK)));
                 let work = Step::Run(random.around(COMPILE));
                 super::Repeat::once(vec![read, work, write, Step::Mark(COMPILED), Step::SemPost(done)])
             }));

@@ -81,6 +81,11 @@ pub(super) enum Event {
         timer: TimerRef,
         period: Nanos,
     },
+    /// Work, and then waiting for a device.
+    Write {
+        work: Nanos,
+        wait: Nanos,
+    },
     /// The task may stand below.
     Fork {
         task: String,
@@ -114,7 +119,7 @@ impl<'a> Scope<'_, 'a> {
             EventKind::Runtime => Step::RunWall(self.micros(entry)?),
             EventKind::Sleep => Step::Sleep(self.micros(entry)?),
             EventKind::Mem => Step::Run(price::clear(self.count(entry)?)),
-            EventKind::IoRun => Step::Run(price::write(self.count(entry)?, self.mem_buffer_size, self.to_null_device)),
+            EventKind::IoRun => return self.write(entry),
             EventKind::MemRun => self.memrun(key, node)?,
             EventKind::Yield => Step::Yield,
             EventKind::Timer => return self.timer(key, node),
@@ -135,6 +140,15 @@ impl<'a> Scope<'_, 'a> {
             EventKind::Barrier => self.barrier(entry)?,
         };
         Ok(Event::Known(step))
+    }
+
+    fn write(&self, entry: &Entry) -> Result<Event, ParseError> {
+        let bytes = self.count(entry)?;
+        let work = price::write(bytes, self.mem_buffer_size, self.to_null_device);
+        if self.to_null_device {
+            return Ok(Event::Known(Step::Run(work)));
+        }
+        Ok(Event::Write { work, wait: price::wait_for_device(bytes) })
     }
 
     fn barrier(&mut self, entry: &Entry) -> Result<Step, ParseError> {
@@ -266,6 +280,7 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         Step::Timer { period, .. } => period.0 > 0,
         Step::Barrier(barrier) => participants(*barrier) != 1,
         Step::Sleep(_)
+        | Step::WaitIo(_)
         | Step::WaitWake
         | Step::CondWait { .. }
         | Step::CondSync { .. }
