@@ -9,7 +9,7 @@ use fairlab_sched::units::Nanos;
 /// A path of the kernel, or a phase of one, that takes time on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelPath {
-    /// The first phase of a wake-up or of a fork: a CPU is selected (`select_task_rq()`).
+    /// The first phase of a wake-up or of a fork, or an exec: a CPU is selected (`select_task_rq()`).
     Select,
     /// The second phase: the task is enqueued on its CPU, or queued for being enqueued there (`ttwu_queue()`).
     Wake,

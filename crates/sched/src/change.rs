@@ -207,10 +207,14 @@ impl Sched {
         self.flush_call_queue(ctx);
         self.let_task_arrive(ctx, task);
         let p = &self.tasks[task.index()];
-        if p.cpu != ctx.cpu || p.cpus_allowed.contains(p.cpu) {
-            return;
+        if p.cpu == ctx.cpu && !p.cpus_allowed.contains(p.cpu) {
+            self.migrate_from_here(ctx, task, to);
         }
-        if p.is_queued() {
+    }
+
+    /// A stopper moves a task of its CPU: at once, or when it wakes up. Models `__migrate_task()`.
+    pub(crate) fn migrate_from_here(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        if self.tasks[task.index()].is_queued() {
             if self.is_cpu_allowed(task, to) {
                 self.update_rq_clock(ctx, ctx.cpu);
                 self.move_queued_task(ctx, task, to);

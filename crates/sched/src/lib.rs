@@ -23,6 +23,7 @@ pub mod cpumask;
 pub mod cpuset;
 pub mod ctx;
 pub mod entity;
+pub mod exec;
 pub mod features;
 pub(crate) mod fits;
 pub mod fork;

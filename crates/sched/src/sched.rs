@@ -2,7 +2,7 @@
 //! The scheduler: its state, how it is made, and what can be asked of it.
 //!
 //! What happens to it comes through the `handle_*` methods, which stand in the modules of the mechanisms:
-//! [`crate::wakeup`], [`crate::fork`], [`crate::schedule`], [`crate::ipi`], [`crate::timer`], [`crate::stopper`],
+//! [`crate::wakeup`], [`crate::fork`], [`crate::exec`], [`crate::schedule`], [`crate::ipi`], [`crate::timer`], [`crate::stopper`],
 //! [`crate::idle`]; commands in [`crate::change`] and [`crate::group`].
 
 use crate::classes::deadline::DlRoot;

@@ -19,6 +19,13 @@ pub enum StopWork {
     Activate,
     /// Push a task away, because the CPU goes offline: `__balance_push_cpu_stop()`.
     Push(TaskId),
+    /// Move a task that begins another program: `migration_cpu_stop()`.
+    Exec {
+        /// The task.
+        task: TaskId,
+        /// Where to.
+        to: CpuId,
+    },
     /// Move a task to a CPU that it may use: `migration_cpu_stop()`.
     Migrate {
         /// The task.
@@ -77,6 +84,7 @@ impl Sched {
                 StopWork::Deactivate => self.deactivate_cpu(ctx),
                 StopWork::Activate => self.activate_cpu(ctx),
                 StopWork::Push(task) => self.balance_push_cpu_stop(ctx, task),
+                StopWork::Exec { task, to } => self.exec_cpu_stop(ctx, task, to),
                 StopWork::Migrate { task, to, waiter } => {
                     self.migration_cpu_stop(ctx, task, to);
                     match waiter {

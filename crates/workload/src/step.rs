@@ -130,6 +130,8 @@ pub enum Step {
     UnlockCpu,
     /// Start an instance of a task that is a template.
     Fork(TaskIndex),
+    /// Begin another program: `exec()`. A moment at which the scheduler may move the task.
+    Exec,
     /// Apply a set of attributes to this task, by its place in [`crate::workload::TaskSpec::attributes`].
     SetAttributes(usize),
     /// A point worth noting in measurements: a loop of the phase with this number begins.

@@ -47,6 +47,8 @@ pub(crate) enum KernelWork {
     },
     /// The running task gives way.
     Yield,
+    /// The running task begins another program.
+    Exec,
     /// The running task ends.
     Exit,
     /// Somebody from outside wants something: a fork, or a change.
@@ -71,7 +73,7 @@ impl Machine {
             KernelWork::FinishWakeup { ref pending, .. } | KernelWork::FinishFork { ref pending, .. } => {
                 self.sched.wakeup_lock(cpu, pending)
             }
-            KernelWork::Block { .. } | KernelWork::Yield | KernelWork::Exit => Some(cpu),
+            KernelWork::Block { .. } | KernelWork::Yield | KernelWork::Exec | KernelWork::Exit => Some(cpu),
             KernelWork::Wake { .. } | KernelWork::EndInterrupt | KernelWork::Serve(_) => None,
         };
         lock.is_none_or(|lock| self.take_lock(cpu, lock))
@@ -127,6 +129,9 @@ impl Machine {
             }
             KernelWork::Yield => {
                 self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_yield(ctx));
+            }
+            KernelWork::Exec => {
+                self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_exec(ctx));
             }
             KernelWork::Exit => {
                 self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_exit(ctx));

@@ -72,6 +72,14 @@ impl Machine {
                     self.push_work(cpu, KernelWork::Yield);
                 }
             }
+            Step::Exec => {
+                self.go_on(task);
+                if self.prices_are_free {
+                    self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_exec(ctx));
+                } else {
+                    self.push_work(cpu, KernelWork::Exec);
+                }
+            }
             Step::Exit => {
                 self.tasks[task].dead = true;
                 if self.prices_are_free {
