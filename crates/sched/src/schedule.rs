@@ -102,28 +102,6 @@ impl Sched {
         self.schedule(ctx);
     }
 
-    /// The running task gives way to a certain task of its class on any CPU: `yield_to()`. Returns whether it did.
-    pub fn handle_yield_to(&mut self, ctx: &mut Ctx<'_>, target: TaskId, preempt: bool) -> bool {
-        let cpu = ctx.cpu;
-        let curr = self.rqs[cpu.index()].curr;
-        let p = &self.tasks[target.index()];
-        let target_cpu = p.cpu;
-        let is_possible = p.class == SchedClass::Fair
-            && self.tasks[curr.index()].class == SchedClass::Fair
-            && !p.on_cpu
-            && p.state == TaskState::Running
-            && (self.rqs[cpu.index()].nr_running != 1 || self.rqs[target_cpu.index()].nr_running != 1);
-        if !is_possible || !self.yield_to_task_fair(ctx, cpu, target) {
-            return false;
-        }
-        self.rqs[cpu.index()].stats.yld_count += 1;
-        if preempt && target_cpu != cpu {
-            self.resched_curr(ctx, target_cpu);
-        }
-        self.schedule(ctx);
-        true
-    }
-
     /// The scheduler's tick on the CPU that executes this.
     pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::Tick);
