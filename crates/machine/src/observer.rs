@@ -18,8 +18,6 @@ pub enum KernelPath {
     Schedule,
     /// Balancing of a CPU that runs out of work, inside `schedule()` (`newidle_balance()`).
     NewIdle,
-    /// Blocked load of a CPU is brought up to date (`update_blocked_averages()`).
-    UpdateBlockedAverages,
     /// The balancing softirq, for the CPU itself (`run_rebalance_domains()`).
     Softirq,
     /// The balancing softirq, on behalf of tickless CPUs (`nohz_idle_balance()`).
@@ -40,12 +38,11 @@ pub enum KernelPath {
 
 impl KernelPath {
     /// All paths.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::Select,
         Self::Wake,
         Self::Schedule,
         Self::NewIdle,
-        Self::UpdateBlockedAverages,
         Self::Softirq,
         Self::NohzIdle,
         Self::Tick,
@@ -63,7 +60,6 @@ impl KernelPath {
             Self::Wake => "wake",
             Self::Schedule => "schedule",
             Self::NewIdle => "newidle",
-            Self::UpdateBlockedAverages => "update_blocked_averages",
             Self::Softirq => "softirq",
             Self::NohzIdle => "nohz_idle",
             Self::Tick => "tick",
