@@ -18,9 +18,10 @@ pub enum KernelPath {
     Schedule,
     /// Balancing of a CPU that runs out of work, inside `schedule()` (`newidle_balance()`).
     NewIdle,
-    /// The balancing softirq, for the CPU itself (`run_rebalance_domains()`).
+    /// The balancing softirq (`run_rebalance_domains()`), for the CPU itself or, if it was asked to, on behalf of all tickless
+    /// ones. That it is raised and entered belongs to the path at whose end it begins.
     Softirq,
-    /// The balancing softirq, on behalf of tickless CPUs (`nohz_idle_balance()`).
+    /// The idle loop updates the blocked load of tickless CPUs before the CPU idles (`nohz_run_idle_balance()`).
     NohzIdle,
     /// The tick (`scheduler_tick()`), without the softirq that may follow.
     Tick,

@@ -13,12 +13,12 @@ pub struct Prices {
     syscall_ps: u64,
     /// What moving one message through a pipe costs, in the same unit.
     pipe_transfer_ps: u64,
+    /// The same through a pair of sockets.
+    socket_transfer_ps: u64,
     /// What it takes to get a runqueue's cache line from within the last-level cache, at any speed of the CPU.
     line_transfer_ps: u64,
     /// The same from another last-level cache.
     line_transfer_remote_ps: u64,
-    /// The same for a pair of sockets.
-    socket_transfer_ps: u64,
     /// What sending or receiving a message costs with TCP and UDP over the loopback device.
     tcp_transfer_ps: u64,
     udp_transfer_ps: u64,
@@ -38,9 +38,9 @@ impl Prices {
             ps: [0; NR_OPS],
             syscall_ps: 0,
             pipe_transfer_ps: 0,
+            socket_transfer_ps: 0,
             line_transfer_ps: 0,
             line_transfer_remote_ps: 0,
-            socket_transfer_ps: 0,
             tcp_transfer_ps: 0,
             udp_transfer_ps: 0,
             loopback_softirq_ps: 0,
