@@ -16,8 +16,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::load::{Kind, detect};
 use fairlab_workload::rtapp::{self, DuplicateKeys};
-use fairlab_workload::scn::{self, Scenario};
-use fairlab_workload::workload::Workload;
+use fairlab_workload::scn;
 
 /// The machine of rt-app files and benchmarks unless another is named.
 pub(crate) const DEFAULT_MACHINE: &str = "hikey960";
@@ -84,13 +83,11 @@ impl Variant {
 /// What a file says, of whichever kind.
 struct FileSays {
     kind: &'static str,
-    hardware: Hardware,
-    workload: Workload,
+    /// Its features and tunables are only those that the file switches and sets.
+    setup: Setup,
     kernel: Option<String>,
-    features: Vec<(Feature, bool)>,
-    tunables: Vec<(String, i64)>,
-    duration: Option<Nanos>,
-    snapshot_every: Option<Nanos>,
+    /// Whether the file says how long to simulate.
+    says_duration: bool,
     trace_level: u8,
     trace_pelt: bool,
 }
@@ -100,7 +97,7 @@ impl Plan {
     pub(crate) fn new(file: &str, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
         let input = input::workload(file)?;
         let mut machine_text = None;
-        let mut says = match detect(&input.name, &input.text).map_err(CliError::input)? {
+        let says = match detect(&input.name, &input.text).map_err(CliError::input)? {
             Kind::Scenario => FileSays::of_scenario(&input, variant)?,
             Kind::RtApp => {
                 let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
@@ -109,34 +106,27 @@ impl Plan {
                 says
             }
         };
-        let settings = Variant::new(variant, says.kernel.as_deref(), says.features, says.tunables);
+        let mut setup = says.setup;
+        let settings = Variant::new(variant, says.kernel.as_deref(), setup.features, setup.named_tunables);
+        (setup.features, setup.named_tunables) = (settings.features, settings.tunables);
         if settings.is_free {
-            says.hardware.prices = Prices::free();
+            setup.hardware.prices = Prices::free();
         }
         let subject = Subject {
             workload: input.name.clone(),
             kind: says.kind.to_owned(),
-            machine: says.hardware.name.clone(),
+            machine: setup.hardware.name.clone(),
             kernel: settings.kernel.name.to_owned(),
         };
-        let duration = choices.duration.or(says.duration);
-        let limit = if choices.is_check { longest_check(says.hardware.nr_cpus()) } else { Nanos::NEVER };
-        let setup = Setup {
-            hardware: says.hardware,
-            workload: says.workload,
-            features: settings.features,
-            tunables: Vec::new(),
-            named_tunables: settings.tunables,
-            duration: duration.unwrap_or(DEFAULT_DURATION).min(limit),
-            snapshot_every: says.snapshot_every,
-            perturb: choices.perturb,
-        };
+        let limit = if choices.is_check { longest_check(setup.hardware.nr_cpus()) } else { Nanos::NEVER };
+        setup.duration = choices.duration.unwrap_or(setup.duration).min(limit);
+        setup.perturb = choices.perturb;
         let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", input.name)))?;
         if let Some(seed) = choices.seed {
             machine.seed(seed);
         }
         let (trace_level, trace_pelt) = (says.trace_level, says.trace_pelt);
-        let is_default_duration = duration.is_none();
+        let is_default_duration = choices.duration.is_none() && !says.says_duration;
         Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration })
     }
 }
@@ -157,18 +147,12 @@ impl FileSays {
             return Err(CliError::Input(message));
         }
         let scenario = scn::parse(&input.name, &input.text).map_err(CliError::input)?;
-        let Scenario { machine, end, trace, trace_pelt, stats, features, tunables, arms, workload } = scenario;
-        let known = |name: &str| Feature::from_name(name).expect("the reader of scenarios knows the features");
-        let tunables = tunables.into_iter().map(|(name, value)| (name, i64::try_from(value).unwrap_or(i64::MAX)));
+        let (trace, trace_pelt) = (scenario.trace, scenario.trace_pelt);
         Ok(Self {
             kind: "scenario",
-            hardware: Hardware::from_scenario(&machine),
-            workload,
+            setup: Setup::from_scenario(scenario),
             kernel: None,
-            features: features.iter().map(|(name, on)| (known(name), *on)).collect(),
-            tunables: tunables.chain(arms).collect(),
-            duration: Some(end),
-            snapshot_every: stats,
+            says_duration: true,
             trace_level: trace.unwrap_or(DEFAULT_TRACE),
             trace_pelt,
         })
@@ -180,15 +164,22 @@ impl FileSays {
         let duplicate_keys = if keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
         let options = rtapp::Options { nr_cpus, duplicate_keys };
         let workload = rtapp::parse(&input.name, &input.text, options).map_err(CliError::input)?;
-        Ok(Self {
-            kind: "rt-app",
+        let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
+        let setup = Setup {
             hardware: Hardware::from_description(description),
-            kernel: Some(description.kernel().to_owned()),
+            workload,
             features: Vec::new(),
             tunables: Vec::new(),
-            duration: workload.duration.filter(|duration| *duration > Nanos::ZERO),
-            workload,
+            named_tunables: Vec::new(),
+            duration: duration.unwrap_or(DEFAULT_DURATION),
             snapshot_every: None,
+            perturb: None,
+        };
+        Ok(Self {
+            kind: "rt-app",
+            setup,
+            kernel: Some(description.kernel().to_owned()),
+            says_duration: duration.is_some(),
             trace_level: DEFAULT_TRACE,
             trace_pelt: false,
         })

@@ -7,6 +7,9 @@
 mod common;
 
 use common::{files, json_of, root, stdout_of};
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::observer::NoObserver;
+use fairlab_workload::scn;
 use std::fmt::Write;
 
 const RECORD: &str = "golden/digests.txt";
@@ -35,6 +38,24 @@ fn scenarios_give_the_recorded_digests_twice_in_a_row() {
     }
     let recorded = std::fs::read_to_string(path).expect("the record exists");
     assert_eq!(first, recorded, "if behaviour was to change: FAIRLAB_BLESS=1 records the new digests");
+}
+
+/// Digest of a scenario whose machine the library makes.
+fn digest_in_library(file: &str) -> String {
+    let text = std::fs::read_to_string(root().join(file)).expect("the file can be read");
+    let scenario = scn::parse(file, &text).unwrap_or_else(|error| panic!("{error}"));
+    let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
+    machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{file}: {error}"));
+    machine.digest().to_string()
+}
+
+#[test]
+fn the_command_runs_the_machine_that_the_library_makes_of_a_scenario() {
+    for directory in ["scenarios", "scenarios/switches"] {
+        for file in files(directory, &[".scn"]) {
+            assert_eq!(json_of(&["run", "--json", &file])["digest"], digest_in_library(&file), "{file}");
+        }
+    }
 }
 
 #[test]

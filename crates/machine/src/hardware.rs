@@ -9,7 +9,8 @@ use fairlab_sched::state::uclamp::FirstClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_workload::scn::ScenarioMachine;
+use fairlab_workload::scn::Scenario;
+use fairlab_workload::workload::{Change, Workload};
 
 /// HZ of scenarios: the oracle's kernel has this one.
 const SCENARIO_HZ: u64 = 250;
@@ -115,7 +116,8 @@ impl Hardware {
     }
 
     /// The machine of a scenario. Kernel code costs nothing there.
-    pub fn from_scenario(machine: &ScenarioMachine) -> Self {
+    pub fn from_scenario(scenario: &Scenario) -> Self {
+        let machine = &scenario.machine;
         let governor = Governor::Schedutil(SchedutilConfig {
             rate_limit: Nanos::from_micros(SCENARIO_RATE_LIMIT_US),
             // The oracle's CPUs have idled whenever they are asked.
@@ -143,7 +145,7 @@ impl Hardware {
             frequency_domains: domains.collect(),
             frequency_steps: machine.freq_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part)).collect(),
             interrupts: interrupts.collect(),
-            first_clamps: ORACLE_CLAMPS,
+            first_clamps: first_clamps_of(&scenario.workload),
             ..Self::plain("scenario", machine.topology.clone())
         }
     }
@@ -205,4 +207,12 @@ impl Hardware {
     pub fn nr_cpus(&self) -> usize {
         self.topology.cpus.len()
     }
+}
+
+/// What clamps tasks and groups of a scenario begin with. Where groups have clamps there is the cgroup file system, so they
+/// begin as on a booted machine.
+fn first_clamps_of(workload: &Workload) -> FirstClamps {
+    let has_clamped_group = workload.groups.iter().any(|group| group.uclamp.is_some());
+    let clamps_group_later = workload.changes.iter().any(|(_, change)| matches!(change, Change::GroupClamps { .. }));
+    if has_clamped_group || clamps_group_later { FirstClamps::default() } else { ORACLE_CLAMPS }
 }

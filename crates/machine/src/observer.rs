@@ -9,7 +9,7 @@ use fairlab_sched::units::Nanos;
 /// A path of the kernel, or a phase of one, that takes time on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelPath {
-    /// The first phase of a wake-up or of a fork: a CPU is selected (`select_task_rq()`).
+    /// The first phase of a wake-up or of a fork, or an exec: a CPU is selected (`select_task_rq()`).
     Select,
     /// The second phase: the task is enqueued on its CPU, or queued for being enqueued there (`ttwu_queue()`).
     Wake,
@@ -18,11 +18,10 @@ pub enum KernelPath {
     Schedule,
     /// Balancing of a CPU that runs out of work, inside `schedule()` (`newidle_balance()`).
     NewIdle,
-    /// Blocked load of a CPU is brought up to date (`update_blocked_averages()`).
-    UpdateBlockedAverages,
-    /// The balancing softirq, for the CPU itself (`run_rebalance_domains()`).
+    /// The balancing softirq (`run_rebalance_domains()`), for the CPU itself or, if it was asked to, on behalf of all tickless
+    /// ones. That it is raised and entered belongs to the path at whose end it begins.
     Softirq,
-    /// The balancing softirq, on behalf of tickless CPUs (`nohz_idle_balance()`).
+    /// The idle loop updates the blocked load of tickless CPUs before the CPU idles (`nohz_run_idle_balance()`).
     NohzIdle,
     /// The tick (`scheduler_tick()`), without the softirq that may follow.
     Tick,
@@ -40,12 +39,11 @@ pub enum KernelPath {
 
 impl KernelPath {
     /// All paths.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::Select,
         Self::Wake,
         Self::Schedule,
         Self::NewIdle,
-        Self::UpdateBlockedAverages,
         Self::Softirq,
         Self::NohzIdle,
         Self::Tick,
@@ -63,7 +61,6 @@ impl KernelPath {
             Self::Wake => "wake",
             Self::Schedule => "schedule",
             Self::NewIdle => "newidle",
-            Self::UpdateBlockedAverages => "update_blocked_averages",
             Self::Softirq => "softirq",
             Self::NohzIdle => "nohz_idle",
             Self::Tick => "tick",

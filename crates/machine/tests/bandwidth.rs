@@ -2,7 +2,6 @@
 //! Groups with a quota on whole machines: what their tasks get of the CPUs.
 
 use fairlab_machine::engine::{Machine, Setup, SetupError};
-use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer};
 use fairlab_sched::ids::GroupId;
 use fairlab_sched::probe::{Event, Probe};
@@ -18,16 +17,7 @@ fn parse(scenario: &str) -> scn::Scenario {
 }
 
 fn machine(scenario: scn::Scenario) -> Result<Machine, SetupError> {
-    Machine::new(Setup {
-        hardware: Hardware::from_scenario(&scenario.machine),
-        workload: scenario.workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: scenario.end,
-        snapshot_every: scenario.stats,
-        perturb: None,
-    })
+    Machine::new(Setup::from_scenario(scenario))
 }
 
 fn run(scenario: &str) -> Machine {

@@ -2,7 +2,6 @@
 //! Tasks that are moved to another group, or to the one in which they are.
 
 use fairlab_machine::engine::{Machine, Setup};
-use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_workload::scn;
 
@@ -10,17 +9,7 @@ use fairlab_workload::scn;
 fn a_move_to_its_own_group_takes_a_task_off_and_puts_it_back() {
     let text = "cpus 1\nend 10ms\ngroup g\nmove 9990us hog g\ntask hog group=g run 1s";
     let scenario = scn::parse("test.scn", text).expect("a well-formed scenario");
-    let mut machine = Machine::new(Setup {
-        hardware: Hardware::from_scenario(&scenario.machine),
-        workload: scenario.workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: scenario.end,
-        snapshot_every: None,
-        perturb: None,
-    })
-    .expect("a possible machine");
+    let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     machine.run(&mut NoObserver).expect("the task makes progress");
     let hog = machine.tasks()[0].id.expect("it was forked");
     let updated = machine.sched().entity(hog).avg.last_update_time;

@@ -228,3 +228,15 @@ fn of_cpus_that_tick_at_one_instant_the_fastest_takes_the_timekeeping() {
     assert_eq!(keepers(&format!("{scenario}scale 1\ncaps 512 1024\n")), [2_000, 1_000]);
     assert_eq!(keepers(scenario), [2_000, 0]);
 }
+
+#[test]
+fn every_path_that_observers_may_hear_of_is_taken_somewhere() {
+    let numa = include_str!("../../../scenarios/numa.scn");
+    let misfit = include_str!("../../../scenarios/misfit.scn");
+    let change = "cpus 1\nend 2ms\ntask t run 10ms\nnice 1ms t 5\n";
+    let mut paths = BTreeMap::new();
+    for scenario in [numa, misfit, change] {
+        paths.extend(run(scenario, &[(Op::Wakeup, 1_000), (Op::Tick, 1_000)]).1.paths);
+    }
+    assert_eq!(paths.into_keys().collect::<Vec<_>>(), KernelPath::ALL);
+}

@@ -41,7 +41,7 @@ fn a_machine_file_says_the_same() {
     let text = include_str!("../../../scenarios/steal.scn");
     let scenario = fairlab_workload::scn::parse("steal.scn", text).unwrap_or_else(|error| panic!("{error}"));
     let hardware = Hardware {
-        first_clamps: Hardware::from_scenario(&scenario.machine).first_clamps,
+        first_clamps: Hardware::from_scenario(&scenario).first_clamps,
         ..Hardware::from_description(&description)
     };
     let of_file = Machine::new(Setup { hardware, ..Setup::from_scenario(scenario) }).expect("a possible machine");

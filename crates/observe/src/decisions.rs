@@ -12,6 +12,7 @@ pub struct Decisions {
     rules: BTreeMap<WakeRule, u64>,
     wakeups: u64,
     forks: u64,
+    execs: u64,
     on_prev: u64,
     scans: u64,
     cpus_scanned: u64,
@@ -25,6 +26,8 @@ pub struct SelectionSummary {
     pub wakeups: u64,
     /// Selections for tasks that were forked.
     pub forks: u64,
+    /// Selections for tasks that began another program.
+    pub execs: u64,
     /// How often the task stayed on the CPU where it was.
     pub stayed: u64,
     /// How often CPUs were looked at beyond the fast checks.
@@ -58,7 +61,8 @@ impl Decisions {
     pub fn selected(&mut self, decision: &WakeupDecision) {
         match decision.kind {
             WakeKind::Wakeup => self.wakeups += 1,
-            WakeKind::Fork | WakeKind::Exec => self.forks += 1,
+            WakeKind::Fork => self.forks += 1,
+            WakeKind::Exec => self.execs += 1,
         }
         self.on_prev += u64::from(decision.cpu == decision.prev);
         self.scans += u64::from(decision.nr_scanned > 0);
@@ -97,6 +101,7 @@ impl Decisions {
         SelectionSummary {
             wakeups: self.wakeups,
             forks: self.forks,
+            execs: self.execs,
             stayed: self.on_prev,
             scans: self.scans,
             cpus_scanned: self.cpus_scanned,

@@ -81,8 +81,9 @@ impl<W: Write> TraceJsonl<W> {
             self.note(result);
         }
         for task in machine.tasks() {
-            let (pid, name, runtime) = (task.pid, &task.name, task.runtime_ns);
-            let line = format_args!("{{\"e\":\"task\",\"pid\":{pid},\"name\":\"{name}\",\"runtime\":{runtime}}}\n");
+            // A name may have quotes and control characters in it; as a value of JSON it is written with escapes.
+            let (pid, name, runtime) = (task.pid, serde_json::Value::from(task.name.as_str()), task.runtime_ns);
+            let line = format_args!("{{\"e\":\"task\",\"pid\":{pid},\"name\":{name},\"runtime\":{runtime}}}\n");
             let result = self.out.write_fmt(line);
             self.note(result);
         }

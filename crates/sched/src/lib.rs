@@ -5,6 +5,7 @@
 //! [`sched::Sched`] together with a [`ctx::Ctx`] that carries the time, and everything it wants done leaves as a list of
 //! effects. Behaviour follows Linux 6.1 (Debian's 6.1.192, with its stable backports); the states before the published
 //! changes that fairlab studies are tunables.
+
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::disallowed_types, clippy::disallowed_methods)]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A study as data: its arms, and the published tables that its results stand beside.
 
-use crate::kernels::Kernel;
+use crate::kernels::{self, Kernel};
 use fairlab_sched::features::Feature;
+use fairlab_workload::suggest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -186,7 +187,7 @@ pub enum DefinitionError {
     #[error("studies/{0}.toml: {1}")]
     Toml(String, toml::de::Error),
     /// A name in it means nothing.
-    #[error("studies/{study}.toml: {place}: {message}")]
+    #[error("studies/{study}.toml: {place}: {message}\nhelp: {help}")]
     Name {
         /// The study.
         study: String,
@@ -194,7 +195,16 @@ pub enum DefinitionError {
         place: String,
         /// What is wrong.
         message: String,
+        /// The way out.
+        help: String,
     },
+}
+
+impl DefinitionError {
+    /// A name at a place of a study's data means nothing.
+    pub(crate) fn name(study: &str, place: String, message: String, help: String) -> Self {
+        Self::Name { study: study.to_owned(), place, message, help }
+    }
 }
 
 impl StudyDefinition {
@@ -204,20 +214,27 @@ impl StudyDefinition {
     /// If it is malformed, or names a feature or an arm that does not exist.
     pub fn parse(name: &str, text: &str) -> Result<Self, DefinitionError> {
         let study: Self = toml::from_str(text).map_err(|error| DefinitionError::Toml(name.to_owned(), error))?;
-        let wrong = |place: String, message: String| DefinitionError::Name { study: name.to_owned(), place, message };
+        let unknown = |place: String, what: &str, name_in_it: &str, known: &[&str]| {
+            let message = format!("there is no {what} {name_in_it}");
+            DefinitionError::name(name, place, message, suggest::help(name_in_it, &format!("{what}s"), known))
+        };
         for arm in &study.arms {
+            let place = || format!("arm {}", arm.name);
             if let Some(kernel) = arm.kernel.as_ref().filter(|kernel| Kernel::named(kernel).is_none()) {
-                return Err(wrong(format!("arm {}", arm.name), format!("there is no kernel {kernel}")));
+                let known: Vec<&str> = kernels::KERNELS.iter().map(|kernel| kernel.name).collect();
+                return Err(unknown(place(), "kernel", kernel, &known));
             }
             if let Some(feature) = arm.features.keys().find(|feature| Feature::from_name(feature).is_none()) {
-                return Err(wrong(format!("arm {}", arm.name), format!("there is no feature {feature}")));
+                let known: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
+                return Err(unknown(place(), "feature", feature, &known));
             }
         }
+        let arms: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
         for table in &study.tables {
             for row in &table.rows {
-                if !study.arms.iter().any(|arm| arm.name == row.arm) {
+                if !arms.contains(&row.arm.as_str()) {
                     let place = format!("table {}, row {}", table.name, row.label);
-                    return Err(wrong(place, format!("there is no arm {}", row.arm)));
+                    return Err(unknown(place, "arm", &row.arm, &arms));
                 }
             }
         }

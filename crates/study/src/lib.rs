@@ -6,6 +6,7 @@
 mod balance_redo_limit;
 mod blocked_averages_rate_limit;
 pub mod definition;
+mod forms;
 pub mod kernels;
 mod nohz_misfit_kicks;
 mod pelt_time_scaling;
@@ -18,6 +19,7 @@ pub mod switches;
 mod window;
 
 use definition::{DefinitionError, StudyDefinition};
+use forms::TableForm;
 use report::Report;
 
 /// How a study is run.
@@ -63,25 +65,62 @@ pub enum StudyError {
 
 type Body = fn(&StudyDefinition, Options, &dyn Progress) -> Result<Report, StudyError>;
 
-/// The studies: name, data, and how it is run.
-const STUDIES: &[(&str, &str, Body)] = &[
-    ("pelt-time-scaling", include_str!("../../../studies/pelt-time-scaling.toml"), pelt_time_scaling::run),
-    ("sis-util", include_str!("../../../studies/sis-util.toml"), sis_util::run),
-    (
-        "blocked-averages-rate-limit",
-        include_str!("../../../studies/blocked-averages-rate-limit.toml"),
-        blocked_averages_rate_limit::run,
-    ),
-    ("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml"), balance_redo_limit::run),
-    ("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml"), nohz_misfit_kicks::run),
+/// A study: its data, and the code that fills its tables.
+struct Study {
+    name: &'static str,
+    data: &'static str,
+    forms: &'static [TableForm],
+    body: Body,
+}
+
+const STUDIES: &[Study] = &[
+    Study {
+        name: "pelt-time-scaling",
+        data: include_str!("../../../studies/pelt-time-scaling.toml"),
+        forms: pelt_time_scaling::TABLES,
+        body: pelt_time_scaling::run,
+    },
+    Study {
+        name: "sis-util",
+        data: include_str!("../../../studies/sis-util.toml"),
+        forms: sis_util::TABLES,
+        body: sis_util::run,
+    },
+    Study {
+        name: "blocked-averages-rate-limit",
+        data: include_str!("../../../studies/blocked-averages-rate-limit.toml"),
+        forms: blocked_averages_rate_limit::TABLES,
+        body: blocked_averages_rate_limit::run,
+    },
+    Study {
+        name: "balance-redo-limit",
+        data: include_str!("../../../studies/balance-redo-limit.toml"),
+        forms: balance_redo_limit::TABLES,
+        body: balance_redo_limit::run,
+    },
+    Study {
+        name: "nohz-misfit-kicks",
+        data: include_str!("../../../studies/nohz-misfit-kicks.toml"),
+        forms: nohz_misfit_kicks::TABLES,
+        body: nohz_misfit_kicks::run,
+    },
 ];
+
+impl Study {
+    /// Reads its data, and checks that its code knows all that they name.
+    fn read(&self) -> Result<StudyDefinition, DefinitionError> {
+        let definition = StudyDefinition::parse(self.name, self.data)?;
+        forms::check(&definition, self.forms)?;
+        Ok(definition)
+    }
+}
 
 /// All studies.
 ///
 /// # Errors
 /// If the data of one are malformed.
 pub fn list() -> Result<Vec<StudyDefinition>, DefinitionError> {
-    STUDIES.iter().map(|(name, text, _)| StudyDefinition::parse(name, text)).collect()
+    STUDIES.iter().map(Study::read).collect()
 }
 
 /// Runs a study.
@@ -89,10 +128,9 @@ pub fn list() -> Result<Vec<StudyDefinition>, DefinitionError> {
 /// # Errors
 /// If there is none of that name, or a run fails.
 pub fn run(name: &str, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
-    let study = STUDIES.iter().find(|(known, ..)| *known == name);
-    let Some((name, text, body)) = study else {
-        let names: Vec<&str> = STUDIES.iter().map(|(name, ..)| *name).collect();
+    let Some(study) = STUDIES.iter().find(|known| known.name == name) else {
+        let names: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
         return Err(StudyError::Unknown(name.to_owned(), names.join(", ")));
     };
-    body(&StudyDefinition::parse(name, text)?, options, progress)
+    (study.body)(&study.read()?, options, progress)
 }

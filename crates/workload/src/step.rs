@@ -40,6 +40,8 @@ pub enum Step {
     Spin(Nanos),
     /// Block for this long.
     Sleep(Nanos),
+    /// Block for this long, for input or output.
+    WaitIo(Nanos),
     /// Block until a timer's next expiry, which is its last one plus the period; go on at once if that has passed.
     /// Before its first use a timer counts as having expired at [`crate::workload::TaskSpec::timer_origin`] of the task
     /// that uses it first.
@@ -128,6 +130,8 @@ pub enum Step {
     UnlockCpu,
     /// Start an instance of a task that is a template.
     Fork(TaskIndex),
+    /// Begin another program: `exec()`. A moment at which the scheduler may move the task.
+    Exec,
     /// Apply a set of attributes to this task, by its place in [`crate::workload::TaskSpec::attributes`].
     SetAttributes(usize),
     /// A point worth noting in measurements: a loop of the phase with this number begins.

@@ -295,7 +295,7 @@ impl Machine {
         &self.total_work
     }
 
-    /// How often its first task runs on each CPU, in units of 2^-20 ns at full speed.
+    /// The work that a CPU does in a nanosecond at its present frequency, in units of 2^-20 ns at full speed.
     #[inline]
     fn speed_of(&self, cpu: CpuId) -> u64 {
         if self.hardware.scale_work {

@@ -34,6 +34,8 @@ pub(crate) enum KernelWork {
     },
     /// The running task gives way.
     Yield,
+    /// The running task begins another program.
+    Exec,
     /// The running task ends.
     Exit,
     /// Somebody from outside wants something: a fork, or a change.
@@ -44,7 +46,7 @@ impl Machine {
     /// Whether a CPU holds the locks that it needs for a piece of work, now that it wants them. If not it spins.
     pub(super) fn has_locks_for(&mut self, cpu: CpuId, work: &KernelWork) -> bool {
         let lock = match *work {
-            KernelWork::Block { .. } | KernelWork::Yield | KernelWork::Exit => Some(cpu),
+            KernelWork::Block { .. } | KernelWork::Yield | KernelWork::Exec | KernelWork::Exit => Some(cpu),
             KernelWork::Wake { .. } | KernelWork::BecomeDeadline { .. } | KernelWork::Serve(_) => None,
         };
         lock.is_none_or(|lock| self.take_lock(cpu, lock))
@@ -77,12 +79,17 @@ impl Machine {
                 debug_assert_eq!(self.running_task(cpu), Some(task), "a system call is not preempted");
                 let host = &mut self.tasks[task];
                 host.will_block = false;
-                if !core::mem::take(&mut host.is_woken_early) {
-                    self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_block(ctx));
+                if core::mem::take(&mut host.is_woken_early) {
+                    host.waits_for_io = false;
+                } else {
+                    self.leave_to_others(observer, cpu, task);
                 }
             }
             KernelWork::Yield => {
                 self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_yield(ctx));
+            }
+            KernelWork::Exec => {
+                self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_exec(ctx));
             }
             KernelWork::Exit => {
                 self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_exit(ctx));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! How a machine with a workload is made, and what happens before its first event.
-
 use super::effects::{CpuCounters, MachineCounters};
 use super::kernel::KernelState;
 use super::lines::RqLines;
@@ -18,7 +17,6 @@ use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::state::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
-use fairlab_sched::state::uclamp::FirstClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
@@ -51,7 +49,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// What a scenario file asks for.
+    /// What a scenario file asks for. Whoever runs scenarios begins with this, so that no part of a file gets lost.
     ///
     /// # Panics
     /// Never for a scenario that was read from a file: the names of features are checked there.
@@ -59,8 +57,10 @@ impl Setup {
         let feature = |(name, on): (String, bool)| {
             (Feature::from_name(&name).expect("the reader of scenarios knows the names of features"), on)
         };
-        let hardware = hardware_of(&scenario);
-        let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, value as i64));
+        let hardware = Hardware::from_scenario(&scenario);
+        // What does not fit is out of each tunable's range, and is refused as that.
+        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, signed(value)));
         Self {
             hardware,
             workload: scenario.workload,
@@ -72,17 +72,6 @@ impl Setup {
             perturb: None,
         }
     }
-}
-
-/// The machine of a scenario. One with clamps of groups is one with the cgroup file system, so it begins as a booted one does.
-fn hardware_of(scenario: &Scenario) -> Hardware {
-    let hardware = Hardware::from_scenario(&scenario.machine);
-    let is_clamped = |group: &GroupSpec| group.uclamp.is_some();
-    let is_clamp = |(_, change): &(Nanos, Change)| matches!(change, Change::GroupClamps { .. });
-    if scenario.workload.groups.iter().any(is_clamped) || scenario.workload.changes.iter().any(is_clamp) {
-        return Hardware { first_clamps: FirstClamps::default(), ..hardware };
-    }
-    hardware
 }
 
 /// Why a machine cannot be made.

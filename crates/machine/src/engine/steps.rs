@@ -58,10 +58,19 @@ impl Machine {
                 self.next_step(task);
                 self.sleep_until(cpu, task, self.now + time);
             }
+            Step::WaitIo(time) => {
+                self.next_step(task);
+                self.tasks[task].waits_for_io = true;
+                self.sleep_until(cpu, task, self.now + time);
+            }
             Step::Timer { timer, period, mode } => self.wait_for_timer(observer, cpu, task, timer, period, mode),
             Step::Yield => {
                 self.go_on(task);
                 self.push_work(cpu, KernelWork::Yield);
+            }
+            Step::Exec => {
+                self.go_on(task);
+                self.push_work(cpu, KernelWork::Exec);
             }
             Step::Exit => {
                 self.tasks[task].dead = true;
@@ -204,6 +213,14 @@ impl Machine {
     fn block(&mut self, cpu: CpuId, task: usize) {
         self.tasks[task].will_block = true;
         self.push_work(cpu, KernelWork::Block { task });
+    }
+
+    /// The running task blocks now.
+    pub(super) fn leave_to_others(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+        let for_io = core::mem::take(&mut self.tasks[task].waits_for_io);
+        self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| {
+            if for_io { sched.handle_block_io(ctx) } else { sched.handle_block(ctx) }
+        });
     }
 
     /// Wakes a task that waits for something that has come, not for a wake step.

@@ -61,6 +61,8 @@ pub struct HostTask {
     pub(super) has_paid: bool,
     /// It has begun to block, but is not there yet.
     pub(super) will_block: bool,
+    /// It will block for input or output.
+    pub(super) waits_for_io: bool,
     /// It was woken in that time.
     pub(super) is_woken_early: bool,
     /// Work of the step at which it has arrived, while the rest of the one before is still to be done.
@@ -113,6 +115,7 @@ impl Machine {
             wall_start: None,
             has_paid: false,
             will_block: false,
+            waits_for_io: false,
             is_woken_early: false,
             put_aside: 0,
             to_post: Vec::new(),

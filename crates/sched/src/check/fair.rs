@@ -87,7 +87,7 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
     Ok(())
 }
 
-/// Buddies are runnable here, and so is the running entity unless its group was throttled under it.
+/// Buddies, those to be skipped among them, are runnable here.
 fn check_marks(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
     for (mark, entity) in [("next", cfs_rq.next), ("last", cfs_rq.last), ("skip", cfs_rq.skip)] {
         let Some(entity) = entity else { continue };

@@ -4,6 +4,7 @@
 //! Models `set_user_nice()`, `__sched_setscheduler()`, `set_cpus_allowed_ptr()`, `migration_cpu_stop()` and
 //! `sched_move_task()` (6.1). A queued task is taken off its runqueue, changed, and put back; a running one stops and
 //! goes on.
+
 use crate::classes::deadline::admission::PolicyError;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::classes::fair::place::Placement;
@@ -206,10 +207,14 @@ impl Sched {
         self.flush_call_queue(ctx);
         self.let_task_arrive(ctx, task);
         let p = &self.tasks[task.index()];
-        if p.cpu != ctx.cpu || p.cpus_allowed.contains(p.cpu) {
-            return;
+        if p.cpu == ctx.cpu && !p.cpus_allowed.contains(p.cpu) {
+            self.migrate_from_here(ctx, task, to);
         }
-        if p.is_queued() {
+    }
+
+    /// A stopper moves a task of its CPU: at once, or when it wakes up. Models `__migrate_task()`.
+    pub(crate) fn migrate_from_here(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+        if self.tasks[task.index()].is_queued() {
             if self.is_cpu_allowed(task, to) {
                 self.update_rq_clock(ctx, ctx.cpu);
                 self.move_queued_task(ctx, task, to);

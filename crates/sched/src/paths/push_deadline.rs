@@ -4,6 +4,7 @@
 //! Models `select_task_rq_dl()`, `find_later_rq()`, `cpudl_find()`, `push_dl_task()`, `pull_dl_task()`,
 //! `task_woken_dl()`, `migrate_task_rq_dl()` and the tree of tasks that can be pushed (6.1). The aim is that, of all
 //! deadline tasks of the machine, those with the earliest deadlines run.
+
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::paths::sched::Sched;
 use crate::state::deadline::entity::time_before;

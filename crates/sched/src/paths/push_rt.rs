@@ -3,12 +3,14 @@
 //! them.
 //!
 //! Models `push_rt_task()`, `find_lock_lowest_rq()` and `pull_rt_task()` (6.1).
+
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::paths::sched::Sched;
 use crate::state::prio::Prio;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
+use crate::words::work::Op;
 
 impl Sched {
     /// Pushes waiting tasks, until one has no better place.
@@ -57,12 +59,12 @@ impl Sched {
         let mut next = self.rt_root.overload.cpus().first();
         while let Some(cpu) = next {
             let (theirs, ours) = (&self.rqs[cpu.index()].rt, &self.rqs[this_cpu.index()].rt);
-            if cpu != this_cpu
-                && theirs.highest_next < ours.highest_curr
-                && let Some(task) = self.task_to_pull(cpu, this_cpu)
-            {
-                self.move_rt_task(ctx, task, this_cpu);
-                pulled = true;
+            if cpu != this_cpu && theirs.highest_next < ours.highest_curr {
+                ctx.charge(Op::RqLock);
+                if let Some(task) = self.task_to_pull(cpu, this_cpu) {
+                    self.move_rt_task(ctx, task, this_cpu);
+                    pulled = true;
+                }
             }
             next = self.rt_root.overload.cpus().next_from(CpuId(cpu.0 + 1));
         }
@@ -85,11 +87,13 @@ impl Sched {
 
     fn move_rt_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
+        ctx.charge(Op::DetachTask);
         // Taking both locks is a new section of either.
         self.release_rq_locks();
         self.update_rq_clock(ctx, from);
         self.deactivate_task(ctx, from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);
+        ctx.charge(Op::AttachTask);
         self.update_rq_clock(ctx, to);
         self.activate_task(ctx, to, task, EnqueueFlags::default());
     }

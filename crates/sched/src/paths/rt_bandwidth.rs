@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::paths::sched::Sched;
 use crate::state::timers::{Timer, forward};
 use crate::told::ctx::Ctx;

@@ -3,6 +3,7 @@
 //!
 //! Models `rt_set_overload()`, `rt_clear_overload()`, `tell_cpu_to_push()`, `rto_next_cpu()` and
 //! `rto_push_irq_work_func()` (6.1).
+
 use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;
 use crate::told::ctx::Ctx;

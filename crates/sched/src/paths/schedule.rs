@@ -35,6 +35,14 @@ impl Sched {
         self.schedule(ctx);
     }
 
+    /// The running task blocks until its input or output is done: `io_schedule()`. It counts as one that waits for that until
+    /// it runs again, so each time that it is enqueued before it asks for a higher frequency.
+    pub fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
+        let curr = self.rqs[ctx.cpu.index()].curr;
+        self.tasks[curr.index()].in_iowait = true;
+        self.handle_block(ctx);
+    }
+
     /// The running task ends.
     pub fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::Exit);
@@ -55,28 +63,6 @@ impl Sched {
             SchedClass::Stop | SchedClass::Idle => {}
         }
         self.schedule(ctx);
-    }
-
-    /// The running task gives way to a certain task of its class on any CPU: `yield_to()`. Returns whether it did.
-    pub fn handle_yield_to(&mut self, ctx: &mut Ctx<'_>, target: TaskId, preempt: bool) -> bool {
-        let cpu = ctx.cpu;
-        let curr = self.rqs[cpu.index()].curr;
-        let p = &self.tasks[target.index()];
-        let target_cpu = p.cpu;
-        let is_possible = p.class == SchedClass::Fair
-            && self.tasks[curr.index()].class == SchedClass::Fair
-            && !p.on_cpu
-            && p.state == TaskState::Running
-            && (self.rqs[cpu.index()].nr_running != 1 || self.rqs[target_cpu.index()].nr_running != 1);
-        if !is_possible || !self.yield_to_task_fair(ctx, cpu, target) {
-            return false;
-        }
-        self.rqs[cpu.index()].stats.yld_count += 1;
-        if preempt && target_cpu != cpu {
-            self.resched_curr(ctx, target_cpu);
-        }
-        self.schedule(ctx);
-        true
     }
 
     /// Whether the balancing softirq is pending on a CPU.
@@ -136,6 +122,8 @@ impl Sched {
     fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.rqs[cpu.index()].need_resched = false;
         self.forget_resched_latency(cpu);
+        // If it has waited for I/O, that is over.
+        self.tasks[next.index()].in_iowait = false;
         if next == prev {
             self.end_clock_skip(cpu);
             self.balance_callbacks(ctx, cpu);

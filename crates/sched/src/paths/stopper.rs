@@ -2,6 +2,7 @@
 //! Stoppers: the tasks of the highest class, which move running tasks away from their CPU.
 //!
 //! Stands for `stop_machine.c` as far as the scheduler uses it (6.1).
+
 use crate::paths::sched::Sched;
 use crate::state::stop_work::StopWork;
 use crate::state::task::TaskState;
@@ -55,6 +56,7 @@ impl Sched {
                 StopWork::Deactivate => self.deactivate_cpu(ctx),
                 StopWork::Activate => self.activate_cpu(ctx),
                 StopWork::Push(task) => self.balance_push_cpu_stop(ctx, task),
+                StopWork::Exec { task, to } => self.exec_cpu_stop(ctx, task, to),
                 StopWork::Migrate { task, to, waiter } => {
                     self.migration_cpu_stop(ctx, task, to);
                     match waiter {

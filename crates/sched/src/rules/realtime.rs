@@ -3,6 +3,7 @@
 //!
 //! Models `select_task_rq_rt()`, `find_lowest_rq()`, `rt_task_fits_capacity()`, `check_preempt_curr_rt()`,
 //! `check_preempt_equal_prio()` and `task_woken_rt()` (6.1).
+
 use crate::state::State;
 use crate::state::rt::RtRoot;
 use crate::state::rt::cpupri::CpuLevel;

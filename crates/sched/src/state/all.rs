@@ -4,6 +4,7 @@
 //! What happens to it comes through the `handle_*` methods, which stand in the modules of the mechanisms:
 //! [`crate::paths::wake`], [`crate::paths::fork`], [`crate::paths::schedule`], [`crate::state::calls`], [`crate::state::timers`], [`crate::paths::stopper`],
 //! [`crate::paths::idle`]; commands in [`crate::paths::change`] and [`crate::state::group`].
+
 use crate::state::cpufreq::Cpufreq;
 use crate::state::cpuset::Cpuset;
 use crate::state::deadline::DlRoot;

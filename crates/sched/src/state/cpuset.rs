@@ -4,6 +4,7 @@
 //! Models what `cgroup/cpuset.c` (6.1, cgroup v2) does to the tasks: `update_cpumask()`, `cpuset_attach()`,
 //! `cpuset_cpus_allowed()`, `hotplug_update_tasks()`. All cpusets lie directly below the top one. Left out are partitions,
 //! which would need root domains of their own, memory nodes, and exclusive CPUs.
+
 use crate::state::State;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpusetId, TaskId};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling entities: what a cfs_rq orders by virtual runtime, a task or a whole group.
+
 use crate::state::State;
 use crate::words::ids::{CfsRqId, EntityId, TaskId};
 use crate::words::pelt::SchedAvg;

@@ -24,6 +24,6 @@ pub mod task;
 pub mod timers;
 pub mod topology;
 pub mod uclamp;
-pub(crate) mod warn;
+pub mod warn;
 
 pub use all::{SchedConfig, State};

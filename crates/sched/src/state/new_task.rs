@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::state::State;
 use crate::state::entity::{Owner, SchedEntity};
 use crate::state::task::{OnRq, Policy, SchedInfo, Task, TaskState, Uclamp};

@@ -2,6 +2,7 @@
 //! Accounts of waiting and running times: the kernel's `struct sched_info`.
 //!
 //! Models `sched_info_switch()` with `sched_info_depart()` and `sched_info_arrive()` (6.1).
+
 use crate::state::State;
 use crate::state::task::TaskState;
 use crate::words::ids::{CpuId, TaskId};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::words::ids::{CpuId, TaskId};
 
 /// Work for the stopper of a CPU.
@@ -13,6 +14,13 @@ pub enum StopWork {
     Activate,
     /// Push a task away, because the CPU goes offline: `__balance_push_cpu_stop()`.
     Push(TaskId),
+    /// Move a task that begins another program: `migration_cpu_stop()`.
+    Exec {
+        /// The task.
+        task: TaskId,
+        /// Where to.
+        to: CpuId,
+    },
     /// Move a task to a CPU that it may use: `migration_cpu_stop()`.
     Migrate {
         /// The task.

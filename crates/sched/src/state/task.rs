@@ -157,7 +157,7 @@ pub struct Task {
     pub remote_wakeup: bool,
     /// A CPU has been selected for it, but it is not enqueued there yet.
     pub in_wakeup: bool,
-    /// It waits for input or output.
+    /// It waits for input or output, or has waited and not run since.
     pub in_iowait: bool,
     /// Waiting time.
     pub info: SchedInfo,

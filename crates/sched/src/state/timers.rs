@@ -8,6 +8,7 @@
 //! 3. A timer that is switched off from another CPU leaves the programming alone: an interrupt comes that finds nothing.
 //! 4. While expired timers are served, starting one programs nothing; that is done at the end, for the first one left.
 //! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
+
 use crate::state::State;
 use crate::state::rq::ROOM;
 use crate::told::ctx::{Ctx, Effect};

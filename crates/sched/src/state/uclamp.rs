@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
 use crate::words::units::CAPACITY_FULL;
@@ -147,5 +148,56 @@ impl State {
             SchedClass::RealTime => given.unwrap_or(Uclamp { min: RT_DEFAULT_MIN, ..inherited }),
             _ => given.unwrap_or(inherited),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clamps(min: u32, max: u32) -> Uclamp {
+        Uclamp { min, max }
+    }
+
+    #[test]
+    fn a_runqueue_has_the_highest_clamps_of_its_tasks() {
+        let mut rq = RqUclamp::default();
+        rq.inc(clamps(100, 300));
+        assert_eq!((rq.clamps(), rq.is_idle()), (clamps(100, 300), false));
+        rq.inc(clamps(50, 1024));
+        assert_eq!(rq.clamps(), clamps(100, 1024));
+        rq.dec(clamps(50, 1024));
+        assert_eq!(rq.clamps(), clamps(100, 300));
+    }
+
+    #[test]
+    fn a_bucket_keeps_its_highest_clamp_until_it_is_empty() {
+        let mut rq = RqUclamp::default();
+        rq.inc(clamps(10, 1024));
+        rq.inc(clamps(204, 1024));
+        rq.dec(clamps(204, 1024));
+        assert_eq!(rq.clamps().min, 204);
+        rq.inc(clamps(205, 1024));
+        rq.dec(clamps(205, 1024));
+        assert_eq!(rq.clamps().min, 204);
+        rq.dec(clamps(10, 1024));
+        assert_eq!(rq.clamps().min, 0);
+    }
+
+    #[test]
+    fn the_upper_clamp_of_the_last_task_stays_until_another_one_comes() {
+        let mut rq = RqUclamp::default();
+        rq.inc(clamps(100, 300));
+        rq.dec(clamps(100, 300));
+        assert_eq!((rq.clamps(), rq.is_idle()), (clamps(0, 300), true));
+        rq.inc(clamps(0, 200));
+        assert_eq!((rq.clamps(), rq.is_idle()), (clamps(0, 200), false));
+    }
+
+    #[test]
+    fn the_lower_clamp_prevails_if_they_cross() {
+        assert_eq!(clamps(300, 200).apply(250), 300);
+        assert_eq!(clamps(100, 200).apply(250), 200);
+        assert_eq!(clamps(100, 200).apply(50), 100);
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! A record is filled in on the way through the selection and told to the probe once. It is a result: the enums name every
 //! way out of the selection.
+
 use crate::words::ids::{CpuId, TaskId};
 
 /// What a CPU is selected for.

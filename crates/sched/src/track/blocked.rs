@@ -3,6 +3,7 @@
 //!
 //! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1),
 //! and from before 5.12 the updates that a CPU did on its way while it looked for work (`LBF_NOHZ_STATS`).
+
 use crate::state::State;
 use crate::told::blocked::{BlockedCaller, BlockedUpdate};
 use crate::told::ctx::Ctx;

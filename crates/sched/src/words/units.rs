@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Quantities with a unit.
+
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 

@@ -6,6 +6,7 @@ mod measure;
 mod workload;
 
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
+use crate::forms::TableForm;
 use crate::pictures;
 use crate::report::{Measured, Report, Row, Table};
 use crate::run::machine;
@@ -19,6 +20,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use workload::Shape;
 
 const MACHINE: &str = "xeon-4s-192";
+
+/// The tables.
+pub(crate) const TABLES: &[TableForm] = &[
+    TableForm::one_of("cost", &["192 CPUs"]),
+    TableForm::own("times"),
+    TableForm::own("race"),
+    TableForm::own("workload"),
+    TableForm::own("prices"),
+];
 
 /// How much is simulated.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ mod experiment;
 mod scaling;
 
 use crate::definition::{RowDefinition, StudyDefinition};
+use crate::forms::TableForm;
 use crate::report::{Measured, Report, Table};
 use crate::{Options, Progress, StudyError, sensitivity};
 use experiment::{Case, Change, Found};
@@ -22,6 +23,22 @@ const MACHINE: &str = "sc7180";
 const HZ: u64 = 1000;
 /// Inactive groups: calibrated, so that as many cfs_rqs are visited in one newly-idle balancing as published.
 const GROUPS: u32 = 32;
+
+/// The tables.
+pub(crate) const TABLES: &[TableForm] = &[
+    TableForm::one_of("calls", &["all CPUs", "CPU with most", "cfs_rqs visited"]),
+    TableForm::one_of("newidle", &["calls"]),
+    TableForm::one_of("visits", &["visits"]),
+    TableForm::one_of("schedule", &["longest schedule()"]),
+    TableForm::one_of(
+        "schbench",
+        &["50.0th", "75.0th", "90.0th", "95.0th", "99.0th", "99.5th", "99.9th", "min", "max"],
+    ),
+    TableForm::one_of("samples", &["samples"]),
+    TableForm::one_of("placing", &["slow", "slow, chosen otherwise", "chosen by energy"]),
+    TableForm::one_of("runs", &["three or more", "one or more"]),
+    TableForm::own("sensitivity"),
+];
 
 /// Seeds for each price in the table of prices halved and doubled.
 const SENSITIVITY_SEEDS: u64 = 21;

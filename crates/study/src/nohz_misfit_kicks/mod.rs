@@ -10,6 +10,7 @@ mod misfit;
 mod workload;
 
 use crate::definition::StudyDefinition;
+use crate::forms::TableForm;
 use crate::report::{Report, Table};
 use crate::run::machine;
 use crate::sensitivity;
@@ -19,6 +20,19 @@ use workload::Choice;
 
 /// The machine.
 const MACHINE: &str = "hikey960";
+/// Its CPUs, as rows are called.
+const CPUS: &[&str] = &["CPU 0", "CPU 1", "CPU 2", "CPU 3", "CPU 4", "CPU 5", "CPU 6", "CPU 7"];
+
+/// The tables.
+pub(crate) const TABLES: &[TableForm] = &[
+    TableForm::one_of("four", CPUS),
+    TableForm::one_of("seven", CPUS),
+    TableForm::own("changes"),
+    TableForm::own("reasons"),
+    TableForm::one_of("misfit", &["one always-running task", "four always-running tasks"]),
+    TableForm::own("workload"),
+    TableForm::own("prices"),
+];
 
 /// Runs the study.
 pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {

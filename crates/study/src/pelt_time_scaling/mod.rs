@@ -10,8 +10,27 @@ mod ranges;
 mod response;
 
 use crate::definition::StudyDefinition;
+use crate::forms::TableForm;
 use crate::report::Report;
 use crate::{Options, Progress, StudyError};
+
+/// Where a benchmark runs, as rows are called.
+const LEVELS: &[&str] = &["root", "level 1", "level 2"];
+
+/// The tables.
+pub(crate) const TABLES: &[TableForm] = &[
+    TableForm::read(
+        "response",
+        |_, label| response::parse_label(label).is_some(),
+        &["util_avg 972, full capacity", "util_avg 972, half capacity"],
+    ),
+    TableForm::one_of("ramp", &["always-running task"]),
+    TableForm::one_of("pipe", LEVELS),
+    TableForm::one_of("pipe gain", LEVELS),
+    TableForm::one_of("hackbench", LEVELS),
+    TableForm::one_of("hackbench gain", LEVELS),
+    TableForm::own("prices"),
+];
 
 /// Runs the study.
 pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {

@@ -51,7 +51,7 @@ fn series(arm: &ArmDefinition, capacity: Capacity) -> Result<Vec<u64>, StudyErro
 }
 
 /// The value and the speed of the CPU that a row's label names.
-fn parse_label(label: &str) -> Option<(u64, Capacity)> {
+pub(super) fn parse_label(label: &str) -> Option<(u64, Capacity)> {
     let rest = label.strip_prefix("util_avg ")?;
     let (util, capacity) = rest.split_once(", ")?;
     let capacity = match capacity {

@@ -62,7 +62,7 @@ pub(super) struct Case {
 
 impl Bench {
     /// By its name in the published tables.
-    fn from_name(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "TCP_RR" => Self::TcpRr,
             "UDP_RR" => Self::UdpRr,

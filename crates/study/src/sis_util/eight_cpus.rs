@@ -8,7 +8,6 @@ use crate::definition::{ArmDefinition, StudyDefinition};
 use crate::report::{Measured, Table};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::{Observer, Wants};
-
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{BalanceVerdict, Event, Probe};
 use fairlab_sched::topology::CpuIdleType;
@@ -19,6 +18,8 @@ use fairlab_workload::scn;
 
 /// The table's name in the study's data.
 pub(super) const TABLE: &str = "eight CPUs";
+/// Its rows.
+pub(super) const LABELS: &[&str] = &["8 CPUs, nr_scan", "8 CPUs, wake-up finds CPU 7", "8 CPUs, CPU 7 gets work by"];
 const SCENARIO: &str = include_str!("../../../../scenarios/eight-cpus.scn");
 /// The idle one.
 const IDLE: CpuId = CpuId(7);

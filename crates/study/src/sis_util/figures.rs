@@ -36,7 +36,7 @@ fn change(before: f64, after: f64) -> f64 {
 }
 
 /// A counter by its published name.
-fn counter(counters: &SearchCounters, name: &str) -> Option<f64> {
+pub(super) fn counter(counters: &SearchCounters, name: &str) -> Option<f64> {
     Some(match name {
         "sis_search" => counters.sis_search,
         "sis_domain_search" => counters.sis_domain_search,

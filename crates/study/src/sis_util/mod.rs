@@ -8,6 +8,7 @@
 mod case;
 mod eight_cpus;
 mod figures;
+mod labels;
 mod nr_scan;
 mod plots;
 mod prices;
@@ -19,6 +20,7 @@ use crate::window::Seen;
 use crate::{Options, Progress, StudyError};
 use case::{Bench, Case, UPTIME};
 use figures::Figures;
+pub(crate) use labels::TABLES;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -51,7 +51,7 @@ fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError>
 }
 
 /// `25 % of 112 CPUs`.
-fn parse_label(label: &str) -> Option<(u64, u64)> {
+pub(super) fn parse_label(label: &str) -> Option<(u64, u64)> {
     let (percent, rest) = label.split_once(" % of ")?;
     Some((rest.strip_suffix(" CPUs")?.parse().ok()?, percent.parse().ok()?))
 }

@@ -17,6 +17,19 @@ use std::collections::BTreeMap;
 
 /// The table's name in the study's data.
 pub(super) const TABLE: &str = "small caches";
+/// Its rows.
+pub(super) const LABELS: &[&str] = &[
+    "pipe, messages/us",
+    "pipe, se_eff, %",
+    "pipe, success_rate, %",
+    "pipe, beside before",
+    "pipe, beside after",
+    "sockets, messages/us",
+    "sockets, se_eff, %",
+    "sockets, success_rate, %",
+    "sockets, beside before",
+    "sockets, beside after",
+];
 /// Groups, and senders in each.
 const GROUPS: u32 = 16;
 const FDS: u32 = 20;

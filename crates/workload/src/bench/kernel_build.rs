@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A load like `make -jN` of a kernel: one process forks short compilations, as many at a time as it may, and waits for them.
 //!
-//! `make` computes a little for each rule and forks a compilation. That is two processes one after the other, as a shell that
-//! starts a compiler: the shell works a little, forks the compiler and waits for it; the compiler reads (sleeps), computes,
-//! and writes (sleeps). When a shell has ended, `make` may fork another.
+//! `make` computes a little for each rule and forks a compilation. That is two processes one after the other, each of which
+//! begins with exec, as a shell that starts a compiler: the shell works a little, forks the compiler and waits for it; the compiler reads, computes, and
+//! writes; for reading and writing it waits. When a shell has ended, `make` may fork another.
 //!
 //! Times are drawn around means: a rule `RULE`, a shell `SHELL`, a compilation `COMPILE` between reading and writing, each
 //! `DISK` long. They are assumed: a small C file on a core of today.
-//! Not modelled: exec as a moment at which a CPU is selected (6.1 balances there), linking, memory, pipes of the job server.
+//! Not modelled: what a process does between fork and exec, linking, memory, pipes of the job server.
 
 use super::created_task;
 use super::random::Random;
@@ -63,13 +63,13 @@ impl KernelBuild {
                 let work = Step::Run(random().around(SHELL));
                 let wait = [Step::Fork(place + 1), Step::SemWait(done)];
                 let end = [Step::SemPost(SLOTS), Step::SemPost(ENDED)];
-                super::Repeat::once([&[work], &wait[..], &end].concat())
+                super::Repeat::once([&[Step::Exec, work], &wait[..], &end].concat())
             }));
             tasks.push(created_task(format!("cc1-{object}"), "cc1", move |_| {
                 let mut random = random();
-                let [read, write] = [0, 1].map(|_| Step::Sleep(random.around(DISK)));
+                let [read, write] = [0, 1].map(|_| Step::WaitIo(random.around(DISK)));
                 let work = Step::Run(random.around(COMPILE));
-                super::Repeat::once(vec![read, work, write, Step::Mark(COMPILED), Step::SemPost(done)])
+                super::Repeat::once(vec![Step::Exec, read, work, write, Step::Mark(COMPILED), Step::SemPost(done)])
             }));
         }
         Workload {
@@ -130,5 +130,12 @@ mod tests {
         assert_eq!((count(Step::SemWait(SLOTS)), count(Step::SemPost(SLOTS))), (3, 2));
         assert_eq!(count(Step::SemWait(ENDED)), 3);
         assert_eq!(steps.last(), Some(&Step::Mark(BUILT)));
+    }
+
+    #[test]
+    fn what_is_forked_begins_with_exec() {
+        let workload = KernelBuild { jobs: 1, objects: 2, seed: 0 }.workload();
+        let first_steps = workload.tasks[1..].iter().map(|task| (task.behaviour)(0).next());
+        assert_eq!(first_steps.collect::<Vec<_>>(), [Step::Exec; 4]);
     }
 }

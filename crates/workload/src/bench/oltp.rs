@@ -98,7 +98,7 @@ impl Behaviour for Server {
         self.pending.push(Step::Send(self.reply));
         if self.done == QUERIES {
             self.done = 0;
-            let write = Step::Sleep(self.random.around(WRITE));
+            let write = Step::WaitIo(self.random.around(WRITE));
             self.pending.extend([Step::Unlock(LOG), write, Step::Lock(LOG)]);
         }
         self.pending.push(Step::Run(self.random.around(QUERY)));
@@ -118,7 +118,7 @@ mod tests {
         let steps: Vec<Step> = (0..63).map(|_| server.next()).collect();
         assert_eq!(steps.iter().filter(|step| **step == Step::Receive(0)).count(), 20);
         assert_eq!(steps[59], Step::Lock(LOG));
-        assert!(matches!(steps[60], Step::Sleep(_)));
+        assert!(matches!(steps[60], Step::WaitIo(_)));
         assert_eq!(steps[61..], [Step::Unlock(LOG), Step::Send(1)]);
     }
 }

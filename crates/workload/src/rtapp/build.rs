@@ -115,7 +115,7 @@ impl<'d> Task<'d> {
             changes(reader.source, &draft.sched, draft.group, &phase_attributes)?;
         reader.warnings.extend(warnings);
         let phases = draft.phases.iter().zip(first.into_iter().zip(later)).map(|(phase, (first, later))| Phase {
-            steps: phase.events.iter().map(|event| step(event, reader, &draft.own_timers, template_of)).collect(),
+            steps: phase.events.iter().flat_map(|event| steps(event, reader, &draft.own_timers, template_of)).collect(),
             loops: phase.loops,
             first_attributes: first,
             later_attributes: later,
@@ -157,9 +157,20 @@ impl<'d> Task<'d> {
     }
 }
 
-fn step(event: &Event, reader: &TaskReader<'_>, own: &Timers, template_of: &BTreeMap<&str, TaskIndex>) -> Step {
-    match event {
+/// What a thread does for an event: one step, or two.
+fn steps(
+    event: &Event,
+    reader: &TaskReader<'_>,
+    own: &Timers,
+    template_of: &BTreeMap<&str, TaskIndex>,
+) -> impl Iterator<Item = Step> {
+    let mut wait_after = None;
+    let step = match event {
         Event::Known(step) => *step,
+        Event::Write { work, wait } => {
+            wait_after = Some(Step::WaitIo(*wait));
+            Step::Run(*work)
+        }
         Event::Timer { timer, period } => {
             let mode = match timer {
                 TimerRef::Shared(id) => reader.shared.timers.mode(*id),
@@ -168,7 +179,8 @@ fn step(event: &Event, reader: &TaskReader<'_>, own: &Timers, template_of: &BTre
             Step::Timer { timer: *timer, period: *period, mode }
         }
         Event::Fork { task, .. } => Step::Fork(template_of[task.as_str()]),
-    }
+    };
+    core::iter::once(step).chain(wait_after)
 }
 
 /// Refuses what repeats without end and lets no time pass: rt-app spins there, but a simulation would never get on.

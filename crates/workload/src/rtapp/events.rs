@@ -75,8 +75,8 @@ events! {
         |scope, entry| scope.memrun(&entry.key, &entry.node)?;
     "mem" "N" "the same for N bytes that are cleared" step
         |scope, entry| Step::Run(price::clear(scope.count(entry)?));
-    "iorun" "N" "the same for N bytes that are written" step
-        |scope, entry| Step::Run(price::write(scope.count(entry)?, scope.mem_buffer_size, scope.to_null_device));
+    "iorun" "N" "the same for N bytes that are written; a device other than `/dev/null` is waited for" event
+        |scope, entry| scope.write(entry);
     "yield" "TEXT" "`sched_yield()`" step
         |_scope, _entry| Step::Yield;
     "barrier" "NAME" "wait for all threads of all tasks that name it" step
@@ -100,6 +100,11 @@ pub(super) enum Event {
     Timer {
         timer: TimerRef,
         period: Nanos,
+    },
+    /// Work, and then waiting for a device.
+    Write {
+        work: Nanos,
+        wait: Nanos,
     },
     /// The task may stand below.
     Fork {
@@ -135,6 +140,15 @@ impl<'a> Scope<'_, 'a> {
         // workgen puts the task's own name in place of an empty one.
         let name = self.text(entry)?;
         Ok(Step::Suspend(self.shared.suspends.id(if name.is_empty() { self.task } else { name })))
+    }
+
+    fn write(&self, entry: &Entry) -> Result<Event, ParseError> {
+        let bytes = self.count(entry)?;
+        let work = price::write(bytes, self.mem_buffer_size, self.to_null_device);
+        if self.to_null_device {
+            return Ok(Event::Known(Step::Run(work)));
+        }
+        Ok(Event::Write { work, wait: price::wait_for_device(bytes) })
     }
 
     fn barrier(&mut self, entry: &Entry) -> Result<Step, ParseError> {
@@ -264,6 +278,7 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         Step::Timer { period, .. } => period.0 > 0,
         Step::Barrier(barrier) => participants(*barrier) != 1,
         Step::Sleep(_)
+        | Step::WaitIo(_)
         | Step::WaitWake
         | Step::CondWait { .. }
         | Step::CondSync { .. }
@@ -290,6 +305,7 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         | Step::LockCpu
         | Step::UnlockCpu
         | Step::Fork(_)
+        | Step::Exec
         | Step::SetAttributes(_)
         | Step::Mark(_) => false,
     }

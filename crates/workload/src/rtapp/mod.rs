@@ -12,7 +12,7 @@
 //! - `run` N is the work that a CPU of capacity 1024 does in N microseconds. rt-app calibrates on a CPU instead.
 //! - `runtime` is wall time. `DIFFERS:` for `runtime` rt-app looks at the clock every 32 us of work and so
 //!   runs up to that much longer.
-//! - `mem`, `memrun` and `iorun` are work of a fixed price: see `price`.
+//! - `mem`, `memrun` and `iorun` are work of a fixed price, and `iorun` to a device is a wait besides: see `price`.
 //! - `suspend` blocks under the name that is its value. `DIFFERS:` during `suspend` rt-app takes a mutex of its name, so
 //!   that a `lock` of the same name can get into its way.
 //! - `DIFFERS:` an rt-app barrier whose last arrival returns to it before the others have woken up lets it pass.

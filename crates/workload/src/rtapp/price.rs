@@ -3,7 +3,8 @@
 //!
 //! `DIFFERS:` the time that rt-app spends in `mem`, `memrun` and `iorun` depends on caches and devices, which are not
 //! modelled. These events become work of the lengths below, which therefore scale with the capacity and frequency of the
-//! CPU like any other work, and do not disturb each other.
+//! CPU like any other work, and do not disturb each other. Who writes to a device also waits for it, each time for as long as
+//! the device takes for what was written; a kernel holds writers back like that once much is dirty.
 //!
 //! Source of the figures: measured once on an AMD EPYC server (Linux, gcc -O2, warm buffers, best of several runs), rounded
 //! to two digits. They are an assumption about any other machine.
@@ -22,6 +23,9 @@ const WRITE_CALL_NS: u64 = 200;
 /// `write()` to a file in memory, for each byte on top of the call.
 const WRITE_PS_PER_BYTE: u64 = 75;
 
+/// What a device takes for each byte that is written: 500 MB/s, as a fast flash memory. Not measured.
+const DEVICE_PS_PER_BYTE: u64 = 2_000;
+
 /// A dependent load from the next cache line: `memrun` chase, sequential.
 const NEXT_LINE_PS: u64 = 1_200;
 
@@ -37,6 +41,11 @@ pub(super) fn clear(bytes: u64) -> Nanos {
 pub(super) fn write(bytes: u64, buffer: u64, to_null_device: bool) -> Nanos {
     let calls = bytes.div_ceil(buffer) * WRITE_CALL_NS * 1000;
     in_nanos(if to_null_device { calls } else { calls + bytes * WRITE_PS_PER_BYTE })
+}
+
+/// `iorun` to a device: how long the writer waits for it.
+pub(super) fn wait_for_device(bytes: u64) -> Nanos {
+    in_nanos(bytes * DEVICE_PS_PER_BYTE)
 }
 
 /// `memrun` read or write: touch this many bytes one by one.
@@ -66,6 +75,7 @@ mod tests {
         assert_eq!(clear(1), Nanos(1));
         assert_eq!(write(100, 4096, true), Nanos(200));
         assert_eq!(write(8193, 4096, false), Nanos(600 + 615));
+        assert_eq!(wait_for_device(500_000), Nanos::from_millis(1));
         assert!(chase(1000, 64 << 20, true) > chase(1000, 16 << 10, true));
         let most = u64::from(u32::MAX >> 1);
         assert!(chase(most, u64::MAX, true) > touch(most) && write(most, 1, false) > write(most, 1, true));

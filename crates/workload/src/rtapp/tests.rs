@@ -327,6 +327,21 @@ fn memory_and_io_events_are_priced_work() {
 }
 
 #[test]
+fn who_writes_to_a_device_waits_for_it_and_who_writes_to_the_null_device_does_not() {
+    let to = |device: &str| {
+        let text = format!(
+            r#"{{ "tasks" : {{ "t" : {{ "iorun" : 500000 }} }},
+            "global" : {{ "io_device" : "{device}", "mem_buffer_size" : 500000, "duration" : 1 }} }}"#
+        );
+        steps(&workload(&text), 3)
+    };
+    let (call, copy) = (200, 500_000 * 75 / 1000);
+    let (work, wait) = (Step::Run(Nanos(call + copy)), Step::WaitIo(Nanos::from_millis(1)));
+    assert_eq!(to("/dev/sda"), [work, wait, work]);
+    assert_eq!(to("/dev/null"), [Step::Run(Nanos(call)); 3]);
+}
+
+#[test]
 fn the_global_section_sets_duration_policy_and_priority_inheritance() {
     let text = r#"{ "tasks" : { "t" : { "run" : 1 } }, "global" : { "duration" : 7, "default_policy" : "SCHED_FIFO",
         "pi_enabled" : true, "calibration" : "CPU3", "logdir" : "./", "gnuplot" : false, "frag" : 1 } }"#;

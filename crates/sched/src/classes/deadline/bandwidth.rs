@@ -4,6 +4,7 @@
 //! Models `task_contending()`, `task_non_contending()`, `inactive_task_timer()` and the sums `this_bw` and `running_bw`
 //! (6.1). `this_bw` has every task of the CPU. `running_bw` has those that are active, and a task that falls asleep stays
 //! active until its zero-lag time, since it may wake up and go on with its old budget and deadline until then.
+
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::state::State;
 use crate::state::task::{SchedClass, TaskState};

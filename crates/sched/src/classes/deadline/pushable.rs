@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
 use crate::words::ids::{CpuId, TaskId};

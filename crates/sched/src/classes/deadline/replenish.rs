@@ -3,6 +3,7 @@
 //!
 //! Models `setup_new_dl_entity()`, `replenish_dl_entity()`, `update_dl_entity()`, `dl_check_constrained_dl()`,
 //! `start_dl_timer()` and `dl_task_timer()` (6.1).
+
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
 use crate::state::timers::Timer;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether a woken task preempts the running one, and the buddies: who is preferred or avoided at the next pick.
 //!
-//! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies, `yield_task_fair()` and
-//! `yield_to_task_fair()` (6.1).
+//! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies and `yield_task_fair()` (6.1). Leaves
+//! out `yield_to()`, which only hypervisors call.
 
 use crate::state::State;
 use crate::state::task::Policy;
@@ -183,17 +183,5 @@ impl State {
             self.rq_clock_skip_update(cpu);
         }
         self.set_skip_buddy(se);
-    }
-
-    /// The running task gives way to a certain task. Returns whether that is possible. Models `yield_to_task_fair()`.
-    pub(crate) fn yield_to_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, target: TaskId) -> bool {
-        let se = self.tasks[target.index()].se;
-        let entity = &self.entities[se.index()];
-        if !entity.on_rq || self.cfs_rqs[entity.cfs_rq.index()].throttle_count > 0 {
-            return false;
-        }
-        self.set_next_buddy(se);
-        self.yield_task_fair(ctx, cpu);
-        true
     }
 }

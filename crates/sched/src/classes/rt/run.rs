@@ -3,6 +3,7 @@
 //!
 //! Models `pick_next_task_rt()`, `set_next_task_rt()`, `put_prev_task_rt()`, `update_curr_rt()`, `task_tick_rt()`,
 //! `yield_task_rt()` and `balance_rt()` (6.1).
+
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::rt::cpupri::CpuLevel;

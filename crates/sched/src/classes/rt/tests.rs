@@ -13,7 +13,7 @@ use crate::words::cpumask::CpuMask;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, GroupId, TaskId};
 use crate::words::units::Nanos;
-use crate::words::work::WorkMeter;
+use crate::words::work::{Op, WorkMeter};
 use std::vec;
 use std::vec::Vec;
 
@@ -26,6 +26,7 @@ struct Lab {
     sched: Sched,
     now: Nanos,
     effects: Vec<Effect>,
+    work: WorkMeter,
 }
 
 impl Lab {
@@ -40,7 +41,7 @@ impl Lab {
         };
         let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK.0, jiffies: 1000 }).expect("a machine");
         sched.boot(Nanos(999_000_000));
-        Self { sched, now: Nanos(1_000_000_000), effects: Vec::new() }
+        Self { sched, now: Nanos(1_000_000_000), effects: Vec::new(), work: WorkMeter::default() }
     }
 
     fn new(nr_cpus: usize) -> Self {
@@ -60,7 +61,7 @@ impl Lab {
             newidle_pass_cost: Nanos::ZERO,
             effects: &mut self.effects,
             probe: &mut NoProbe,
-            work: &mut WorkMeter::default(),
+            work: &mut self.work,
         };
         act(&mut self.sched, ctx)
     }
@@ -122,6 +123,12 @@ impl Lab {
             self.settle();
         }
         ran
+    }
+
+    /// Locks that were taken, tasks that were detached and that were attached, since the last call.
+    fn take_costs(&mut self) -> [u64; 3] {
+        let work = core::mem::take(&mut self.work);
+        [Op::RqLock, Op::DetachTask, Op::AttachTask].map(|op| work.of(op))
     }
 
     fn curr(&self, cpu: CpuId) -> TaskId {
@@ -285,6 +292,22 @@ fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
         }
         assert_eq!((lab.cpu_of(task), lab.curr(CPU1)), (CPU1, task), "with {feature:?}");
     }
+}
+
+#[test]
+fn a_task_that_is_pushed_or_pulled_is_detached_and_attached_and_a_pull_takes_the_lock_of_where_it_looks() {
+    let mut lab = Lab::new(2);
+    lab.pinned(CPU0, Policy::Fifo(40));
+    lab.pinned(CPU1, Policy::Fifo(40));
+    lab.take_costs();
+    let task = lab.fork(CPU0, Policy::Fifo(30));
+    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU0, [0, 0, 0]), "it waits where it is");
+    lab.block(CPU1);
+    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU1, [1, 1, 1]), "it was pulled");
+    lab.block(CPU0);
+    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU1, [0, 0, 0]), "who runs is not pulled");
+    lab.pinned(CPU1, Policy::Fifo(50));
+    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU0, [0, 1, 1]), "it was pushed");
 }
 
 #[test]

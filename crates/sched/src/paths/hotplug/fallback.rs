@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a task goes that may not run where it should.
 //!
-//! Models `is_cpu_allowed()`, `select_fallback_rq()` and `do_set_cpus_allowed()` (6.1).
+//! Models `is_cpu_allowed()`, `select_fallback_rq()` and `cpuset_cpus_allowed_fallback()` (6.1).
 
 use crate::paths::sched::Sched;
 use crate::told::ctx::Ctx;

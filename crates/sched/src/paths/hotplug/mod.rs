@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO paths::hotplug
+
 use crate::paths::sched::Sched;
 use crate::state::hotplug::HotplugError;
 use crate::state::stop_work::StopWork;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
 use crate::state::topology::SchedGroupId;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::words::ids::CpuId;
 use crate::words::tunables::PublishedChanges;
 use crate::words::units::Capacity;

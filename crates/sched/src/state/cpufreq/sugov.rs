@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::state::cpufreq::domain::SchedutilConfig;
 use crate::state::cpufreq::iowait::IowaitBoost;
 

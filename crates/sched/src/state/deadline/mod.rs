@@ -14,6 +14,7 @@
 //! - [`push_pull`]: where a task wakes up, and moving tasks to CPUs with later deadlines
 //!
 //! Left out: the signal for overruns, and the check of `sched_setaffinity()`.
+
 use crate::state::State;
 use crate::state::deadline::entity::BW_SHIFT;
 use crate::words::ids::CpuId;

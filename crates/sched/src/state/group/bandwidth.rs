@@ -7,8 +7,9 @@
 //! period; a CPU draws slices from it while tasks of the group run there; when the pool is empty the group's cfs_rq leaves
 //! its CPU's runqueue with everything below it, until the next period or until another CPU gives back what it has left.
 //!
-//! Left out: CPUs that go offline. Groups are those of cgroup v2, where `__cfs_schedulable()` refuses nothing: a child may
-//! have more than its parent, which then limits it. Without `CONFIG_JUMP_LABEL` the kernel's `cfs_bandwidth_used()` is
+//! CPUs that go offline and come back are the affair of [`crate::hotplug`]: in between, groups are not limited on them. Groups are
+//! those of cgroup v2, where `__cfs_schedulable()` refuses nothing: a child may have more than its parent, which then limits
+//! it. Without `CONFIG_JUMP_LABEL` the kernel's `cfs_bandwidth_used()` is
 //! always true; with it, it is false only while no group has a quota, and then nothing is accounted or throttled anyway.
 
 pub use crate::state::group::pool::{BandwidthStats, CfsBandwidth};

@@ -4,6 +4,7 @@
 //! Models `em_create_perf_table()`, `em_dev_register_perf_domain()`'s conditions, `em_pd_get_efficient_state()`,
 //! `em_cpu_energy()` (`kernel/power/energy_model.c` and its header, 6.1) and `build_perf_domains()` (`topology.c`). Leaves
 //! out models with artificial costs.
+
 use crate::state::State;
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor};
 use crate::state::cpufreq::energy_model::{EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, PerfDomain, perf_table};

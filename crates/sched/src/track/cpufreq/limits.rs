@@ -3,6 +3,7 @@
 //!
 //! Models `policy->max` with its requests of user and cooling device, `sugov_limits()`, and
 //! `arch_update_thermal_pressure()` (6.1).
+
 use crate::state::State;
 use crate::state::cpufreq::domain::Governor;
 use crate::state::cpufreq::limits::FrequencyLimit;

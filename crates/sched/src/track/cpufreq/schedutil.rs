@@ -5,6 +5,7 @@
 //! `sugov_update_shared()`, `sugov_should_update_freq()`, `sugov_next_freq_shared()`, `get_next_freq()`,
 //! `sugov_update_next_freq()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and `ignore_dl_rate_limit()`. Leaves out
 //! `sugov_limits()`: the frequencies of a domain never change.
+
 use crate::state::State;
 use crate::state::cpufreq::energy_model::map_util_perf;
 use crate::state::cpufreq::sugov::SugovPolicy;

@@ -5,6 +5,7 @@
 //! `remove_entity_load_avg()`, `migrate_se_pelt_lag()` and `set_task_rq_fair()` (6.1). A cfs_rq's averages are the sums
 //! over its entities, runnable or blocked; rounding keeps them from being exactly that, so sums are held above what the
 //! averages demand.
+
 use crate::state::State;
 use crate::state::entity::SchedEntity;
 use crate::state::rq::Rq;

@@ -8,6 +8,7 @@
 //! 2. When the CPU goes idle the clock is set equal to the task clock: the idle time makes up for what was lost.
 //! 3. If the CPU's utilisation was at its maximum then, there was no idle time to make up with. The difference is lost
 //!    for good, and all readers subtract it.
+
 use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;

@@ -2,6 +2,7 @@
 //! The first utilisation of a new task.
 //!
 //! Models `post_init_entity_util_avg()` (6.1).
+
 use crate::state::State;
 use crate::state::task::SchedClass;
 use crate::words::ids::TaskId;

@@ -11,4 +11,4 @@ mod golden_tests;
 pub(crate) mod other;
 pub(crate) mod propagate;
 pub(crate) mod through_groups;
-pub mod util_est;
+pub(crate) mod util_est;

@@ -2,6 +2,7 @@
 //! Estimated utilisation: what a task used before it slept, which its decayed `util_avg` has forgotten.
 //!
 //! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1).
+
 use crate::state::State;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TODO
+
 use crate::words::units::Capacity;
 
 /// Set in [`UtilEst::enqueued`] until `util_avg` is refreshed: the kernel's `UTIL_AVG_UNCHANGED`.

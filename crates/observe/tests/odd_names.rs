@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Names of tasks that need escapes in JSON. rt-app's files allow any.
+
+use fairlab_machine::description::preset;
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::rtapp::{self, DuplicateKeys};
+use serde_json::{Value, json};
+
+/// So short that a thread's number still fits behind them.
+const ODD_NAMES: [&str; 6] = ["say \"hi\"", "C:\\temp\\", "two\nlines\t", "\u{1}\u{1b}[31m", "}{,\":", "größer ☃"];
+
+/// A workload of tasks with these names, as rt-app's JSON.
+fn file_of(names: &[&str]) -> String {
+    let tasks: serde_json::Map<String, Value> =
+        names.iter().map(|&name| (name.to_owned(), json!({ "loop": 1, "run": 100 }))).collect();
+    json!({ "tasks": tasks }).to_string()
+}
+
+#[test]
+fn each_line_of_a_trace_is_json_whatever_the_tasks_are_called() {
+    let description = preset("laptop-8").expect("it is a preset");
+    let nr_cpus = description.nr_cpus();
+    let options = rtapp::Options { nr_cpus: nr_cpus as u32, duplicate_keys: DuplicateKeys::LastValue };
+    let workload = rtapp::parse("odd.json", &file_of(&ODD_NAMES), options).unwrap_or_else(|error| panic!("{error}"));
+    let setup = Setup {
+        hardware: Hardware::from_description(&description),
+        workload,
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration: Nanos::from_millis(10),
+        snapshot_every: None,
+        perturb: None,
+    };
+    let mut machine = Machine::new(setup).expect("a possible machine");
+    let mut out = Vec::new();
+    let mut trace = TraceJsonl::new(&mut out, nr_cpus, 3, true);
+    machine.run(&mut trace).expect("the tasks make progress");
+    trace.write_totals(&machine);
+    trace.finish().expect("memory can be written");
+    let text = String::from_utf8(out).expect("a trace is text");
+    let parse = |line| serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let lines: Vec<Value> = text.lines().map(parse).collect();
+    let written: Vec<&str> = lines.iter().filter_map(|line| line["name"].as_str()).collect();
+    let expected: Vec<&str> = machine.tasks().iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(written, expected);
+    for name in ODD_NAMES {
+        assert!(written.iter().any(|written| written.starts_with(name)), "{name:?} is missing: {written:?}");
+    }
+}

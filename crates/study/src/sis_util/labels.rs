@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tables of the study, and how their rows are called: a run, such as `TCP_RR 28 threads`, and in some tables which figure of it.
+
+use super::case::Bench;
+use super::{eight_cpus, figures, nr_scan, prices, small_llc};
+use crate::forms::TableForm;
+use fairlab_observe::measure::search::SearchCounters;
+
+/// Some runs.
+const RUNS: &[&str] = &[
+    "TCP_RR 28 threads",
+    "UDP_RR 28 threads",
+    "tbench 28 threads",
+    "schbench 1 mthread",
+    "schbench 2 mthreads",
+    "process-pipe 1 group",
+    "process-sockets 2 groups",
+    "threads-pipe 4 groups",
+    "threads-sockets 8 groups",
+    "OLTP 28 clients",
+];
+/// Runs that begin with the machine.
+const FROM_BOOT: &[&str] = &["TCP_RR 224 threads, from the boot"];
+/// Rows with counters.
+const COUNTED: &[&str] = &[
+    "TCP_RR 224 threads, sis_search",
+    "TCP_RR 224 threads, sis_domain_search",
+    "TCP_RR 224 threads, sis_scanned",
+    "TCP_RR 224 threads, sis_failed",
+];
+
+/// The tables.
+pub(crate) const TABLES: &[TableForm] = &[
+    TableForm::read("nr_scan", |_, label| nr_scan::parse_label(label).is_some(), &["25 % of 112 CPUs"]),
+    TableForm::read("se_eff", is_label, RUNS),
+    TableForm::read("dom_eff", is_label, RUNS),
+    TableForm::read("fast_rate", is_label, RUNS),
+    TableForm::read("success_rate", is_label, RUNS),
+    TableForm::read("netperf", is_label, RUNS),
+    TableForm::read("netperf from the boot", is_label, FROM_BOOT),
+    TableForm::read("counters from the boot", is_label, &["TCP_RR 224 threads, sis_scanned, from the boot"]),
+    TableForm::read("one CPU from the boot", is_label, FROM_BOOT),
+    TableForm::read("hackbench", is_label, RUNS),
+    TableForm::read("tbench", is_label, RUNS),
+    TableForm::read("schbench", is_label, RUNS),
+    TableForm::read("latency", is_label, RUNS),
+    TableForm::read("counters", is_label, COUNTED),
+    TableForm::read("counts", is_label, COUNTED),
+    TableForm::read("lock waiting", is_label, RUNS),
+    TableForm::read("reckoning", is_label, RUNS),
+    TableForm::read("one CPU", is_label, RUNS),
+    TableForm::read("utilisation", is_label, RUNS),
+    TableForm::read("histogram", is_label, &["TCP_RR 224 threads, traced"]),
+    TableForm::read("histogram shares", is_label, &["TCP_RR 224 threads, 64 us, traced"]),
+    TableForm::read("untraced shares", is_label, &["TCP_RR 224 threads, 64 us, untraced"]),
+    TableForm::read("OLTP", is_label, RUNS),
+    TableForm::read("stress-ng sock", is_label, &["sock 224, bogo ops", "sock 224, involuntary"]),
+    TableForm::one_of(small_llc::TABLE, small_llc::LABELS),
+    TableForm::one_of(eight_cpus::TABLE, eight_cpus::LABELS),
+    TableForm::own(prices::TABLE),
+];
+
+/// Whether a label of a table names a run, and after it what the table tells of one.
+fn is_label(table: &str, label: &str) -> bool {
+    let (run, what) = label.split_once(", ").unwrap_or((label, ""));
+    is_run(run)
+        && match table {
+            "netperf from the boot" | "one CPU from the boot" => what == "from the boot",
+            "counters" | "counts" => is_counter(what),
+            "counters from the boot" => what.strip_suffix(", from the boot").is_some_and(is_counter),
+            "histogram" => what == "traced",
+            "histogram shares" => what.strip_suffix(", traced").is_some_and(is_bucket),
+            "untraced shares" => what.strip_suffix(", untraced").is_some_and(is_bucket),
+            "stress-ng sock" => matches!(what, "bogo ops" | "involuntary"),
+            _ => what.is_empty(),
+        }
+}
+
+/// `TCP_RR 28 threads`: a benchmark, its load, and what the load counts.
+fn is_run(run: &str) -> bool {
+    let mut words = run.splitn(3, ' ');
+    let Some(bench) = words.next().and_then(Bench::from_name) else { return false };
+    let Some(load) = words.next().and_then(|load| load.parse::<u32>().ok()) else { return false };
+    let units: &[&str] = match bench {
+        Bench::TcpRr | Bench::UdpRr | Bench::Tbench => &["threads"],
+        Bench::Schbench => &["mthread", "mthreads"],
+        Bench::Hackbench { .. } => &["group", "groups"],
+        Bench::Oltp => &["clients"],
+        Bench::StressSock => &[""],
+    };
+    load > 0 && units.contains(&words.next().unwrap_or(""))
+}
+
+fn is_counter(name: &str) -> bool {
+    figures::counter(&SearchCounters::default(), name).is_some()
+}
+
+/// `64 us`: where a bucket of a histogram begins.
+fn is_bucket(text: &str) -> bool {
+    let begin = text.strip_suffix(" us").and_then(|begin| begin.parse::<u64>().ok());
+    begin.is_some_and(u64::is_power_of_two)
+}
