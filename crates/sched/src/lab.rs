@@ -80,7 +80,9 @@ impl Lab {
         let (effects, heard, work) = (Vec::new(), Recorder::default(), WorkMeter::default());
         let mut lab = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO };
         for cpu in lab.sched.cpu_ids() {
-            lab.on(cpu.0, |sched, ctx| sched.update_rq_clock(ctx, cpu));
+            lab.on(cpu.0, |sched, ctx| {
+                let _rq = sched.rq_lock_clocked(ctx, cpu);
+            });
         }
         lab
     }
@@ -124,7 +126,9 @@ impl Lab {
         let jiffies = self.sched.jiffies + ms / 4;
         self.sched.handle_jiffy(jiffies);
         for cpu in self.sched.cpu_ids() {
-            self.on(cpu.0, |sched, ctx| sched.update_rq_clock(ctx, cpu));
+            self.on(cpu.0, |sched, ctx| {
+                let _rq = sched.rq_lock_clocked(ctx, cpu);
+            });
         }
     }
 

@@ -325,8 +325,6 @@ impl Machine {
             probe: &mut tap,
             work: &mut self.meter,
         };
-        // The phase before has let go of its locks.
-        self.sched.release_rq_locks();
         let result = act(&mut self.sched, &mut ctx);
         self.ahead = ctx.ahead;
         let took = if self.kernel_takes_time { self.spend(observer, cpu, path) } else { Nanos::ZERO };

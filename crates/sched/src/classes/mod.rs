@@ -7,6 +7,7 @@ pub(crate) mod rt;
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::state::State;
+use crate::state::lock::RqGuard;
 use crate::state::task::{OnRq, SchedClass, TaskState};
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
@@ -15,19 +16,20 @@ use crate::words::ids::{CpuId, TaskId};
 
 impl State {
     /// Puts a task on a runqueue whose clock is up to date: `activate_task()`.
-    pub(crate) fn activate_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, mut flags: EnqueueFlags) {
+    pub(crate) fn activate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mut flags: EnqueueFlags) {
         flags.migrated |= self.tasks[task.index()].is_migrating();
-        self.enqueue_task(ctx, cpu, task, flags);
+        self.enqueue_task(ctx, rq, task, flags);
         self.tasks[task.index()].on_rq = OnRq::Queued;
     }
 
     /// Takes a task off a runqueue, because it sleeps or to move it: `deactivate_task()`.
-    pub(crate) fn deactivate_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+    pub(crate) fn deactivate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
         self.tasks[task.index()].on_rq = if flags.sleep { OnRq::No } else { OnRq::Migrating };
-        self.dequeue_task(ctx, cpu, task, flags);
+        self.dequeue_task(ctx, rq, task, flags);
     }
 
-    pub(crate) fn enqueue_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+    pub(crate) fn enqueue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: EnqueueFlags) {
+        let cpu = rq.cpu();
         let now = self.rqs[cpu.index()].clock;
         let p = &mut self.tasks[task.index()];
         if !flags.restore && p.info.last_queued == 0 {
@@ -44,7 +46,8 @@ impl State {
         }
     }
 
-    pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+    pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
+        let cpu = rq.cpu();
         let rq = &mut self.rqs[cpu.index()];
         let p = &mut self.tasks[task.index()];
         if !flags.save && p.info.last_queued != 0 {
@@ -64,7 +67,8 @@ impl State {
     }
 
     /// The running task stops running: `put_prev_task()`.
-    pub(crate) fn put_prev_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+    pub(crate) fn put_prev_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
+        let cpu = rq.cpu();
         match self.tasks[task.index()].class {
             SchedClass::Fair => self.put_prev_task_fair(ctx, task),
             SchedClass::RealTime => self.put_prev_task_rt(ctx, cpu, task),
@@ -80,7 +84,8 @@ impl State {
     }
 
     /// A task that was taken off for a moment runs on: `set_next_task()`.
-    pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+    pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
+        let cpu = rq.cpu();
         match self.tasks[task.index()].class {
             SchedClass::Fair => self.set_next_task_fair(ctx, task),
             SchedClass::RealTime => self.set_next_task_rt(cpu, task),
@@ -91,7 +96,8 @@ impl State {
 
     /// Whether a task that has become runnable preempts the running one: a higher class always, within a class that
     /// decides.
-    pub(crate) fn check_preempt_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
+    pub(crate) fn check_preempt_curr(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, is_fork: bool) {
+        let cpu = rq.cpu();
         let curr = self.rqs[cpu.index()].curr;
         let (class, curr_class) = (self.tasks[task.index()].class, self.tasks[curr.index()].class);
         if class > curr_class {

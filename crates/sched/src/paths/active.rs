@@ -3,7 +3,6 @@
 //!
 //! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1). A running task cannot be pulled, so the
 //! CPU that wants it asks the stopper of the busiest CPU, which preempts it.
-
 use crate::paths::sched::Sched;
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::rules::balance::env::LbEnv;
@@ -16,7 +15,6 @@ use crate::track::capacity::check_cpu_capacity;
 use crate::words::cpumask::CpuMask;
 use crate::words::idle_type::CpuIdleType;
 use crate::words::ids::CpuId;
-use crate::words::work::Op;
 
 /// How asking for a push went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +56,8 @@ impl Sched {
 
     /// Asks the stopper of the source to push its running task to a CPU.
     pub(crate) fn request_push(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, this_cpu: CpuId) -> PushRequest {
-        ctx.charge(Op::RqLock);
         let src = env.src_cpu;
+        let _rq = self.rq_lock_charged(ctx, src);
         let curr = self.rqs[src.index()].curr;
         if !self.tasks[curr.index()].cpus_allowed.contains(this_cpu) {
             return PushRequest::Pinned;
@@ -81,7 +79,7 @@ impl Sched {
     /// 2. The narrowest domain that spans both CPUs counts the attempt.
     /// 3. The first task that may be moved goes, whether cache-hot or not.
     pub(crate) fn active_load_balance_cpu_stop(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        ctx.charge(Op::RqLock);
+        let src = self.rq_lock_charged(ctx, cpu);
         let rq = &self.rqs[cpu.index()];
         let target = rq.push_cpu;
         let mut moved = None;
@@ -89,13 +87,13 @@ impl Sched {
             let common = self.domains.chain(target).find(|&sd| self.domains.domains[sd].span.contains(cpu));
             if let Some(sd) = common {
                 self.count_domain(ctx, sd, DomainCounter::AlbCount, 1);
-                self.update_rq_clock(ctx, cpu);
+                self.update_rq_clock(ctx, &src);
                 let level = self.domains.domains[sd].level;
                 // Nobody else takes part, so there is no set of CPUs to choose from.
                 let mut env = LbEnv::new(ctx.cpu, sd, level, target, CpuIdleType::Idle, CpuMask::new(1));
                 env.src_cpu = cpu;
                 env.flags.active = true;
-                moved = self.detach_one_task(ctx, &mut env);
+                moved = self.detach_one_task(ctx, &src, &mut env);
                 if moved.is_some() {
                     self.count_domain(ctx, sd, DomainCounter::AlbPushed, 1);
                     self.domains.domains[sd].nr_balance_failed = 0;
@@ -106,9 +104,8 @@ impl Sched {
         }
         self.rqs[cpu.index()].active_balance = false;
         if let Some(task) = moved {
-            self.release_rq_locks();
-            self.update_rq_clock(ctx, target);
-            self.attach_task(ctx, target, task);
+            let dst = self.rq_lock_clocked(ctx, target);
+            self.attach_task(ctx, &dst, task);
         }
     }
 }

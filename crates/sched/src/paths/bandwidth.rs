@@ -79,8 +79,9 @@ impl Sched {
             cfs_rq.runtime_remaining += pool.take(lacks) as i64;
             let is_empty = pool.runtime == 0;
             if cfs_rq.runtime_remaining > 0 {
-                self.release_rq_locks();
-                self.unthrottle_cfs_rq(ctx, id);
+                let cpu = cfs_rq.cpu;
+                let rq = self.rq_lock(cpu);
+                self.unthrottle_cfs_rq(ctx, &rq, id);
             }
             if is_empty {
                 return;

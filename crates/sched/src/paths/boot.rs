@@ -85,7 +85,7 @@ impl Sched {
         // cfs_rq that was never added there (`__setscheduler_params()`, 6.1).
         for cpu in self.cpu_ids() {
             let stopper = self.tasks[self.rqs[cpu.index()].stop.index()].se;
-            self.update_rq_clock(ctx, cpu);
+            let _rq = self.rq_lock_clocked(ctx, cpu);
             let weight = self.entities[stopper.index()].load.weight;
             self.reweight_entity(ctx, stopper, weight);
         }

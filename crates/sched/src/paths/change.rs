@@ -10,6 +10,7 @@ use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::classes::fair::place::Placement;
 use crate::paths::sched::Sched;
 use crate::state::State;
+use crate::state::lock::RqGuard;
 use crate::state::new_task::weight_of;
 use crate::state::prio::{Prio, class_of, normal_prio};
 use crate::state::stop_work::StopWork;
@@ -32,7 +33,6 @@ pub(crate) struct PutBack {
 /// Where a task was when it was taken off for a change.
 #[derive(Clone, Copy)]
 pub(crate) struct TakenOff {
-    cpu: CpuId,
     queued: bool,
     running: bool,
 }
@@ -46,7 +46,7 @@ impl Sched {
             return;
         }
         let (old, cpu) = (p.nice, p.cpu);
-        self.update_rq_clock(ctx, cpu);
+        let rq = self.rq_lock_clocked(ctx, cpu);
         if self.tasks[task.index()].class != SchedClass::Fair {
             let p = &mut self.tasks[task.index()];
             p.nice = nice;
@@ -57,12 +57,12 @@ impl Sched {
             }
             return;
         }
-        let taken = self.take_off(ctx, task, false);
+        let taken = self.take_off(ctx, &rq, task, false);
         self.tasks[task.index()].nice = nice;
         let load = weight_of(self.tasks[task.index()].policy, nice);
         self.reweight_task(ctx, task, load);
-        self.put_back(ctx, task, taken, PutBack::default());
-        self.prio_changed_fair(ctx, task, i32::from(nice) - i32::from(old));
+        self.put_back(ctx, &rq, task, taken, PutBack::default());
+        self.prio_changed_fair(ctx, &rq, task, i32::from(nice) - i32::from(old));
     }
 
     /// Sets the policy of a task; it keeps its nice value.
@@ -83,14 +83,13 @@ impl Sched {
         let cpu = p.cpu;
         let (old_class, old_prio) = (p.class, p.prio());
         let new_prio = normal_prio(policy, p.nice).min(p.pi_prio);
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, cpu);
+        let rq = self.rq_lock_clocked(ctx, cpu);
         if self.tasks[task.index()].policy == policy {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
         let how = PutBack { moved: new_prio != old_prio, head: old_prio < new_prio, replenish: false };
-        let taken = self.take_off(ctx, task, how.moved);
+        let taken = self.take_off(ctx, &rq, task, how.moved);
         let p = &mut self.tasks[task.index()];
         p.policy = policy;
         if let Policy::Deadline { runtime, deadline, period } = policy {
@@ -104,8 +103,8 @@ impl Sched {
         }
         self.tasks[task.index()].class = class_of(new_prio);
         self.reset_uclamp(task);
-        self.put_back(ctx, task, taken, how);
-        self.check_class_changed(ctx, task, old_class, old_prio);
+        self.put_back(ctx, &rq, task, taken, how);
+        self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);
         Ok(())
     }
@@ -115,13 +114,13 @@ impl Sched {
         self.let_task_arrive(ctx, task);
         self.uclamp_used = true;
         let cpu = self.tasks[task.index()].cpu;
-        self.update_rq_clock(ctx, cpu);
-        let taken = self.take_off(ctx, task, false);
+        let rq = self.rq_lock_clocked(ctx, cpu);
+        let taken = self.take_off(ctx, &rq, task, false);
         let p = &mut self.tasks[task.index()];
         (p.uclamp, p.has_uclamp) = (clamps, true);
         let (class, prio) = (p.class, p.prio());
-        self.put_back(ctx, task, taken, PutBack::default());
-        self.check_class_changed(ctx, task, class, prio);
+        self.put_back(ctx, &rq, task, taken, PutBack::default());
+        self.check_class_changed(ctx, &rq, task, class, prio);
         self.balance_callbacks(ctx, cpu);
     }
 
@@ -129,8 +128,8 @@ impl Sched {
     pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
         self.let_task_arrive(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
-        self.update_rq_clock(ctx, cpu);
-        let taken = self.take_off(ctx, task, true);
+        let rq = self.rq_lock_clocked(ctx, cpu);
+        let taken = self.take_off(ctx, &rq, task, true);
         if self.tasks[task.index()].class == SchedClass::Fair && self.tasks[task.index()].state != TaskState::New {
             self.detach_task_cfs_rq(ctx, task);
             let se = self.tasks[task.index()].se;
@@ -142,7 +141,7 @@ impl Sched {
             self.tasks[task.index()].group = group;
             self.enter_group(ctx, task, cpu);
         }
-        self.put_back(ctx, task, taken, PutBack { moved: true, ..PutBack::default() });
+        self.put_back(ctx, &rq, task, taken, PutBack { moved: true, ..PutBack::default() });
         if taken.running {
             // After changing group the running task might not be the one that should run.
             self.resched_curr(ctx, cpu);
@@ -169,8 +168,7 @@ impl Sched {
     ) -> bool {
         self.let_task_arrive(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, cpu);
+        let rq = self.rq_lock_clocked(ctx, cpu);
         if self.tasks[task.index()].cpus_allowed == *mask {
             return false;
         }
@@ -178,7 +176,7 @@ impl Sched {
             return false;
         }
         let to = self.pick_distributed(ctx, mask);
-        self.do_set_cpus_allowed(ctx, task, mask);
+        self.do_set_cpus_allowed(ctx, &rq, task, mask);
         let p = &self.tasks[task.index()];
         if mask.contains(p.cpu) {
             return false;
@@ -188,18 +186,18 @@ impl Sched {
             return true;
         }
         if p.is_queued() {
-            self.move_queued_task(ctx, task, to);
+            self.move_queued_task(ctx, rq, task, to);
         }
         false
     }
 
-    /// Sets the CPUs that a task may use, wherever it is: `do_set_cpus_allowed()`.
-    pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask) {
-        let taken = self.take_off(ctx, task, false);
+    /// Sets the CPUs that a task may use, wherever it is, under the lock of its runqueue: `do_set_cpus_allowed()`.
+    pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mask: &CpuMask) {
+        let taken = self.take_off(ctx, rq, task, false);
         let p = &mut self.tasks[task.index()];
         p.cpus_allowed.copy_from(mask);
         p.nr_cpus_allowed = mask.weight() as u32;
-        self.put_back(ctx, task, taken, PutBack::default());
+        self.put_back(ctx, rq, task, taken, PutBack::default());
     }
 
     /// The stopper of a task's CPU moves it: `migration_cpu_stop()`.
@@ -216,22 +214,20 @@ impl Sched {
     pub(crate) fn migrate_from_here(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         if self.tasks[task.index()].is_queued() {
             if self.is_cpu_allowed(task, to) {
-                self.update_rq_clock(ctx, ctx.cpu);
-                self.move_queued_task(ctx, task, to);
+                let rq = self.rq_lock_clocked(ctx, ctx.cpu);
+                self.move_queued_task(ctx, rq, task, to);
             }
         } else {
             self.tasks[task.index()].wake_cpu = to;
         }
     }
 
-    pub(crate) fn move_queued_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
-        let from = self.tasks[task.index()].cpu;
-        self.deactivate_task(ctx, from, task, DequeueFlags::default());
+    pub(crate) fn move_queued_task(&mut self, ctx: &mut Ctx<'_>, from: RqGuard, task: TaskId, to: CpuId) {
+        self.deactivate_task(ctx, &from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, to);
-        self.activate_task(ctx, to, task, EnqueueFlags::default());
-        self.check_preempt_curr(ctx, to, task, false);
+        let to = self.rq_lock_clocked(ctx, to);
+        self.activate_task(ctx, &to, task, EnqueueFlags::default());
+        self.check_preempt_curr(ctx, &to, task, false);
     }
 
     /// An allowed CPU, each time another one: `cpumask_any_and_distribute()`.
@@ -242,40 +238,41 @@ impl Sched {
         cpu
     }
 
-    pub(crate) fn take_off(&mut self, ctx: &mut Ctx<'_>, task: TaskId, moved: bool) -> TakenOff {
+    pub(crate) fn take_off(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, moved: bool) -> TakenOff {
         let p = &self.tasks[task.index()];
-        let cpu = p.cpu;
-        let taken = TakenOff { cpu, queued: p.on_rq == OnRq::Queued, running: self.rqs[cpu.index()].curr == task };
+        debug_assert!(p.cpu == rq.cpu(), "{task:?} is on another CPU than {rq:?}");
+        let running = self.rqs[rq.cpu().index()].curr == task;
+        let taken = TakenOff { queued: p.on_rq == OnRq::Queued, running };
         if taken.queued {
             let flags = DequeueFlags { save: true, moved, ..DequeueFlags::default() };
-            self.dequeue_task(ctx, cpu, task, flags);
+            self.dequeue_task(ctx, rq, task, flags);
         }
         if taken.running {
-            self.put_prev_task(ctx, cpu, task);
+            self.put_prev_task(ctx, rq, task);
         }
         taken
     }
 
-    pub(crate) fn put_back(&mut self, ctx: &mut Ctx<'_>, task: TaskId, taken: TakenOff, how: PutBack) {
+    pub(crate) fn put_back(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, taken: TakenOff, how: PutBack) {
         if taken.queued {
             let PutBack { moved, head, replenish } = how;
             let flags = EnqueueFlags { restore: true, moved, head, replenish, ..EnqueueFlags::default() };
-            self.enqueue_task(ctx, taken.cpu, task, flags);
+            self.enqueue_task(ctx, rq, task, flags);
         }
         if taken.running {
-            self.set_next_task(ctx, taken.cpu, task);
+            self.set_next_task(ctx, rq, task);
         }
     }
 
     /// The weight of a fair task has changed: `prio_changed_fair()`. `change` is positive if it became less important.
-    fn prio_changed_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, change: i32) {
+    fn prio_changed_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, change: i32) {
+        let cpu = rq.cpu();
         let p = &self.tasks[task.index()];
-        let cpu = p.cpu;
         if !p.is_queued() || self.cfs_rqs[cpu.index()].nr_running == 1 {
             return;
         }
         if self.rqs[cpu.index()].curr != task {
-            self.check_preempt_curr(ctx, cpu, task, false);
+            self.check_preempt_curr(ctx, rq, task, false);
         } else if change > 0 {
             self.resched_curr(ctx, cpu);
         }
@@ -285,6 +282,7 @@ impl Sched {
     pub(crate) fn check_class_changed(
         &mut self,
         ctx: &mut Ctx<'_>,
+        rq: &RqGuard,
         task: TaskId,
         old_class: SchedClass,
         old_prio: Prio,
@@ -299,7 +297,7 @@ impl Sched {
                 SchedClass::Stop | SchedClass::Idle => {}
             }
             match class {
-                SchedClass::Fair => self.switched_to_fair(ctx, task),
+                SchedClass::Fair => self.switched_to_fair(ctx, rq, task),
                 SchedClass::RealTime => self.switched_to_rt(ctx, task),
                 SchedClass::Deadline => self.switched_to_dl(ctx, task),
                 SchedClass::Stop | SchedClass::Idle => {}
@@ -308,7 +306,7 @@ impl Sched {
             self.prio_changed_dl(ctx, task);
         } else if prio != old_prio {
             match class {
-                SchedClass::Fair => self.prio_changed_fair(ctx, task, prio - old_prio),
+                SchedClass::Fair => self.prio_changed_fair(ctx, rq, task, prio - old_prio),
                 SchedClass::RealTime => self.prio_changed_rt(ctx, task, old_prio),
                 SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
             }
@@ -317,17 +315,16 @@ impl Sched {
 
     /// A task has come to the fair class: its averages count here from now on. If it runs, others may have waited for
     /// that; otherwise it may preempt.
-    fn switched_to_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+    fn switched_to_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         self.attach_task_cfs_rq(ctx, task);
-        let p = &self.tasks[task.index()];
-        let cpu = p.cpu;
-        if !p.is_queued() {
+        let cpu = rq.cpu();
+        if !self.tasks[task.index()].is_queued() {
             return;
         }
         if self.rqs[cpu.index()].curr == task {
             self.resched_curr(ctx, cpu);
         } else {
-            self.check_preempt_curr(ctx, cpu, task, false);
+            self.check_preempt_curr(ctx, rq, task, false);
         }
     }
 

@@ -20,7 +20,7 @@ impl Sched {
         self.add_rq_bw(to, task);
         self.add_running_bw(ctx, to, task);
         self.set_task_cpu(ctx, task, to);
-        self.update_rq_clock(ctx, to);
+        let _rq = self.rq_lock_clocked(ctx, to);
         to
     }
 
@@ -37,7 +37,7 @@ impl Sched {
         if p.class != SchedClass::Deadline || p.dl.inherited.is_some() || !p.dl.is_throttled {
             return;
         }
-        self.update_rq_clock(ctx, cpu);
+        let _rq = self.rq_lock_clocked(ctx, cpu);
         if !self.tasks[task.index()].is_queued() {
             self.replenish_dl_entity(cpu, task);
             return;
@@ -60,7 +60,7 @@ impl Sched {
     /// The zero-lag time of a task that sleeps, has left the class or has ended.
     pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = self.tasks[task.index()].cpu;
-        self.update_rq_clock(ctx, cpu);
+        let _rq = self.rq_lock_clocked(ctx, cpu);
         let p = &self.tasks[task.index()];
         let (is_dead, is_non_contending) = (p.state == TaskState::Dead, p.dl.is_non_contending);
         if is_dead || p.class != SchedClass::Deadline {

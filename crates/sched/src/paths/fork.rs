@@ -32,12 +32,12 @@ impl Sched {
         let has_uclamp = new.uclamp.is_some();
         let task = self.new_task(new, ctx.cpu);
         if self.tasks[task.index()].class == SchedClass::Fair {
-            self.task_fork_fair(ctx, ctx.cpu, task);
+            let rq = self.rq_lock(ctx.cpu);
+            self.task_fork_fair(ctx, &rq, task);
         }
         if has_uclamp {
             // Clamps are set as those of any task, under the lock of its runqueue.
-            self.release_rq_locks();
-            self.update_rq_clock(ctx, ctx.cpu);
+            let _rq = self.rq_lock_clocked(ctx, ctx.cpu);
             self.uclamp_used = true;
         }
         task
@@ -45,12 +45,11 @@ impl Sched {
 
     /// Puts a new task on its runqueue: the second half of `wake_up_new_task()`.
     pub(crate) fn enqueue_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, cpu);
+        let rq = self.rq_lock_clocked(ctx, cpu);
         self.post_init_entity_util_avg(task);
-        self.activate_task(ctx, cpu, task, EnqueueFlags::default());
+        self.activate_task(ctx, &rq, task, EnqueueFlags::default());
         ctx.report(Event::Wakeup { task, cpu, is_new: true, on: ctx.cpu });
-        self.check_preempt_curr(ctx, cpu, task, true);
+        self.check_preempt_curr(ctx, &rq, task, true);
         self.task_woken(ctx, cpu, task);
     }
 }

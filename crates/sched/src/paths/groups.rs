@@ -31,8 +31,7 @@ impl Sched {
             self.cfs_rqs.push(queue);
         }
         for cpu in self.cpu_ids() {
-            self.release_rq_locks();
-            self.update_rq_clock(ctx, cpu);
+            let _rq = self.rq_lock_clocked(ctx, cpu);
             let entity = self.group_entity(group, cpu).expect("every group but the root has entities");
             self.attach_entity_cfs_rq(ctx, entity);
             self.sync_throttle(group, cpu);
@@ -74,8 +73,8 @@ impl Sched {
             cfs_rq.runtime_enabled = is_limited;
             cfs_rq.runtime_remaining = 0;
             if cfs_rq.throttled {
-                self.release_rq_locks();
-                self.unthrottle_cfs_rq(ctx, id);
+                let rq = self.rq_lock(cpu);
+                self.unthrottle_cfs_rq(ctx, &rq, id);
             }
         }
         Ok(())

@@ -39,10 +39,10 @@ impl Sched {
             self.tasks[task.index()].pi_prio = inherited;
             return;
         }
-        self.update_rq_clock(ctx, cpu);
+        let rq = self.rq_lock_clocked(ctx, cpu);
         let is_real_time = (0..MAX_RT_PRIO).contains(&prio);
         let mut how = PutBack { moved: prio != old_prio, head: is_real_time && old_prio < prio, replenish: false };
-        let taken = self.take_off(ctx, task, how.moved);
+        let taken = self.take_off(ctx, &rq, task, how.moved);
         let donated = waiter.filter(|_| prio < 0).map(|waiter| self.tasks[waiter.index()].dl);
         let p = &mut self.tasks[task.index()];
         p.dl.inherited = match donated {
@@ -53,8 +53,8 @@ impl Sched {
             _ => None,
         };
         (p.pi_prio, p.class) = (inherited, class_of(prio));
-        self.put_back(ctx, task, taken, how);
-        self.check_class_changed(ctx, task, old_class, old_prio);
+        self.put_back(ctx, &rq, task, taken, how);
+        self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);
     }
 }

@@ -97,7 +97,8 @@ impl Sched {
             Phase::Choose(group) => self.choose(ctx, pass, group),
             Phase::Detach => self.detach(ctx, pass),
             Phase::Attach(nr) => {
-                self.attach_tasks(ctx, &mut pass.env);
+                let dst = self.rq_lock_clocked(ctx, pass.env.dst_cpu);
+                self.attach_tasks(ctx, &dst, &mut pass.env);
                 pass.env.decision.nr_moved += nr;
                 self.after_detach(ctx, pass)
             }
@@ -155,11 +156,10 @@ impl Sched {
     /// Takes tasks from the busiest runqueue, under its lock.
     fn detach(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
-        ctx.charge(Op::RqLock);
         env.decision.nr_locks += 1;
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, env.src_cpu);
-        match self.detach_tasks(ctx, env) {
+        let src = self.rq_lock_charged(ctx, env.src_cpu);
+        self.update_rq_clock(ctx, &src);
+        match self.detach_tasks(ctx, &src, env) {
             0 => self.after_detach(ctx, pass),
             detached => {
                 pass.phase = Phase::Attach(detached);

@@ -71,7 +71,7 @@ impl Sched {
         let mut next = self.dl_root.overloaded_cpus.first();
         while let Some(source) = next {
             if source != this_cpu && self.may_have_earlier_dl(source, this_cpu) {
-                ctx.charge(Op::RqLock);
+                let _theirs = self.rq_lock_charged(ctx, source);
                 if let Some(task) = self.find_pullable_dl_task(source, this_cpu, earliest_pulled) {
                     earliest_pulled = self.tasks[task.index()].dl.deadline;
                     self.move_dl_task(ctx, task, this_cpu);
@@ -113,13 +113,11 @@ impl Sched {
     fn move_dl_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
         ctx.charge(Op::DetachTask);
-        // Taking both locks is a new section of either.
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, from);
-        self.deactivate_task(ctx, from, task, DequeueFlags::default());
+        let from = self.rq_lock_clocked(ctx, from);
+        self.deactivate_task(ctx, &from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);
         ctx.charge(Op::AttachTask);
-        self.update_rq_clock(ctx, to);
-        self.activate_task(ctx, to, task, EnqueueFlags::default());
+        let to = self.rq_lock_second(ctx, &from, to);
+        self.activate_task(ctx, &to, task, EnqueueFlags::default());
     }
 }

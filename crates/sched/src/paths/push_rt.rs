@@ -60,7 +60,7 @@ impl Sched {
         while let Some(cpu) = next {
             let (theirs, ours) = (&self.rqs[cpu.index()].rt, &self.rqs[this_cpu.index()].rt);
             if cpu != this_cpu && theirs.highest_next < ours.highest_curr {
-                ctx.charge(Op::RqLock);
+                let _theirs = self.rq_lock_charged(ctx, cpu);
                 if let Some(task) = self.task_to_pull(cpu, this_cpu) {
                     self.move_rt_task(ctx, task, this_cpu);
                     pulled = true;
@@ -88,14 +88,12 @@ impl Sched {
     fn move_rt_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
         ctx.charge(Op::DetachTask);
-        // Taking both locks is a new section of either.
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, from);
-        self.deactivate_task(ctx, from, task, DequeueFlags::default());
+        let from = self.rq_lock_clocked(ctx, from);
+        self.deactivate_task(ctx, &from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);
         ctx.charge(Op::AttachTask);
-        self.update_rq_clock(ctx, to);
-        self.activate_task(ctx, to, task, EnqueueFlags::default());
+        let to = self.rq_lock_second(ctx, &from, to);
+        self.activate_task(ctx, &to, task, EnqueueFlags::default());
     }
 
     /// The CPU that executes this was asked to push.

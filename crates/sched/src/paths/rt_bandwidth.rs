@@ -30,8 +30,7 @@ impl Sched {
             if rt.rt_time == 0 && rt.nr_running == 0 {
                 continue;
             }
-            self.release_rq_locks();
-            self.update_rq_clock(ctx, cpu);
+            let _rq = self.rq_lock_clocked(ctx, cpu);
             let may_run = self.end_rt_period(cpu, nr_periods);
             let rt = &self.rqs[cpu.index()].rt;
             is_needed |= rt.rt_time > 0 || rt.nr_running > 0;

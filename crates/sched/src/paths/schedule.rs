@@ -6,6 +6,7 @@
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::paths::newidle::{NewIdle, NewIdleSchedule, NewIdleSite};
 use crate::paths::sched::Sched;
+use crate::state::lock::RqGuard;
 use crate::state::task::{SchedClass, TaskState};
 use crate::told::ctx::{Ctx, Effect, PrevState};
 use crate::told::probe::Event;
@@ -53,13 +54,14 @@ impl Sched {
 
     /// The running task gives way to others: `sched_yield()`.
     pub fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
+        let guard = self.rq_lock(ctx.cpu);
         let rq = &mut self.rqs[ctx.cpu.index()];
         rq.stats.yld_count += 1;
         let curr = rq.curr;
         match self.tasks[curr.index()].class {
-            SchedClass::Fair => self.yield_task_fair(ctx, ctx.cpu),
+            SchedClass::Fair => self.yield_task_fair(ctx, &guard),
             SchedClass::RealTime => self.yield_task_rt(ctx.cpu),
-            SchedClass::Deadline => self.yield_task_dl(ctx, ctx.cpu),
+            SchedClass::Deadline => self.yield_task_dl(ctx, &guard),
             SchedClass::Stop | SchedClass::Idle => {}
         }
         self.schedule(ctx);
@@ -87,15 +89,15 @@ impl Sched {
         if self.uses_hrtick() {
             self.hrtick_clear(ctx, cpu);
         }
-        self.release_rq_locks();
+        let rq = self.rq_lock(cpu);
         self.begin_clock_skip(cpu);
-        self.update_rq_clock(ctx, cpu);
+        self.update_rq_clock(ctx, &rq);
         if self.tasks[prev.index()].state != TaskState::Running {
             let flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
-            self.deactivate_task(ctx, cpu, prev, flags);
+            self.deactivate_task(ctx, &rq, prev, flags);
         }
         ctx.charge(Op::PickNext);
-        let Some(next) = self.pick_next_task(ctx, cpu, prev) else { return false };
+        let Some(next) = self.pick_next_task(ctx, &rq, prev) else { return false };
         self.switch_to(ctx, cpu, prev, next);
         true
     }
@@ -105,10 +107,11 @@ impl Sched {
         let cpu = ctx.cpu;
         let NewIdleSchedule { prev, site, .. } = walk;
         let Some(result) = self.drive(ctx, walk) else { return };
+        let rq = self.rq_lock(cpu);
         let next = match site {
-            NewIdleSite::Fair => self.pick_fair_or_balance(ctx, cpu, prev, Some(result)),
+            NewIdleSite::Fair => self.pick_fair_or_balance(ctx, &rq, prev, Some(result)),
             NewIdleSite::Classes => {
-                self.put_prev_task(ctx, cpu, prev);
+                self.put_prev_task(ctx, &rq, prev);
                 Some(self.pick_by_class(ctx, cpu))
             }
         };
@@ -162,38 +165,40 @@ impl Sched {
     ///    if that brings nothing either the CPU goes idle.
     /// 2. Otherwise the classes from the running task's downwards may pull work, until one has some; then the highest
     ///    class with work picks.
-    fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+    fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
+        let cpu = rq.cpu();
         let prev_class = self.tasks[prev.index()].class;
         let only_fair = self.rqs[cpu.index()].nr_running == self.cfs_rqs[cpu.index()].h_nr_running;
         if prev_class <= SchedClass::Fair && only_fair {
-            return self.pick_fair_or_balance(ctx, cpu, prev, None);
+            return self.pick_fair_or_balance(ctx, rq, prev, None);
         }
-        self.pick_among_classes(ctx, cpu, prev)
+        self.pick_among_classes(ctx, rq, prev)
     }
 
     /// Rule 1 of [`Sched::pick_next_task`], perhaps with what newly-idle balancing has brought.
     fn pick_fair_or_balance(
         &mut self,
         ctx: &mut Ctx<'_>,
-        cpu: CpuId,
+        rq: &RqGuard,
         prev: TaskId,
         mut brought: Option<NewIdle>,
     ) -> Option<TaskId> {
+        let cpu = rq.cpu();
         loop {
             match brought {
-                Some(NewIdle::Retry) => return self.pick_among_classes(ctx, cpu, prev),
+                Some(NewIdle::Retry) => return self.pick_among_classes(ctx, rq, prev),
                 Some(NewIdle::Nothing) => {
-                    self.put_prev_task(ctx, cpu, prev);
+                    self.put_prev_task(ctx, rq, prev);
                     return Some(self.pick_idle(cpu));
                 }
                 Some(NewIdle::Pulled) | None => {}
             }
             if self.cfs_rqs[cpu.index()].nr_running > 0 {
                 if self.tasks[prev.index()].class != SchedClass::Fair {
-                    self.put_prev_task(ctx, cpu, prev);
+                    self.put_prev_task(ctx, rq, prev);
                     return Some(self.pick_next_task_fair_fresh(ctx, cpu));
                 }
-                if let Some(next) = self.pick_next_task_fair_from(ctx, cpu, prev) {
+                if let Some(next) = self.pick_next_task_fair_from(ctx, rq, prev) {
                     return Some(next);
                 }
             }
@@ -202,11 +207,12 @@ impl Sched {
     }
 
     /// Rule 2 of [`Sched::pick_next_task`].
-    fn pick_among_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+    fn pick_among_classes(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
+        let cpu = rq.cpu();
         if !self.balance_classes(ctx, cpu, prev) {
             return None;
         }
-        self.put_prev_task(ctx, cpu, prev);
+        self.put_prev_task(ctx, rq, prev);
         Some(self.pick_by_class(ctx, cpu))
     }
 

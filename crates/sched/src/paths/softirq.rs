@@ -103,7 +103,6 @@ impl Walk for SoftirqRun {
                     }
                     self.rounds += 1;
                     ctx.charge(Op::SoftirqRaise);
-                    sched.release_rq_locks();
                     let is_idle = sched.rqs[cpu.index()].idle_balance;
                     let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                     // A CPU that was asked to balances for the tickless ones. That includes itself, so nothing else is left.

@@ -77,7 +77,7 @@ impl Sched {
     pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::Tick);
         let cpu = ctx.cpu;
-        self.update_rq_clock(ctx, cpu);
+        let _rq = self.rq_lock_clocked(ctx, cpu);
         self.update_thermal_load_avg(ctx, cpu);
         let curr = self.rqs[cpu.index()].curr;
         match self.tasks[curr.index()].class {

@@ -18,7 +18,6 @@ impl Sched {
         self.rqs[cpu.index()].timers.begin_interrupt();
         while let Some(timer) = self.rqs[cpu.index()].timers.begin_expired(ctx.now.0) {
             ctx.charge(Op::HrtimerFire);
-            self.release_rq_locks();
             match timer {
                 Timer::Hrtick => self.end_slice(ctx, cpu),
                 Timer::RtPeriod => self.sched_rt_period_timer(ctx),
@@ -37,7 +36,7 @@ impl Sched {
 
     /// The slice timer: the running task gets a tick that ends its slice. Models `hrtick()`.
     pub(crate) fn end_slice(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        self.update_rq_clock(ctx, cpu);
+        let _rq = self.rq_lock_clocked(ctx, cpu);
         let curr = self.rqs[cpu.index()].curr;
         match self.tasks[curr.index()].class {
             SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, true),

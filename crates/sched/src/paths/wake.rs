@@ -9,6 +9,7 @@ use crate::paths::sched::Sched;
 use crate::paths::walks::{Boundary, CpuWalks, Paused, PausedPath, Step, Walk};
 use crate::rules::wakeup::search::{Looks, Search, Selection};
 use crate::state::calls::CallFunction;
+use crate::state::lock::RqGuard;
 use crate::state::task::{OnRq, SchedClass, TaskState};
 use crate::told::ctx::Ctx;
 use crate::told::probe::Event;
@@ -207,9 +208,8 @@ impl Sched {
             ctx.work.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
-            self.release_rq_locks();
-            self.update_rq_clock(ctx, cpu);
-            self.ttwu_do_activate(ctx, cpu, task, migrated);
+            let rq = self.rq_lock_clocked(ctx, cpu);
+            self.ttwu_do_activate(ctx, &rq, task, migrated);
         }
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
@@ -262,18 +262,18 @@ impl Sched {
             return;
         }
         self.rqs[cpu.index()].ttwu_pending = false;
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, cpu);
+        let rq = self.rq_lock_clocked(ctx, cpu);
         while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
             let migrated = self.tasks[task.index()].remote_wakeup;
-            self.ttwu_do_activate(ctx, cpu, task, migrated);
+            self.ttwu_do_activate(ctx, &rq, task, migrated);
         }
     }
 
-    fn ttwu_do_activate(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, migrated: bool) {
+    fn ttwu_do_activate(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, migrated: bool) {
+        let cpu = rq.cpu();
         let flags = EnqueueFlags { wakeup: true, migrated, ..EnqueueFlags::default() };
-        self.activate_task(ctx, cpu, task, flags);
-        self.check_preempt_curr(ctx, cpu, task, false);
+        self.activate_task(ctx, rq, task, flags);
+        self.check_preempt_curr(ctx, rq, task, false);
         self.tasks[task.index()].state = TaskState::Running;
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
         self.task_woken(ctx, cpu, task);
@@ -284,9 +284,8 @@ impl Sched {
     pub(crate) fn ttwu_runnable(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         ctx.charge(Op::Wakeup);
         let cpu = self.tasks[task.index()].cpu;
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, cpu);
-        self.check_preempt_curr(ctx, cpu, task, false);
+        let rq = self.rq_lock_clocked(ctx, cpu);
+        self.check_preempt_curr(ctx, &rq, task, false);
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
         self.task_woken(ctx, cpu, task);
         self.end_idle_period(cpu);

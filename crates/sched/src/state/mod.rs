@@ -13,6 +13,7 @@ pub mod deadline;
 pub mod entity;
 pub mod group;
 pub mod hotplug;
+pub(crate) mod lock;
 pub mod new_task;
 pub mod nohz;
 pub(crate) mod prio;

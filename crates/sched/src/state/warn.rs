@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
-
-use crate::state::State;
+//! What the complaints of [`crate::track::warn`] have to remember.
 
 /// What the complaints need to remember of a runqueue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,17 +15,16 @@ pub struct RqWarn {
 /// What they need to remember of all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WarnState {
-    /// Grows with each release of runqueue locks. From 1 on, so that no clock counts as updated in the first.
+    /// Grows with each lock that is taken. From 1 on, so that no clock counts as updated in the first.
     pub(crate) lock_section: u64,
     /// There was a complaint about latency.
     pub(crate) has_warned_latency: bool,
 }
 
-impl State {
-    /// Says that nobody holds the lock of a runqueue at this moment: before each call of a handler, and where a path lets go
-    /// of the locks and takes others, or the same again.
+impl WarnState {
+    /// A lock is taken.
     #[inline]
-    pub fn release_rq_locks(&mut self) {
-        self.warn.lock_section += 1;
+    pub(crate) fn begin_section(&mut self) {
+        self.lock_section += 1;
     }
 }

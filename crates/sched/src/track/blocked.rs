@@ -16,9 +16,9 @@ impl State {
     /// Brings all averages of a CPU up to date. A CPU with nothing left to decay says so.
     pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
         let visited_before = ctx.work.of(Op::BlockedCfsRq);
-        self.release_rq_locks();
+        let rq = self.rq_lock(cpu);
         self.rqs[cpu.index()].last_blocked_load_update_tick = self.jiffies;
-        self.update_rq_clock(ctx, cpu);
+        self.update_rq_clock(ctx, &rq);
         let others_decayed = self.update_blocked_others(ctx, cpu);
         let mut has_blocked = self.others_have_blocked(cpu);
         let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
@@ -28,7 +28,6 @@ impl State {
         if others_decayed || fair_decayed {
             self.cpufreq_update_util(ctx, cpu);
         }
-        self.release_rq_locks();
         let nr_cfs_rqs = ctx.work.of(Op::BlockedCfsRq) - visited_before;
         ctx.report(Event::BlockedUpdate(&BlockedUpdate { on: ctx.cpu, cpu, caller, nr_cfs_rqs }));
     }

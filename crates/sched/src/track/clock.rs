@@ -5,14 +5,16 @@
 //! clock, `clock_task` leaves out interrupts and stolen time, and the clock of load tracking follows that ([`crate::track::pelt::clock`]).
 
 use crate::state::State;
+use crate::state::lock::RqGuard;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::CpuId;
 
 impl State {
     /// Brings the clocks of a runqueue up to date, unless `schedule()` was told that they are.
-    pub(crate) fn update_rq_clock(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        // Whoever updates the clock holds the lock and goes on to change the runqueue.
+    pub(crate) fn update_rq_clock(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard) {
+        let cpu = rq.cpu();
+        // Whoever updates the clock goes on to change the runqueue.
         ctx.work.touch_write(cpu);
         let rq = &mut self.rqs[cpu.index()];
         if rq.clock_skip_active {
@@ -83,7 +85,7 @@ mod tests {
             probe: &mut NoProbe,
             work: &mut WorkMeter::default(),
         };
-        sched.update_rq_clock(ctx, CPU);
+        let _rq = sched.rq_lock_clocked(ctx, CPU);
         sched.rq(CPU).clock_task - 1_000 * MS
     }
 

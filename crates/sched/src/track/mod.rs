@@ -8,6 +8,7 @@ pub mod cpufreq;
 pub(crate) mod fits;
 pub(crate) mod group_uclamp;
 pub(crate) mod h_load;
+pub(crate) mod lock;
 pub(crate) mod misfit;
 pub(crate) mod pelt;
 pub(crate) mod uclamp;

@@ -83,7 +83,6 @@ mod tests {
 
     fn heard(lab: &mut Lab, act: impl FnOnce(&mut Sched, &mut Ctx<'_>)) -> Vec<(u32, Warning)> {
         let mut heard = Heard::default();
-        lab.sched.release_rq_locks();
         lab.on(0, |sched, ctx| {
             let (cpu, now, ahead) = (ctx.cpu, ctx.now, ctx.ahead);
             let (effects, work) = (&mut *ctx.effects, &mut *ctx.work);
@@ -96,17 +95,17 @@ mod tests {
     fn a_clock_that_is_updated_twice_under_one_lock_is_complained_of() {
         let mut lab = flat(2);
         let twice = |sched: &mut Sched, ctx: &mut Ctx<'_>| {
-            sched.update_rq_clock(ctx, CpuId(1));
-            sched.update_rq_clock(ctx, CpuId(0));
-            sched.update_rq_clock(ctx, CpuId(1));
+            let rq = sched.rq_lock_clocked(ctx, CpuId(1));
+            let _other = sched.rq_lock_second(ctx, &rq, CpuId(0));
+            sched.update_rq_clock(ctx, &rq);
         };
         assert_eq!(heard(&mut lab, twice), [], "the feature is off");
         lab.sched.features_mut().set(Feature::WarnDoubleClock, true);
         assert_eq!(heard(&mut lab, twice), [(1, Warning::DoubleClock)]);
         let apart = |sched: &mut Sched, ctx: &mut Ctx<'_>| {
-            sched.update_rq_clock(ctx, CpuId(1));
-            sched.release_rq_locks();
-            sched.update_rq_clock(ctx, CpuId(1));
+            for _ in 0..2 {
+                let _rq = sched.rq_lock_clocked(ctx, CpuId(1));
+            }
         };
         assert_eq!(heard(&mut lab, apart), []);
     }

@@ -117,7 +117,7 @@ impl State {
         }
         let cpu = p.cpu;
         if p.dl.is_non_contending {
-            self.update_rq_clock(ctx, cpu);
+            let _rq = self.rq_lock_clocked(ctx, cpu);
             self.sub_running_bw(ctx, cpu, task);
             self.stop_being_non_contending(ctx, task);
         }

@@ -8,6 +8,7 @@ use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::time_before;
+use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
 use crate::state::timers::Timer;
 use crate::told::ctx::Ctx;
@@ -90,10 +91,11 @@ impl State {
     }
 
     /// The running task gives up the rest of its budget and waits for its next period.
-    pub(crate) fn yield_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+    pub(crate) fn yield_task_dl(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard) {
+        let cpu = rq.cpu();
         let curr = self.rqs[cpu.index()].curr;
         self.tasks[curr.index()].dl.has_yielded = true;
-        self.update_rq_clock(ctx, cpu);
+        self.update_rq_clock(ctx, rq);
         self.update_curr_dl(ctx, cpu);
         self.rq_clock_skip_update(cpu);
     }

@@ -6,6 +6,7 @@
 
 use crate::classes::fair::preempt::Lead;
 use crate::state::State;
+use crate::state::lock::RqGuard;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
@@ -16,7 +17,8 @@ impl State {
     ///
     /// If a group turns out to have run out of quota on the way, the old task is taken off and the pick starts afresh. None
     /// if nothing is left then; the old task is still the running one in that case.
-    pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+    pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
+        let cpu = rq.cpu();
         let mut cfs_rq = self.root_cfs_rq(cpu);
         let se = loop {
             ctx.charge(Op::GroupLevel);
@@ -31,7 +33,7 @@ impl State {
                     if self.cfs_rqs[cpu.index()].nr_running == 0 {
                         return None;
                     }
-                    self.put_prev_task(ctx, cpu, prev);
+                    self.put_prev_task(ctx, rq, prev);
                     return Some(self.pick_next_task_fair_fresh(ctx, cpu));
                 }
             }

@@ -2,12 +2,12 @@
 //! Where an entity begins on the time line of a cfs_rq.
 //!
 //! Models `place_entity()`, `entity_is_long_sleeper()` and `task_fork_fair()` (6.1).
-
 use crate::state::State;
 use crate::state::entity::vruntime_before;
+use crate::state::lock::RqGuard;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::words::ids::{CfsRqId, EntityId, TaskId};
 use crate::words::weight::{NICE_0_LOAD, scale_load_down};
 
 /// Sleeping for longer than this may have made virtual times incomparable: half of all numbers, over nice 0's weight.
@@ -56,8 +56,9 @@ impl State {
     ///
     /// The child starts where the parent is. If children run first and the parent is ahead, they swap places. The
     /// result is relative to `min_vruntime` until the child is enqueued somewhere.
-    pub(crate) fn task_fork_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, child: TaskId) {
-        self.update_rq_clock(ctx, cpu);
+    pub(crate) fn task_fork_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, child: TaskId) {
+        let cpu = rq.cpu();
+        self.update_rq_clock(ctx, rq);
         let parent_task = self.rqs[cpu.index()].curr;
         // The cfs_rq of the parent's group, even if another class serves the parent.
         let cfs_rq = self.entities[self.tasks[parent_task.index()].se.index()].cfs_rq;

@@ -5,6 +5,7 @@
 //! out `yield_to()`, which only hypervisors call.
 
 use crate::state::State;
+use crate::state::lock::RqGuard;
 use crate::state::task::Policy;
 use crate::told::ctx::Ctx;
 use crate::words::features::Feature;
@@ -168,7 +169,8 @@ impl State {
     }
 
     /// The running task gives way: it is skipped at the next pick. Models `yield_task_fair()`.
-    pub(crate) fn yield_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+    pub(crate) fn yield_task_fair(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
+        let cpu = guard.cpu();
         let rq = &self.rqs[cpu.index()];
         if rq.nr_running == 1 {
             return;
@@ -178,7 +180,7 @@ impl State {
         let cfs_rq = self.entities[se.index()].cfs_rq;
         self.clear_buddies(cfs_rq, se);
         if !is_batch {
-            self.update_rq_clock(ctx, cpu);
+            self.update_rq_clock(ctx, guard);
             self.update_curr(ctx, cfs_rq);
             self.rq_clock_skip_update(cpu);
         }

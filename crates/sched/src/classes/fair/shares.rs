@@ -96,8 +96,7 @@ impl State {
         }
         self.groups[group.index()].shares = shares;
         for cpu in self.cpu_ids() {
-            self.release_rq_locks();
-            self.update_rq_clock(ctx, cpu);
+            let _rq = self.rq_lock_clocked(ctx, cpu);
             let mut entity = self.group_entity(group, cpu);
             while let Some(se) = entity {
                 let cfs_rq = self.entities[se.index()].cfs_rq;

@@ -36,13 +36,15 @@ impl Sched {
         if let Some(found) = in_node.or_else(|| self.first_allowed(task, |_| true)) {
             return found;
         }
+        let home = self.tasks[task.index()].cpu;
+        let rq = self.rq_lock(home);
         let of_cpuset = self.cpus_of_cpuset(self.tasks[task.index()].cpuset).clone();
-        self.do_set_cpus_allowed(ctx, task, &of_cpuset);
+        self.do_set_cpus_allowed(ctx, &rq, task, &of_cpuset);
         if let Some(found) = self.first_allowed(task, |_| true) {
             return found;
         }
         let all = CpuMask::full(self.rqs.len());
-        self.do_set_cpus_allowed(ctx, task, &all);
+        self.do_set_cpus_allowed(ctx, &rq, task, &all);
         self.first_allowed(task, |_| true).expect("some CPU is active")
     }
 

@@ -55,7 +55,7 @@ impl Sched {
         self.nohz_balance_exit_idle(ctx, cpu);
         self.hotplug.active.clear(cpu);
         self.rqs[cpu.index()].callbacks.start_pushing();
-        self.update_rq_clock(ctx, cpu);
+        let _rq = self.rq_lock_clocked(ctx, cpu);
         self.set_rq_offline(ctx, cpu);
         self.rebuild_sched_domains(ctx);
         self.cpusets_follow_hotplug(ctx);
@@ -67,7 +67,7 @@ impl Sched {
         self.rqs[cpu.index()].callbacks.stop_pushing();
         self.hotplug.active.set(cpu);
         self.scale_tunables();
-        self.update_rq_clock(ctx, cpu);
+        let _rq = self.rq_lock_clocked(ctx, cpu);
         self.rebuild_sched_domains(ctx);
         self.cpusets_follow_hotplug(ctx);
     }

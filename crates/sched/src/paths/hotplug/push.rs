@@ -22,14 +22,14 @@ impl Sched {
     /// The stopper moves a task that it has just preempted.
     pub(crate) fn balance_push_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = ctx.cpu;
-        self.update_rq_clock(ctx, cpu);
+        let rq = self.rq_lock_clocked(ctx, cpu);
         let p = &self.tasks[task.index()];
         if p.cpu != cpu || !p.is_queued() {
             return;
         }
         let to = self.select_fallback_rq(ctx, cpu, task);
         if self.is_cpu_allowed(task, to) {
-            self.move_queued_task(ctx, task, to);
+            self.move_queued_task(ctx, rq, task, to);
         }
     }
 }

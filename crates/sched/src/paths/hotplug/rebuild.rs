@@ -92,7 +92,8 @@ impl Sched {
             cfs_rq.runtime_remaining = 1;
             cfs_rq.runtime_enabled = false;
             if cfs_rq.throttled {
-                self.unthrottle_cfs_rq(ctx, id);
+                let rq = self.rq_lock(cpu);
+                self.unthrottle_cfs_rq(ctx, &rq, id);
             }
         }
     }

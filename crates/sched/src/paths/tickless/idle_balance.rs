@@ -169,9 +169,7 @@ impl Sched {
                     }
                     if self.is_own_apart(walk, cpu) || self.jiffies >= self.rqs[cpu.index()].next_balance {
                         walk.has_worked = true;
-                        self.release_rq_locks();
-                        self.update_rq_clock(ctx, cpu);
-                        self.release_rq_locks();
+                        let _rq = self.rq_lock_clocked(ctx, cpu);
                         if walk.flags & NOHZ_BALANCE_KICK != 0 {
                             walk.stage = Stage::Domains(cpu, self.begin_domains(cpu, CpuIdleType::Idle));
                             continue;

@@ -9,6 +9,7 @@ use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::rules::balance::env::{LbEnv, NR_MIGRATE_BREAK};
 use crate::state::State;
 use crate::state::counters::{DomainCounter, LbCounter};
+use crate::state::lock::RqGuard;
 use crate::state::rq::task_list::TaskList;
 use crate::state::topology::SdFlags;
 use crate::told::balance::MigrationType;
@@ -118,8 +119,8 @@ impl State {
     /// 3. No more tasks are looked at than allowed, and after some the lock is dropped for a moment.
     /// 4. A task that may not be moved, or is too big for what is left of the imbalance, goes to the end of the line; after
     ///    failures a task may be bigger, twice for each.
-    pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> u32 {
-        let src = env.src_cpu.index();
+    pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard, env: &mut LbEnv) -> u32 {
+        let src = guard.cpu().index();
         if self.rqs[src].nr_running <= 1 {
             if env.decision.nr_moved == 0 {
                 env.flags.emptied = true;
@@ -154,7 +155,7 @@ impl State {
                 self.move_to_newest(task);
                 continue;
             }
-            self.detach_task(ctx, env, task, migratable);
+            self.detach_task(ctx, guard, env, task, migratable);
             env.tasks.push_newest(&mut self.tasks, task);
             detached += 1;
             if env.imbalance <= 0 {
@@ -197,13 +198,13 @@ impl State {
     }
 
     /// Takes the first task that may be moved from the source.
-    pub(crate) fn detach_one_task(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> Option<TaskId> {
+    pub(crate) fn detach_one_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &mut LbEnv) -> Option<TaskId> {
         let mut next = self.rqs[env.src_cpu.index()].cfs_tasks.oldest();
         while let Some(task) = next {
             ctx.charge(Op::DetachScan);
             let migratable = self.can_migrate_task(env, task);
             if migratable != Migratable::No {
-                self.detach_task(ctx, env, task, migratable);
+                self.detach_task(ctx, src, env, task, migratable);
                 self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::Gained, env.idle), 1);
                 return Some(task);
             }
@@ -212,29 +213,27 @@ impl State {
         None
     }
 
-    fn detach_task(&mut self, ctx: &mut Ctx<'_>, env: &LbEnv, task: TaskId, migratable: Migratable) {
+    fn detach_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &LbEnv, task: TaskId, migratable: Migratable) {
         ctx.charge(Op::DetachTask);
         if migratable == Migratable::ThoughHot {
             self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::HotGained, env.idle), 1);
         }
-        self.deactivate_task(ctx, env.src_cpu, task, DequeueFlags::default());
+        self.deactivate_task(ctx, src, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, env.dst_cpu);
     }
 
     /// Puts all detached tasks into the destination's runqueue, the one that was detached last first.
-    pub(crate) fn attach_tasks(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) {
-        self.release_rq_locks();
-        self.update_rq_clock(ctx, env.dst_cpu);
+    pub(crate) fn attach_tasks(&mut self, ctx: &mut Ctx<'_>, dst: &RqGuard, env: &mut LbEnv) {
         while let Some(task) = env.tasks.newest() {
             env.tasks.remove(&mut self.tasks, task);
-            self.attach_task(ctx, env.dst_cpu, task);
+            self.attach_task(ctx, dst, task);
         }
     }
 
     /// Puts a detached task into a runqueue whose clock is up to date.
-    pub(crate) fn attach_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+    pub(crate) fn attach_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         ctx.charge(Op::AttachTask);
-        self.activate_task(ctx, cpu, task, EnqueueFlags::default());
-        self.check_preempt_curr(ctx, cpu, task, false);
+        self.activate_task(ctx, rq, task, EnqueueFlags::default());
+        self.check_preempt_curr(ctx, rq, task, false);
     }
 }

@@ -55,7 +55,7 @@ impl State {
     /// The pressure changes. The average goes on from here, so that the time before does not count with it: the kernel has
     /// updated it at each tick, here it begins with the first pressure.
     fn set_thermal_pressure(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, pressure: Capacity) {
-        self.update_rq_clock(ctx, cpu);
+        let _rq = self.rq_lock_clocked(ctx, cpu);
         let shift = self.tunables.thermal_decay_shift;
         let rq = &mut self.rqs[cpu.index()];
         if rq.avg_thermal.last_update_time == 0 {

@@ -8,6 +8,7 @@
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::state::State;
+use crate::state::lock::RqGuard;
 use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId};
@@ -82,11 +83,12 @@ impl State {
     /// 2. If it has tasks, its entity and those above it come back as after a sleep, up to the next throttled group.
     /// 3. If it has none but still has load, it and the groups above it belong to the list of those that have load.
     /// 4. An idle CPU that has got work reschedules.
-    pub(crate) fn unthrottle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+    pub(crate) fn unthrottle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled = false;
         let (cpu, group, entity) = (cfs_rq.cpu, cfs_rq.group, cfs_rq.entity);
-        self.update_rq_clock(ctx, cpu);
+        debug_assert!(rq.cpu() == cpu, "a cfs_rq is unthrottled under the lock of its runqueue");
+        self.update_rq_clock(ctx, rq);
         let clock = self.rqs[cpu.index()].clock;
         let pool = &mut self.groups[group.index()].bandwidth;
         pool.stats.throttled_time += clock - self.cfs_rqs[id.index()].throttled_clock;
