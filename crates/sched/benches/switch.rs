@@ -56,7 +56,7 @@ impl OneCpu {
             cpu: CpuId(0),
             now: self.now,
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,

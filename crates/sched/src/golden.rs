@@ -110,7 +110,7 @@ impl Rig {
             cpu: CPU,
             now: Nanos::ZERO,
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,

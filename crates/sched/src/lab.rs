@@ -14,6 +14,7 @@ use crate::words::idle_type::CpuIdleType;
 use crate::words::ids::{CpuId, GroupId, TaskId};
 use crate::words::units::Nanos;
 use crate::words::work::WorkMeter;
+use crate::work::Op;
 use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
@@ -93,7 +94,7 @@ impl Lab {
             cpu: CpuId(cpu),
             now: self.now,
             ahead: Nanos::ZERO,
-            newidle_pass_cost: self.newidle_pass_cost,
+            elapses: Some((Op::NewidlePass, self.newidle_pass_cost)),
             effects: &mut self.effects,
             probe: &mut self.heard,
             work: &mut self.work,

@@ -244,15 +244,8 @@ impl Fixture {
 
     pub(crate) fn ctx(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>, TaskId)) {
         let (effects, work) = (&mut self.effects, &mut self.work);
-        let ctx = &mut Ctx {
-            cpu,
-            now: Nanos(NOW),
-            ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
-            effects,
-            probe: &mut NoProbe,
-            work,
-        };
+        let ctx =
+            &mut Ctx { cpu, now: Nanos(NOW), ahead: Nanos::ZERO, elapses: None, effects, probe: &mut NoProbe, work };
         act(&mut self.sched, ctx, self.wakee);
     }
 }

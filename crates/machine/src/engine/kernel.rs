@@ -143,7 +143,7 @@ impl Machine {
             return Ok(Progress::Busy);
         }
         if let Some(kind) = self.cpus[cpu.index()].kernel.interrupts.pop_front() {
-            if !self.has_locks_for_interrupt(cpu, kind) {
+            if self.entry_of_interrupt(cpu, kind).is_some_and(|entry| !self.may_enter(cpu, entry)) {
                 self.cpus[cpu.index()].kernel.interrupts.push_front(kind);
                 return Ok(Progress::Busy);
             }
@@ -160,7 +160,7 @@ impl Machine {
             self.resume_path(observer, cpu, pause);
             return Ok(Progress::Done);
         } else if let Some(work) = self.cpus[cpu.index()].kernel.work.pop_front() {
-            if !self.has_locks_for(cpu, &work) {
+            if Self::entry_of_work(&work).is_some_and(|entry| !self.may_enter(cpu, entry)) {
                 self.cpus[cpu.index()].kernel.work.push_front(work);
                 return Ok(Progress::Busy);
             }
@@ -186,16 +186,12 @@ impl Machine {
 
     /// Carries on a path of the scheduler that has paused, as soon as the CPU has the lock of its next phase.
     fn resume_path(&mut self, observer: &mut dyn Observer, cpu: CpuId, pause: Pause) {
-        let lock = match pause.next {
-            PhaseLock::None => None,
-            PhaseLock::Rq(lock) => Some(lock),
-        };
-        if lock.is_some_and(|lock| !self.take_lock(cpu, lock)) {
+        if !self.has_lock(cpu, pause.next) {
             return;
         }
         self.enter(observer, cpu, path_of(pause), |sched, ctx| sched.handle_resume(ctx));
         let kernel = &mut self.cpus[cpu.index()].kernel;
-        kernel.irqs_on = pause.irqs_on && lock.is_none();
+        kernel.irqs_on = pause.irqs_on && pause.next == PhaseLock::None;
         if !kernel.is_busy {
             self.release_locks(cpu);
         }

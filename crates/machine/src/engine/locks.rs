@@ -6,7 +6,10 @@
 
 use super::Machine;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::paths::entry::Entry;
+use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
+use fairlab_sched::walks::PhaseLock;
 use std::collections::VecDeque;
 
 /// The lock of a runqueue.
@@ -17,9 +20,22 @@ pub(crate) struct RqLock {
 }
 
 impl Machine {
+    /// Whether a CPU holds the lock with which a call into the scheduler begins, now that it wants it. If not it spins.
+    pub(super) fn may_enter(&mut self, cpu: CpuId, entry: Entry) -> bool {
+        self.has_lock(cpu, Sched::first_lock(cpu, entry))
+    }
+
+    /// The same for the next phase of a path that has paused.
+    pub(super) fn has_lock(&mut self, cpu: CpuId, lock: PhaseLock) -> bool {
+        match lock {
+            PhaseLock::None => true,
+            PhaseLock::Rq(lock) => self.take_lock(cpu, lock),
+        }
+    }
+
     /// Takes the lock of a runqueue, unless the CPU has it already. Returns whether it has it now; if not, it spins until
     /// the lock comes to it, and then asks again.
-    pub(super) fn take_lock(&mut self, cpu: CpuId, lock: CpuId) -> bool {
+    fn take_lock(&mut self, cpu: CpuId, lock: CpuId) -> bool {
         let place = &mut self.locks[lock.index()];
         match place.owner {
             Some(owner) if owner == cpu => true,

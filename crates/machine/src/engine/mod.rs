@@ -36,6 +36,7 @@ use crate::observer::{KernelPath, MachineEvent, Observer, Wants};
 use effects::Tap;
 use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
+use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::{Op, WorkMeter};
@@ -320,7 +321,7 @@ impl Machine {
             cpu,
             now: self.now,
             ahead: self.ahead,
-            newidle_pass_cost: self.hardware.newidle_cost,
+            elapses: Some((Op::NewidlePass, self.hardware.newidle_cost)),
             effects: &mut effects,
             probe: &mut tap,
             work: &mut self.meter,
@@ -442,7 +443,8 @@ impl Machine {
     /// interrupt gets there first; of equal ones the one of lowest number, which is an accident.
     fn keeps_time(&mut self, cpu: CpuId) -> bool {
         let keeper = self.timekeeper.unwrap_or_else(|| {
-            let is_alone = !self.kernel_takes_time || self.hardware.tick_skew > Nanos::ZERO;
+            // Where nobody pays for the duty it does not matter who has it.
+            let is_alone = self.hardware.prices.of(Op::Timekeeping) == 0 || self.hardware.tick_skew > Nanos::ZERO;
             let ticking =
                 self.sched.cpu_ids().filter(|&other| other == cpu || (!is_alone && self.ticks_later(other, cpu)));
             ticking.max_by_key(|&other| (self.speed_of(other), core::cmp::Reverse(other))).unwrap_or(cpu)
@@ -474,7 +476,7 @@ impl Machine {
                     return Ok(());
                 }
             } else if self.sched.is_stopper_running(cpu) {
-                if !self.take_lock(cpu, cpu) {
+                if !self.may_enter(cpu, Entry::Stopper) {
                     return Ok(());
                 }
                 self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
@@ -531,7 +533,7 @@ impl Machine {
             self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
             return true;
         }
-        if !self.take_lock(cpu, cpu) {
+        if !self.may_enter(cpu, Entry::Reschedule) {
             return false;
         }
         self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_reschedule(ctx));

@@ -7,8 +7,8 @@
 use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, Observer};
-use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::paths::entry::Entry;
 
 /// Something that a CPU's kernel has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,23 +43,26 @@ pub(crate) enum KernelWork {
 }
 
 impl Machine {
-    /// Whether a CPU holds the locks that it needs for a piece of work, now that it wants them. If not it spins.
-    pub(super) fn has_locks_for(&mut self, cpu: CpuId, work: &KernelWork) -> bool {
-        let lock = match *work {
-            KernelWork::Block { .. } | KernelWork::Yield | KernelWork::Exec | KernelWork::Exit => Some(cpu),
-            KernelWork::Wake { .. } | KernelWork::BecomeDeadline { .. } | KernelWork::Serve(_) => None,
-        };
-        lock.is_none_or(|lock| self.take_lock(cpu, lock))
+    /// With which call into the scheduler a piece of work begins, if that takes a lock.
+    pub(super) fn entry_of_work(work: &KernelWork) -> Option<Entry> {
+        match work {
+            KernelWork::Wake { .. } => Some(Entry::Wakeup),
+            KernelWork::Block { .. } => Some(Entry::Block),
+            KernelWork::Yield => Some(Entry::Yield),
+            KernelWork::Exec => Some(Entry::Exec),
+            KernelWork::Exit => Some(Entry::Exit),
+            KernelWork::BecomeDeadline { .. } | KernelWork::Serve(_) => None,
+        }
     }
 
     /// The same for an interrupt.
-    pub(super) fn has_locks_for_interrupt(&mut self, cpu: CpuId, kind: EventKind) -> bool {
+    pub(super) fn entry_of_interrupt(&self, cpu: CpuId, kind: EventKind) -> Option<Entry> {
         match kind {
-            EventKind::Tick(_) if self.is_tickless(cpu) => true,
-            EventKind::Tick(_) | EventKind::Timer(..) | EventKind::Ipi(_, IpiKind::CallFunction) => {
-                self.take_lock(cpu, cpu)
-            }
-            _ => true,
+            EventKind::Tick(_) if self.is_tickless(cpu) => None,
+            EventKind::Tick(_) => Some(Entry::Tick),
+            EventKind::Timer(..) => Some(Entry::Timer),
+            EventKind::Ipi(_, ipi) => Some(Entry::Ipi(ipi)),
+            _ => Some(Entry::Wakeup),
         }
     }
 

@@ -37,7 +37,7 @@ impl Sched {
             cpu: CpuId(0),
             now,
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut effects,
             probe: &mut NoProbe,
             work: &mut work,

@@ -9,6 +9,7 @@ pub mod change;
 pub mod cpusets;
 pub(crate) mod deadline_timers;
 pub(crate) mod domains;
+pub mod entry;
 pub(crate) mod exec;
 pub mod fork;
 pub mod groups;

@@ -83,8 +83,7 @@ impl Sched {
         let env = LbEnv::new(ctx.cpu, sd, domain.level, this_cpu, idle, cpus);
         ctx.charge(Op::BalancePass);
         if idle == CpuIdleType::NewlyIdle {
-            ctx.charge(Op::NewidlePass);
-            ctx.ahead += ctx.newidle_pass_cost;
+            ctx.charge_elapsing(Op::NewidlePass);
         }
         self.count_lb(ctx, &env, LbCounter::Count, 1);
         Pass { env, this_cpu, phase: Phase::Look }

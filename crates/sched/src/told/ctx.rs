@@ -76,8 +76,8 @@ pub struct Ctx<'a> {
     pub now: Nanos,
     /// How far the clocks that the scheduler reads have run ahead of `now`, because paths of this event took time.
     pub ahead: Nanos,
-    /// How far they run ahead for each balancing pass of a CPU that runs out of work.
-    pub newidle_pass_cost: Nanos,
+    /// An operation after which they run on, and by how much; what else a call does takes none of their time.
+    pub elapses: Option<(Op, Nanos)>,
     /// What the machine must do, in order.
     pub effects: &'a mut Vec<Effect>,
     /// Who listens.
@@ -109,6 +109,15 @@ impl Ctx<'_> {
     #[inline]
     pub fn charge(&mut self, op: Op) {
         self.work.count(op, 1);
+    }
+
+    /// Counts an operation that the scheduler itself measures by the clock.
+    #[inline]
+    pub fn charge_elapsing(&mut self, op: Op) {
+        self.charge(op);
+        if let Some((_, time)) = self.elapses.filter(|&(elapsing, _)| elapsing == op) {
+            self.ahead += time;
+        }
     }
 
     /// Runs something as if on another CPU: an interrupt or a call that the machine delivers at the same instant.

@@ -80,7 +80,7 @@ mod tests {
             cpu: CPU,
             now: Nanos(1_000 * MS + ms * MS),
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut Vec::new(),
             probe: &mut NoProbe,
             work: &mut WorkMeter::default(),

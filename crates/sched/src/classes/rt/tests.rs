@@ -58,7 +58,7 @@ impl Lab {
             cpu,
             now: self.now,
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,

@@ -178,7 +178,7 @@ impl Lab {
             cpu: CpuId(this_cpu),
             now: Nanos(1_000_000),
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut effects,
             probe: &mut recorder,
             work: &mut self.work,

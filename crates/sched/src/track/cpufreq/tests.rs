@@ -44,7 +44,7 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
         cpu: CpuId(on),
         now,
         ahead: Nanos::ZERO,
-        newidle_pass_cost: Nanos::ZERO,
+        elapses: None,
         effects: &mut effects,
         probe: &mut NoProbe,
         work: &mut work,
@@ -164,7 +164,7 @@ fn asking_is_counted() {
     let (mut effects, mut work) = (Vec::new(), WorkMeter::default());
     let (cpu, now, ahead) = (CpuId(0), START, Nanos::ZERO);
     let (effects, work) = (&mut effects, &mut work);
-    let mut ctx = Ctx { cpu, now, ahead, newidle_pass_cost: Nanos::ZERO, effects, probe: &mut NoProbe, work };
+    let mut ctx = Ctx { cpu, now, ahead, elapses: None, effects, probe: &mut NoProbe, work };
     sched.cpufreq_iowait(&mut ctx, CpuId(0));
     assert_eq!(ctx.work.of(Op::CpufreqUpdate), 1);
 }

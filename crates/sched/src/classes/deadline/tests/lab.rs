@@ -109,7 +109,7 @@ impl Lab {
             cpu,
             now: Nanos(self.now),
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut effects,
             probe: &mut NoProbe,
             work: &mut WorkMeter::default(),

@@ -54,7 +54,7 @@ impl Lab {
             cpu,
             now: self.now,
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut effects,
             probe: &mut NoProbe,
             work: &mut WorkMeter::default(),

@@ -102,7 +102,7 @@ impl Host {
             cpu,
             now: self.now,
             ahead: Nanos::ZERO,
-            newidle_pass_cost: Nanos::ZERO,
+            elapses: None,
             effects: &mut self.effects,
             probe: &mut self.heard,
             work: &mut self.work,
