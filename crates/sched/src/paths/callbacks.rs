@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! What classes have put off until their runqueue is consistent is done now; and what follows when a task was woken.
+//!
+//! Models `__balance_callbacks()` and the classes' `task_woken` (6.1).
 
 use crate::paths::sched::Sched;
 use crate::state::callbacks::BalanceCallback;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Cpusets change while tasks run: CPUs of a cpuset, tasks that come to one, CPUs that come and go.
+//!
+//! Models `update_cpumask()`, `cpuset_attach()` and `hotplug_update_tasks()` of `cgroup/cpuset.c` (6.1, cgroup v2).
 
 use crate::paths::sched::Sched;
 use crate::told::ctx::Ctx;

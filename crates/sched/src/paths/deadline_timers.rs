@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The two timers of a deadline task: its next period begins, and its zero-lag time has come.
+//!
+//! Models `dl_task_timer()`, `dl_task_offline_migration()` and `inactive_task_timer()` (6.1).
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::paths::sched::Sched;

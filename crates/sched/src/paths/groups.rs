@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Task groups are made and get quotas.
+//!
+//! Models `sched_create_group()`, `sched_online_group()` and `tg_set_cfs_bandwidth()` (6.1).
 
 use crate::paths::sched::Sched;
 use crate::state::entity::{Owner, SchedEntity};

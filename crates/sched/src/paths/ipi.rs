@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! An inter-processor interrupt arrives, and what other CPUs have queued is done.
+//!
+//! Models `scheduler_ipi()` and `flush_smp_call_function_queue()` (6.1). Sending is in [`crate::state::calls`].
 
 use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;

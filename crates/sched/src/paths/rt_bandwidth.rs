@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The timer of the limit of real-time runtime: periods end on all CPUs.
+//!
+//! Models `sched_rt_period_timer()` and `do_sched_rt_period_timer()` (6.1); the limit is in [`crate::classes::rt::bandwidth`].
 
 use crate::paths::sched::Sched;
 use crate::state::timers::{Timer, forward};

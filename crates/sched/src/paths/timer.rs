@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The timer of a CPU has expired: whose function runs.
+//!
+//! Models `hrtimer_interrupt()` as far as the scheduler sees it, and `hrtick()` (6.1). The timers themselves are in
+//! [`crate::state::timers`].
 
 use crate::paths::sched::Sched;
 use crate::state::task::SchedClass;

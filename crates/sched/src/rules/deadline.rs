@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Where a deadline task wakes up, and which CPU would run it at once.
+//!
+//! Models `select_task_rq_dl()`, `find_later_rq()` and `cpudl_find()` (6.1). The aim is that, of all deadline tasks of the machine,
+//! those with the earliest deadlines run.
 
 use crate::state::State;
 use crate::state::deadline::entity::time_before;

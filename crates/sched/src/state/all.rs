@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The scheduler: its state, how it is made, and what can be asked of it.
+//! All that the scheduler remembers: its parts, how they are made, and what can be asked of them.
 //!
-//! What happens to it comes through the `handle_*` methods, which stand in the modules of the mechanisms:
-//! [`crate::paths::wake`], [`crate::paths::fork`], [`crate::paths::schedule`], [`crate::state::calls`], [`crate::state::timers`], [`crate::paths::stopper`],
-//! [`crate::paths::idle`]; commands in [`crate::paths::change`] and [`crate::state::group`].
+//! The storeys above work on this: averages, classes and rules have their methods here, and know of nothing else. What happens to
+//! the scheduler comes through [`crate::paths::sched::Sched`], which has this and what its CPUs are in the middle of.
 
 use crate::state::cpufreq::Cpufreq;
 use crate::state::cpuset::Cpuset;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The table of tasks: a new one is entered.
+//!
+//! Models `sched_fork()` as far as it fills in a task (6.1).
 
 use crate::state::State;
 use crate::state::entity::{Owner, SchedEntity};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! What the stopper of a CPU has to do.
 
 use crate::words::ids::{CpuId, TaskId};
 

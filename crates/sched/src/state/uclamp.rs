@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The clamps of a runqueue, counted in buckets, and those that tasks and groups begin with.
+//!
+//! Models `struct uclamp_rq` with `uclamp_rq_inc_id()`, `uclamp_rq_dec_id()` and `uclamp_rq_max_value()` (6.1).
 
 use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The record of an update of blocked load.
 
 use crate::told::wakeup::rules;
 use crate::words::ids::CpuId;

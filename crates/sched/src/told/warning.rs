@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Complaints of the scheduler about itself.
 
 /// A complaint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! In which state a CPU balances.
 
 /// In which state a CPU balances: the kernel's `enum cpu_idle_type`, in 6.1's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Deadline tasks that could run elsewhere, and whether a CPU has too many.
+//!
+//! Models `enqueue_pushable_dl_task()`, `dequeue_pushable_dl_task()` and `update_dl_migration()` (6.1).
 
 use crate::state::State;
 use crate::state::deadline::entity::time_before;

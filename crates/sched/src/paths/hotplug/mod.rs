@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO paths::hotplug
+//! CPUs that go offline and come back while tasks run.
+//!
+//! Models `sched_cpu_deactivate()`, `sched_cpu_activate()` and `sched_cpu_dying()` (6.1) with what they call: [`rebuild`] has
+//! the runqueues' part and the sched domains, [`push`] the tasks that have to leave, [`fallback`] where they go.
+//!
+//! The stopper of the CPU stands for its hotplug thread and for the stopping of the machine: it does both ends of the way,
+//! at once, and the other CPUs go on meanwhile.
+//
+// DIFFERS: the kernel's hotplug thread is a fair task of the CPU, which shares it with others while it waits for RCU and for
+// the CPU to become empty, and all CPUs stop for the last step. Here nobody waits, and only the CPU itself stops.
 
 use crate::paths::sched::Sched;
 use crate::state::hotplug::HotplugError;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Blocked load of tickless CPUs that a CPU updates on its way while it looks for work, as before 5.12 (`LBF_NOHZ_STATS`).
+//!
+//! Off unless the tunable `newidle_blocked` is set.
 
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;

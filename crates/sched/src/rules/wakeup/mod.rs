@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO rules::wakeup
+//! Where a fair task is to run when it wakes up, is new, or calls exec.
+//!
+//! Models `select_task_rq_fair()` with all that it calls (6.1), one mechanism in a module: [`select`] has the order of the questions;
+//! [`record`] and [`wake_affine`] decide near which CPU to look, [`idle_sibling`] guesses there, and a [`search`] goes on by CPUs
+//! ([`idle_cpu`]), by cores ([`idle_core`]) or by capacities ([`idle_capacity`]); [`slow_path`] and [`idlest_group`] serve fork and exec,
+//! [`energy`] where there is an energy model.
 
 pub(crate) mod energy;
 #[cfg(test)]

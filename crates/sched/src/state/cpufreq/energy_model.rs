@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The energy model of a frequency domain: what utilisation costs at each frequency.
+//!
+//! Models `em_create_perf_table()`, `em_pd_get_efficient_state()` and `em_cpu_energy()` (`kernel/power/energy_model.c` and its header, 6.1).
 
 use crate::words::ids::CpuId;
 use crate::words::tunables::PublishedChanges;

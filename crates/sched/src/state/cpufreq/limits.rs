@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Limits of frequencies: what the user allows, and what heat leaves.
+//!
+//! Models `policy->max` with its requests of user and cooling device (6.1).
 
 use crate::state::cpufreq::CpufreqPolicy;
 

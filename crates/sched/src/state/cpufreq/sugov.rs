@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! What schedutil remembers of its policies and CPUs: `struct sugov_policy` and `struct sugov_cpu` (6.1).
 
 use crate::state::cpufreq::domain::SchedutilConfig;
 use crate::state::cpufreq::iowait::IowaitBoost;

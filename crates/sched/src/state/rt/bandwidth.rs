@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The timer of the period of real-time runtime: the kernel's `def_rt_bandwidth`.
 
 /// The timer of the period: `def_rt_bandwidth`.
 #[derive(Clone, Copy, Debug, Default)]

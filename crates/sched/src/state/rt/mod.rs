@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The real-time class: SCHED_FIFO and SCHED_RR.
-//!
-//! Models `rt.c` (6.1) without groups of real-time tasks (RT_GROUP_SCHED): queues by priority ([`queue`], [`enqueue`]),
-//! who runs and for how long ([`run`]), where a task goes when it wakes ([`select`]), tasks that are pushed and pulled
-//! between CPUs ([`push`], [`rto`]), the limit of runtime ([`bandwidth`]) and changes of policy ([`change`]). Left out are
-//! tasks that must not migrate for a while (`migrate_disable()`, and with it `push_cpu_stop()`) and
-//! RLIMIT_RTTIME.
+//! What is remembered of real-time tasks: queues by priority, and what all CPUs share of them.
 
 pub(crate) mod bandwidth;
 pub(crate) mod cpupri;

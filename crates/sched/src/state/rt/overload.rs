@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Which CPUs are overloaded with real-time tasks, and which of them is asked to push.
+//!
+//! Models `rt_set_overload()`, `rt_clear_overload()` and `rto_next_cpu()` (6.1).
 
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::CpuId;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Averages of an entity that comes or goes, told to all groups above it.
+//!
+//! Models `attach_entity_cfs_rq()`, `detach_entity_cfs_rq()` and `propagate_entity_cfs_rq()` (6.1).
 
 use crate::state::State;
 use crate::told::ctx::Ctx;

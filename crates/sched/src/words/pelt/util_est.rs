@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! Estimated utilisation: what a task used before it slept, which its decayed `util_avg` has forgotten.
+//!
+//! Models `util_est_update()` and `_task_util_est()` (6.1).
 
 use crate::words::units::Capacity;
 

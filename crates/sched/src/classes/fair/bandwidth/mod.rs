@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO classes::fair::bandwidth
+//! Quotas of groups at work: CPUs draw from the pool ([`runtime`]), and what runs dry leaves its runqueue ([`throttle`]).
 
 pub(crate) mod hierarchy;
 pub(crate) mod runtime;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! TODO
+//! The two timers of a group's quota are started: by who draws from the pool, and by who gives back.
+//!
+//! Models `start_cfs_bandwidth()` and `start_cfs_slack_bandwidth()` (6.1); what they do when they expire is in
+//! [`crate::paths::bandwidth`].
 
 use crate::state::State;
 use crate::state::timers::Timer;
