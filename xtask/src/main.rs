@@ -7,6 +7,7 @@ mod licences;
 mod oracle;
 mod readme;
 mod scale;
+mod storeys;
 mod tables;
 mod tidy;
 
@@ -24,8 +25,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check what every file must have, and that layers depend in one direction only.
+    /// Check what every file must have, and that layers and storeys depend in one direction only.
     Tidy,
+    /// Print how the files of the scheduler's crate call each other, by storeys.
+    Storeys,
     /// Write what is generated: the book's page of switches, and its list of places that differ on purpose.
     Codegen(codegen::Args),
     /// Check that the licences of all dependencies are among those that deny.toml allows.
@@ -46,6 +49,7 @@ enum Chore {
 fn main() -> Result<()> {
     match Cli::parse().chore {
         Chore::Tidy => tidy::check(&root()),
+        Chore::Storeys => storeys::print(&root()),
         Chore::Codegen(args) => codegen::run(&root(), &args),
         Chore::Licences => licences::check(&root()),
         Chore::ReadmeCommand { which } => readme::print_command(&root(), which),

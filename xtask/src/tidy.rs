@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What every file must have.
+//! What every file must have, and in which direction crates and storeys depend.
 
+use crate::storeys;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         }
     }
     wrong.extend(wrong_layers(root)?);
+    wrong.extend(storeys::wrong(root)?);
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
     }
