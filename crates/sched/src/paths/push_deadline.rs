@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! On which CPU a deadline task runs: where it wakes up, and moving it to a CPU whose tasks have later deadlines.
+//! Deadline tasks that are pushed away from a CPU, or pulled to one, because their deadline is earlier than those of another.
 //!
-//! Models `select_task_rq_dl()`, `find_later_rq()`, `cpudl_find()`, `push_dl_task()`, `pull_dl_task()`,
-//! `task_woken_dl()`, `migrate_task_rq_dl()` and the tree of tasks that can be pushed (6.1). The aim is that, of all
-//! deadline tasks of the machine, those with the earliest deadlines run.
+//! Models `push_dl_task()`, `pull_dl_task()`, `balance_dl()` and `task_woken_dl()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::paths::sched::Sched;

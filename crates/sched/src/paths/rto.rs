@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which CPUs are overloaded with real-time tasks, and how they are asked to push (feature RT_PUSH_IPI).
+//! CPUs that are overloaded with real-time tasks are asked to push, one after the other (feature RT_PUSH_IPI).
 //!
-//! Models `rt_set_overload()`, `rt_clear_overload()`, `tell_cpu_to_push()`, `rto_next_cpu()` and
-//! `rto_push_irq_work_func()` (6.1).
+//! Models `tell_cpu_to_push()` and `rto_push_irq_work_func()` (6.1).
 
 use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;

@@ -2,7 +2,8 @@
 //! Waking tasks.
 //!
 //! Models `try_to_wake_up()`, `ttwu_queue()`, `ttwu_do_activate()`, `sched_ttwu_pending()` and `ttwu_stat()` (6.1). Where a
-//! task is to run is decided by its class; for the fair class in the modules below, from [`select`] downwards.
+//! task is to run is decided by its class; for the fair class in [`crate::rules::wakeup`]. A wake-up is a path
+//! that pauses ([`super::walks`]): while it searches, before it enqueues, and before the interrupt that woke ends.
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::paths::sched::Sched;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a real-time task goes when it wakes, and whether it preempts what runs there.
+//! Where a real-time task goes when it wakes, and which CPU runs at a lower priority.
 //!
-//! Models `select_task_rq_rt()`, `find_lowest_rq()`, `rt_task_fits_capacity()`, `check_preempt_curr_rt()`,
-//! `check_preempt_equal_prio()` and `task_woken_rt()` (6.1).
+//! Models `select_task_rq_rt()`, `find_lowest_rq()` and `rt_task_fits_capacity()` (6.1).
 
 use crate::state::State;
 use crate::state::rt::RtRoot;

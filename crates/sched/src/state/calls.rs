@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Inter-processor interrupts and what they carry.
 //!
-//! Models `resched_curr()`, `scheduler_ipi()`, and of `smp.c` the call-function queue (6.1): remote wake-ups, kicks for idle
+//! Models `resched_curr()`, and of `smp.c` the call-function queue (6.1): remote wake-ups, kicks for idle
 //! balancing and starts of remote slice timers share one queue, and only the first entry sends an interrupt.
 
 use crate::state::State;

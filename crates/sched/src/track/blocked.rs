@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Decay of blocked load: averages of what is not there any more but was until a moment ago.
 //!
-//! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1),
-//! and from before 5.12 the updates that a CPU did on its way while it looked for work (`LBF_NOHZ_STATS`).
+//! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1).
 
 use crate::state::State;
 use crate::told::blocked::{BlockedCaller, BlockedUpdate};

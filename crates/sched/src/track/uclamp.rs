@@ -3,8 +3,7 @@
 //!
 //! Models `uclamp_eff_get()`, `uclamp_eff_value()`, `uclamp_tg_restrict()`, `uclamp_rq_inc()`, `uclamp_rq_dec()`,
 //! `uclamp_rq_max_value()`, `uclamp_idle_value()`, `uclamp_rq_util_with()`, `uclamp_rq_is_capped()` and the static key
-//! `sched_uclamp_used` (6.1). A runqueue's clamps are the highest of its runnable tasks' clamps; so that this need not look
-//! at all tasks, they are counted in buckets. Clamps count only from the moment when somebody has set one. Leaves out the
+//! `sched_uclamp_used` (6.1). A runqueue's clamps are the highest of its runnable tasks' clamps ([`crate::state::uclamp`]). Clamps count only from the moment when somebody has set one. Leaves out the
 //! limits for the whole machine (`sched_util_clamp_min` and `_max`, which are 1024).
 
 use crate::state::State;

@@ -2,7 +2,7 @@
 //! The fair class at work: CFS.
 //!
 //! A task is placed ([`place`]) and enqueued ([`enqueue`]), charged while it runs ([`curr`]), preempted ([`preempt`]) when its slice
-//! ([`slice`], [`hrtick`]) is over at a tick ([`tick`]), and the next one is picked ([`pick`]). Groups divide weight by [`shares`] and
+//! ([`mod@slice`], [`hrtick`]) is over at a tick ([`tick`]), and the next one is picked ([`pick`]). Groups divide weight by [`shares`] and
 //! are limited by [`bandwidth`].
 
 pub(crate) mod bandwidth;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Load balancing: moving runnable tasks to where CPUs have more room for them.
 //!
-//! Models the balancing half of `fair.c` (6.1.192, without NUMA balancing), one mechanism in a module. Who balances when:
-//! [`domains`] (the tick and its softirq), [`newidle`] (a CPU that runs out of work), [`crate::paths::tickless`] (for tickless CPUs).
-//! One [`pass`] over a domain: [`stats`] of its groups, which [`classify`] puts into states; [`imbalance`] says whether
-//! and how much, [`busiest`] from where; [`detach`] moves tasks, or [`active`] has the running one pushed.
+//! Models the balancing half of `fair.c` (6.1.192, without NUMA balancing), one mechanism in a module. Here is what is
+//! decided: [`stats`] of a domain's groups, which [`classify`] puts into states; [`imbalance`] says whether and how much to move,
+//! [`busiest`] from where, [`detach`] which tasks; [`interval`] when the domain is due again. Who balances when, and one pass from
+//! beginning to end, is in [`crate::paths`]: `domains`, `newidle`, `tickless`, `pass` and `active`.
 
 pub(crate) mod busiest;
 pub(crate) mod classify;

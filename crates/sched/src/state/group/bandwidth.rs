@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! CFS bandwidth: how much CPU time a group may use in each period (`cpu.max`, `cpu.max.burst`).
 //!
-//! Models `struct cfs_bandwidth`, `tg_set_cfs_bandwidth()` and `sync_throttle()` (6.1); [`pool`] has the group's pool of
-//! runtime, [`runtime`] how CPUs draw from it and give back, [`throttle`] what happens to a CPU whose runtime has run out,
-//! [`timers`] how the pool is filled and handed out. The model in short: the pool gets the quota at the start of each
+//! Models `struct cfs_bandwidth`, `tg_set_cfs_bandwidth()` and `sync_throttle()` (6.1); [`super::pool`] has the group's pool of
+//! runtime, [`crate::classes::fair::bandwidth`] how CPUs draw from it, give back and are throttled, [`crate::paths::bandwidth`] how the
+//! pool is filled and handed out. The model in short: the pool gets the quota at the start of each
 //! period; a CPU draws slices from it while tasks of the group run there; when the pool is empty the group's cfs_rq leaves
 //! its CPU's runqueue with everything below it, until the next period or until another CPU gives back what it has left.
 //!
-//! CPUs that go offline and come back are the affair of [`crate::hotplug`]: in between, groups are not limited on them. Groups are
+//! CPUs that go offline and come back are the affair of [`crate::paths::hotplug`]: in between, groups are not limited on them. Groups are
 //! those of cgroup v2, where `__cfs_schedulable()` refuses nothing: a child may have more than its parent, which then limits
 //! it. Without `CONFIG_JUMP_LABEL` the kernel's `cfs_bandwidth_used()` is
 //! always true; with it, it is false only while no group has a quota, and then nothing is accounted or throttled anyway.

@@ -2,9 +2,8 @@
 //! Load tracking: per-entity geometric averages of load, runnable time and running time.
 //!
 //! Models `kernel/sched/pelt.c` of 6.1. An average is a sum over a geometric series ([`decay`]) divided by what the sum
-//! would be for something that is always there. This module has the average itself; [`clock`] has the time that it is
-//! advanced by, [`attach`] how averages of entities enter and leave those of runqueues, [`propagate`] how they travel up
-//! the tree of groups, [`util_est`] the memory of a task's utilisation, [`other`] the averages of the other classes.
+//! would be for something that is always there. This is the average itself, and [`util_est`] the memory of a
+//! task's utilisation; where averages are kept and when they advance is in [`crate::track::pelt`].
 
 pub mod decay;
 #[cfg(test)]
