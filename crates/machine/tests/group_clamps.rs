@@ -49,7 +49,7 @@ fn a_task_counts_with_its_clamps_within_those_of_its_group() {
     let counted = |group: &str, task: &str, change: &str| {
         let run = run(&format!("cpus 1\nend 20ms\ngroup g {group}\ntask t group=g {task} run 50ms\n{change}"));
         let clamps = run.task("t").uclamp_active.expect("it runs");
-        assert_eq!(run.machine.sched().rq(CpuId(0)).uclamp.clamps(), clamps);
+        assert_eq!(run.machine.sched().figures(CpuId(0)).uclamp, clamps);
         (clamps.min, clamps.max)
     };
     assert_eq!(counted("umin=200 umax=600", "umin=100 umax=800", ""), (200, 600));

@@ -34,8 +34,8 @@ fn the_scenario_gives_the_figures_worked_out_in_it() {
 fn heat_takes_capacity_and_gives_it_back() {
     let capacity_at = |end: &str| {
         let run = run(&SCENARIO.replace("end 1s", end));
-        let rq = run.machine.sched().rq(CpuId(1));
-        (rq.avg_thermal.load_avg, rq.cpu_capacity)
+        let figures = run.machine.sched().figures(CpuId(1));
+        (figures.thermal_load_avg, figures.cpu_capacity)
     };
     // 32 ms after the pressure began half of it counts; what is added within a ms, and the time to the tick, matter a little.
     let (half, _) = capacity_at("end 232ms");
@@ -72,7 +72,7 @@ fn a_machine_file_says_the_same() {
     let run = common::run_machine(Machine::new(setup).expect("a possible machine"), "warm.toml");
     // A fixed frequency follows at once; the lowest frequency is always allowed.
     assert_eq!(frequencies(&run), [(20.0, 512)]);
-    assert_eq!(run.machine.sched().rq(CpuId(1)).thermal_pressure, 512);
+    assert_eq!(run.machine.sched().figures(CpuId(1)).thermal_pressure, 512);
     assert_eq!([0, 1].map(|cpu| run.machine.sched().frequency_khz(CpuId(cpu))), [Some(500_000); 2]);
     assert_eq!(run.machine.duration(), Nanos::from_millis(100));
 }
@@ -81,7 +81,7 @@ fn a_machine_file_says_the_same() {
 fn a_cpu_in_no_frequency_domain_only_has_thermal_pressure() {
     let run = run("cpus 2\nend 50ms\ntask hog n=2 run 1s\nthermal 10ms 0-1 768\nmaxfreq 10ms 0-1 256");
     assert!(run.listener.frequencies.is_empty());
-    assert_eq!(run.machine.sched().rq(CpuId(0)).thermal_pressure, 256);
+    assert_eq!(run.machine.sched().figures(CpuId(0)).thermal_pressure, 256);
 }
 
 #[test]

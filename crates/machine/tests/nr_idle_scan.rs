@@ -48,7 +48,7 @@ fn run(text: &str, llc_weight: u64) -> (i32, u64) {
     machine.run(&mut NoObserver).expect("the tasks make progress");
     let sched = machine.sched();
     let shared = sched.domains().cpus[0].sd_llc_shared.expect("the first CPU has a cache domain");
-    let util = (0..llc_weight).map(|cpu| sched.cfs_rq(CpuId(cpu as u32)).avg.util_avg).sum();
+    let util = (0..llc_weight).map(|cpu| sched.figures(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
     (sched.domains().shared[shared].nr_idle_scan, util)
 }
 

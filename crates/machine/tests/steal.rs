@@ -14,11 +14,11 @@ fn the_scenario_gives_the_figures_worked_out_in_it() {
     let run = run(include_str!("../../../scenarios/steal.scn"));
     let all: f64 = ["hog0", "hog1", "hog2"].map(|hog| run.runtime_ms(hog)).iter().sum();
     assert!((1495.0..=1500.0).contains(&all), "{all}");
-    let rq = run.machine.sched().rq(CpuId(1));
+    let figures = run.machine.sched().figures(CpuId(1));
     // With y^32 = 1/2 per ms, it is (1 - y^5) / (1 - y^10) = 0.527 of 1024 when 5 ms were stolen, and y^10 of that, 0.424, just
     // before the next 5 ms are told.
-    assert!((434..=540).contains(&rq.avg_irq.util_avg), "{}", rq.avg_irq.util_avg);
-    assert!((484..=590).contains(&rq.cpu_capacity), "{}", rq.cpu_capacity);
+    assert!((434..=540).contains(&figures.irq_util_avg), "{}", figures.irq_util_avg);
+    assert!((484..=590).contains(&figures.cpu_capacity), "{}", figures.cpu_capacity);
     let on_cpu_1: f64 = ["hog0", "hog1", "hog2"].map(|hog| run.ran_ms(hog, 500.0, 1000.0, |cpu| cpu == 1)).iter().sum();
     assert!(on_cpu_1 > 499.0, "CPU 1 always has something to do: {on_cpu_1}");
 }
@@ -29,8 +29,8 @@ fn tasks_share_what_the_host_leaves() {
     for task in ["a", "b"] {
         assert!((run.runtime_ms(task) - 400.0).abs() < 8.0, "{task}: {}", run.runtime_ms(task));
     }
-    let rq = run.machine.sched().rq(CpuId(0));
-    assert_eq!(rq.clock - rq.clock_task, 200_000_000);
+    let figures = run.machine.sched().figures(CpuId(0));
+    assert_eq!(figures.clock - figures.clock_task, 200_000_000);
 }
 
 #[test]

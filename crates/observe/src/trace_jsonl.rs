@@ -213,24 +213,24 @@ fn idle_name(idle: CpuIdleType) -> &'static str {
 }
 
 fn write_rq(out: &mut impl Write, t: u64, sched: &Sched, cpu: CpuId) -> io::Result<()> {
-    let (rq, cfs) = (sched.rq(cpu), sched.cfs_rq(cpu));
+    let rq = sched.figures(cpu);
     writeln!(
         out,
         "{{\"t\":{t},\"e\":\"rq\",\"cpu\":{},\"nr\":{},\"hnr\":{},\"util\":{},\"runnable\":{},\"load\":{},\"cap\":{},\"misfit\":{},\"clock\":{},\"cpelt\":{},\"lost\":{},\"minv\":{},\"nextb\":{},\"avgidle\":{}}}",
         cpu.0,
         rq.nr_running,
-        cfs.h_nr_running,
-        cfs.avg.util_avg,
-        cfs.avg.runnable_avg,
-        cfs.avg.load_avg,
+        rq.h_nr_running,
+        rq.cfs_avg.util_avg,
+        rq.cfs_avg.runnable_avg,
+        rq.cfs_avg.load_avg,
         rq.cpu_capacity,
         rq.misfit_task_load,
         rq.clock,
         rq.clock_pelt,
         rq.lost_idle_time,
-        cfs.min_vruntime,
+        rq.min_vruntime,
         rq.next_balance,
-        rq.avg_idle
+        rq.avg_idle.0
     )
 }
 
@@ -253,7 +253,7 @@ fn write_entity(out: &mut impl Write, t: u64, sched: &Sched, id: TaskId, pid: i3
 }
 
 fn write_schedstat(out: &mut impl Write, sched: &Sched, cpu: CpuId) -> io::Result<()> {
-    let stats = &sched.rq(cpu).stats;
+    let stats = sched.figures(cpu).stats;
     write!(
         out,
         "{{\"e\":\"schedstat\",\"cpu\":{},\"yld\":{},\"sched\":{},\"goidle\":{},\"ttwu\":{},\"ttwu_local\":{},\"rq_cpu_time\":{},\"run_delay\":{},\"pcount\":{},\"dom\":[",

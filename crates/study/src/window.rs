@@ -192,7 +192,7 @@ pub(crate) fn run_window(
     machine.finish(&mut NoObserver);
     let (waits_at_end, waiting_at_end) = lock_waits(&machine);
     let nr_cpus = machine.hardware().nr_cpus();
-    let util: u64 = (0..nr_cpus).map(|cpu| machine.sched().cfs_rq(CpuId(cpu as u32)).avg.util_avg).sum();
+    let util: u64 = (0..nr_cpus).map(|cpu| machine.sched().figures(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
     Ok(Seen {
         window: span.window,
         marks: listener.marks,

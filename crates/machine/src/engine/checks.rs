@@ -41,7 +41,7 @@ impl Machine {
     fn lost_reschedule(&self) -> Option<String> {
         let is_lost = |&cpu: &CpuId| {
             self.sched.need_resched(cpu)
-                && !self.sched.rq(cpu).ipi_pending[IpiKind::Reschedule as usize]
+                && !self.sched.is_ipi_pending(cpu, IpiKind::Reschedule)
                 && !self.cpus[cpu.index()].kernel.is_busy()
         };
         let cpu = self.sched.cpu_ids().find(is_lost)?;

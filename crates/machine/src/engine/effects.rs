@@ -139,7 +139,7 @@ impl Machine {
             host.running = false;
             host.completion = host.completion.wrapping_add(1);
             self.cpus[cpu.index()].task = None;
-        } else if prev == self.sched.rq(cpu).idle {
+        } else if prev == self.sched.idle_task(cpu) {
             self.account_idle(cpu);
             self.counters.per_cpu[cpu.index()].idle_since = None;
             self.leave_idle_state(cpu);
@@ -152,7 +152,7 @@ impl Machine {
             host.cpu = cpu;
             host.accounted_until = self.now;
             self.plan(task);
-        } else if next == self.sched.rq(cpu).idle {
+        } else if next == self.sched.idle_task(cpu) {
             self.note_frequency(cpu);
             self.counters.per_cpu[cpu.index()].idle_since = Some(self.now);
         }

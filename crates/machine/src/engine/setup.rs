@@ -145,7 +145,7 @@ impl Machine {
         let cpus = (0..nr_cpus).map(|cpu| HostCpu {
             idle_loop: IdleLoop::Outside,
             task: None,
-            freq: sched.rq(CpuId::from_index(cpu)).freq_capacity,
+            freq: sched.figures(CpuId::from_index(cpu)).freq_capacity,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
             idle: idle::IdleState::new(hardware.idle_states[cpu].len()),

@@ -25,10 +25,10 @@ pub(super) fn explain(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
     let View { machine, history, now } = view;
     let sched = machine.sched();
     let track = history.cpu(cpu);
-    let rq = sched.rq(cpu);
+    let figures = sched.figures(cpu);
     let waiting = waiting(view);
     let (here, elsewhere): (Vec<&Waiting>, Vec<&Waiting>) = waiting.iter().partition(|wait| wait.cpu == cpu);
-    let is_idle = rq.is_idle_task_running();
+    let is_idle = sched.is_idle_task_running(cpu);
     let mut told = Vec::new();
     if is_idle {
         told.push(format!(
@@ -65,8 +65,8 @@ pub(super) fn explain(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
         "current": task_name(machine, track.current),
         "current_pid": sched.task(track.current).pid,
         "since_ns": moment(track.since).0,
-        "nr_running": rq.nr_running,
-        "tickless": rq.nohz_tick_stopped,
+        "nr_running": figures.nr_running,
+        "tickless": figures.is_tickless,
         "waiting": waiting.iter().map(|wait| waiting_facts(view, wait, cpu)).collect::<Vec<_>>(),
         "newly_idle": track.newly_idle.values().map(pass_facts).collect::<Vec<_>>(),
         "idle_passes": track.idle.values().map(pass_facts).collect::<Vec<_>>(),
@@ -207,7 +207,7 @@ fn newly_idle(view: View<'_>, cpu: CpuId) -> Vec<String> {
              as overloaded (now {}), and while the CPU's average idle time is below the price of the first level (now {} \
              and {}).",
             if sched.domains().root.overload { "one does" } else { "none does" },
-            Nanos(sched.rq(cpu).avg_idle),
+            sched.figures(cpu).avg_idle,
             Nanos(domain.max_newidle_lb_cost)
         ));
         if let Some(last) = earlier.iter().max_by_key(|one| one.at) {
@@ -227,14 +227,14 @@ fn newly_idle(view: View<'_>, cpu: CpuId) -> Vec<String> {
 /// Whether others balance for the CPU, and what they last thought of that.
 fn tickless(view: View<'_>, cpu: CpuId) -> Vec<String> {
     let View { machine, history, .. } = view;
-    let rq = machine.sched().rq(cpu);
+    let is_tickless = machine.sched().figures(cpu).is_tickless;
     let mut told = Vec::new();
-    told.push(if rq.nohz_tick_stopped {
+    told.push(if is_tickless {
         "Its tick is stopped: passes are made for it only when the tick of a busy CPU has an idle one balance for all (a kick).".to_owned()
     } else {
         "Its tick is not stopped: it balances at its own ticks.".to_owned()
     });
-    if rq.nohz_tick_stopped {
+    if is_tickless {
         if let Some((at, last)) = history.last_thought() {
             told.push(format!("The last thought of a kick by a busy CPU was {}.", thought(at, &last)));
         }

@@ -133,7 +133,7 @@ fn tell_selection(view: View<'_>, selection: &Selection) -> Vec<String> {
     let d = &selection.decision;
     let what = if d.kind == WakeKind::Fork { "forked" } else { "woken" };
     let sched = machine.sched();
-    let by = if sched.rq(d.waker).idle == selection.current {
+    let by = if sched.idle_task(d.waker) == selection.current {
         format!("on CPU {}, which was idle", d.waker.0)
     } else {
         format!("on CPU {}, where {} was current", d.waker.0, task_name(machine, selection.current))
@@ -202,7 +202,7 @@ fn tell_wait(view: View<'_>, id: TaskId, wait: &Wait) -> (String, Value) {
     };
     let mut names = Vec::new();
     for &(task, time) in ran.iter().take(NAMED) {
-        let is_idle = sched.rq(sched.task(task).cpu).idle == task;
+        let is_idle = sched.idle_task(sched.task(task).cpu) == task;
         let name = task_name(machine, task);
         names.push(if is_idle { format!("{name} for {time} (nothing ran)") } else { format!("{name} for {time}") });
     }
@@ -237,11 +237,10 @@ fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
     let sched = machine.sched();
     let mut told = Vec::new();
     let (own, running) = (sched.task(id), sched.curr(cpu));
-    let rq = sched.rq(cpu);
     if own.class == SchedClass::Fair && sched.is_throttled(id) {
         told.push(format!("Its group has used up its quota on CPU {}, and is throttled there.", cpu.0));
     }
-    if running != rq.idle {
+    if running != sched.idle_task(cpu) {
         let (other, name) = (sched.task(running), task_name(machine, running));
         let so_far = now - history.cpu(cpu).since;
         let mut text = format!("CPU {} has run {name} for {so_far} without a break", cpu.0);
@@ -258,9 +257,9 @@ fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
                 se.weight()
             ));
         }
-        told.push(format!("{text}; {} on the runqueue.", count(rq.nr_running, "runnable task")));
+        told.push(format!("{text}; {} on the runqueue.", count(sched.figures(cpu).nr_running, "runnable task")));
     }
-    let idle: Vec<CpuId> = own.cpus_allowed.iter().filter(|&other| other != cpu && sched.rq(other).is_idle()).collect();
+    let idle: Vec<CpuId> = own.cpus_allowed.iter().filter(|&other| other != cpu && sched.is_idle(other)).collect();
     if own.nr_cpus_allowed == 1 {
         told.push(format!("It may run on CPU {} only.", mask(&own.cpus_allowed)));
     } else if idle.is_empty() {

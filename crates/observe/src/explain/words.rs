@@ -20,7 +20,7 @@ pub(super) fn moment(at: Nanos) -> Nanos {
 pub(super) fn task_name(machine: &Machine, task: TaskId) -> String {
     let sched = machine.sched();
     let own = sched.task(task);
-    let rq = sched.rq(own.cpu);
+    let rq = sched.figures(own.cpu);
     if rq.idle == task {
         return format!("the idle task of CPU {}", own.cpu.0);
     }

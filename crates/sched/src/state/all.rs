@@ -212,12 +212,12 @@ impl State {
     }
 
     /// The runqueue of a CPU.
-    pub fn rq(&self, cpu: CpuId) -> &Rq {
+    pub(crate) fn rq(&self, cpu: CpuId) -> &Rq {
         &self.rqs[cpu.index()]
     }
 
     /// The root cfs_rq of a CPU.
-    pub fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
+    pub(crate) fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
         &self.cfs_rqs[cpu.index()]
     }
 

@@ -11,6 +11,7 @@ pub mod cpufreq;
 pub mod cpuset;
 pub mod deadline;
 pub mod entity;
+pub mod figures;
 pub mod group;
 pub mod hotplug;
 pub(crate) mod lock;

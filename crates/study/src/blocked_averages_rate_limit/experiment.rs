@@ -235,7 +235,7 @@ impl Eyes {
             calls: vec![0; nr_cpus],
             visits: 0,
             newidle: 0,
-            idle_tasks: machine.sched().cpu_ids().map(|cpu| machine.sched().rq(cpu).idle).collect(),
+            idle_tasks: machine.sched().cpu_ids().map(|cpu| machine.sched().idle_task(cpu)).collect(),
             open: vec![(Nanos::ZERO, 0); nr_cpus],
             longest: (Nanos::ZERO, 0),
             placing: Placing::default(),

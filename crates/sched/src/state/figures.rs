@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the outside may read of a CPU: its figures, taken at one moment, instead of its runqueue.
+
+use crate::state::State;
+use crate::state::rq::RqStats;
+use crate::state::task::Uclamp;
+use crate::told::ctx::IpiKind;
+use crate::words::ids::{CpuId, TaskId};
+use crate::words::pelt::SchedAvg;
+use crate::words::units::{Capacity, Nanos};
+
+/// The figures of a CPU, under the kernel's names.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuFigures {
+    /// Its idle task.
+    pub idle: TaskId,
+    /// Its stopper.
+    pub stop: TaskId,
+    /// Runnable tasks of all classes.
+    pub nr_running: u32,
+    /// Runnable fair tasks, those of groups among them.
+    pub h_nr_running: u32,
+    /// Averages of its fair tasks.
+    pub cfs_avg: SchedAvg,
+    /// The least virtual runtime of its fair tasks, in ns.
+    pub min_vruntime: u64,
+    /// Time by its clock, in ns.
+    pub clock: u64,
+    /// The same without interrupts and stolen time.
+    pub clock_task: u64,
+    /// The clock of load tracking, and what it has lost for good.
+    pub clock_pelt: u64,
+    /// Time that load tracking has lost.
+    pub lost_idle_time: u64,
+    /// What is left of its capacity for fair tasks.
+    pub cpu_capacity: Capacity,
+    /// Its frequency as a part of 1024 of the highest.
+    pub freq_capacity: Capacity,
+    /// Capacity that is lost to heat at this moment, and on average.
+    pub thermal_pressure: Capacity,
+    /// The average of that.
+    pub thermal_load_avg: u64,
+    /// Average part of time that interrupts and a host have taken.
+    pub irq_util_avg: u64,
+    /// Load of a task that is too big for it; 0: there is none.
+    pub misfit_task_load: u64,
+    /// The clamps of its runnable tasks.
+    pub uclamp: Uclamp,
+    /// When it balances next, in jiffies.
+    pub next_balance: u64,
+    /// For how long it idles on average.
+    pub avg_idle: Nanos,
+    /// Whether it counts as tickless.
+    pub is_tickless: bool,
+    /// Counters of schedstat.
+    pub stats: RqStats,
+}
+
+impl State {
+    /// The figures of a CPU.
+    pub fn figures(&self, cpu: CpuId) -> CpuFigures {
+        let (rq, cfs_rq) = (self.rq(cpu), self.cfs_rq(cpu));
+        CpuFigures {
+            idle: rq.idle,
+            stop: rq.stop,
+            nr_running: rq.nr_running,
+            h_nr_running: cfs_rq.h_nr_running,
+            cfs_avg: cfs_rq.avg,
+            min_vruntime: cfs_rq.min_vruntime,
+            clock: rq.clock,
+            clock_task: rq.clock_task,
+            clock_pelt: rq.clock_pelt,
+            lost_idle_time: rq.lost_idle_time,
+            cpu_capacity: rq.cpu_capacity,
+            freq_capacity: rq.freq_capacity,
+            thermal_pressure: rq.thermal_pressure,
+            thermal_load_avg: rq.avg_thermal.load_avg,
+            irq_util_avg: rq.avg_irq.util_avg,
+            misfit_task_load: rq.misfit_task_load,
+            uclamp: rq.uclamp.clamps(),
+            next_balance: rq.next_balance,
+            avg_idle: Nanos(rq.avg_idle),
+            is_tickless: rq.nohz_tick_stopped,
+            stats: rq.stats,
+        }
+    }
+
+    /// The idle task of a CPU.
+    #[inline]
+    pub fn idle_task(&self, cpu: CpuId) -> TaskId {
+        self.rqs[cpu.index()].idle
+    }
+
+    /// Whether a CPU idles and has got nothing to do yet: `idle_cpu()`.
+    pub fn is_idle(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].is_idle()
+    }
+
+    /// Whether an interrupt is on its way to a CPU.
+    pub fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
+        self.rqs[cpu.index()].ipi_pending[kind as usize]
+    }
+}
