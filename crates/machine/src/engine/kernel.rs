@@ -69,6 +69,12 @@ impl KernelState {
         is_idle && self.work.iter().all(|work| matches!(work, KernelWork::Serve(_)))
     }
 
+    /// Whether nothing waits to be done.
+    #[inline]
+    fn has_nothing(&self) -> bool {
+        !self.is_busy && self.interrupts.is_empty() && self.work.is_empty() && self.suspended == Nanos::ZERO
+    }
+
     /// Whether nothing is left to do and nothing is held.
     pub(super) fn is_clear(&self) -> bool {
         self.is_between_paths() && self.work.is_empty() && self.interrupts.is_empty() && self.held.is_empty()
@@ -93,9 +99,16 @@ impl Machine {
         cpu: CpuId,
         kind: EventKind,
     ) -> Result<(), RunError> {
-        self.cpus[cpu.index()].kernel.interrupts.push_back(kind);
         self.interrupt_phase(cpu);
-        self.settle(observer, cpu)
+        let is_first = self.cpus[cpu.index()].kernel.interrupts.is_empty();
+        if !is_first || self.is_stuck(observer, cpu) {
+            self.cpus[cpu.index()].kernel.interrupts.push_back(kind);
+            return self.settle(observer, cpu);
+        }
+        match self.take_interrupt(observer, cpu, kind)? {
+            Progress::Busy => Ok(()),
+            Progress::Done | Progress::Nothing => self.settle(observer, cpu),
+        }
     }
 
     /// Interrupts a phase, if it leaves interrupts on. What is left of it comes after the interrupts.
@@ -139,20 +152,14 @@ impl Machine {
 
     /// Does the next thing that a CPU's kernel has to do.
     pub(super) fn kernel_step(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<Progress, RunError> {
+        if self.cpus[cpu.index()].kernel.has_nothing() && self.sched.paused(cpu).is_none() {
+            return Ok(Progress::Nothing);
+        }
         if self.is_stuck(observer, cpu) {
             return Ok(Progress::Busy);
         }
         if let Some(kind) = self.cpus[cpu.index()].kernel.interrupts.pop_front() {
-            if self.entry_of_interrupt(cpu, kind).is_some_and(|entry| !self.may_enter(cpu, entry)) {
-                self.cpus[cpu.index()].kernel.interrupts.push_front(kind);
-                return Ok(Progress::Busy);
-            }
-            self.serve(observer, cpu, kind)?;
-            // An interrupt that is put off until the CPU is awake will be back; nothing else happens there before.
-            if self.is_leaving_idle_state(cpu) && self.cpus[cpu.index()].kernel.interrupts.is_empty() {
-                self.release_locks(cpu);
-                return Ok(Progress::Busy);
-            }
+            return self.take_interrupt(observer, cpu, kind);
         } else if self.cpus[cpu.index()].kernel.suspended > Nanos::ZERO {
             self.take_up_suspended(cpu);
             return Ok(Progress::Busy);
@@ -167,6 +174,29 @@ impl Machine {
             self.perform(observer, cpu, work)?;
         } else {
             return Ok(Progress::Nothing);
+        }
+        if !self.cpus[cpu.index()].kernel.is_busy {
+            self.release_locks(cpu);
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Serves the first interrupt of a CPU, or has it wait until the CPU has the lock that it begins with.
+    fn take_interrupt(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        kind: EventKind,
+    ) -> Result<Progress, RunError> {
+        if self.entry_of_interrupt(cpu, kind).is_some_and(|entry| !self.may_enter(cpu, entry)) {
+            self.cpus[cpu.index()].kernel.interrupts.push_front(kind);
+            return Ok(Progress::Busy);
+        }
+        self.serve(observer, cpu, kind)?;
+        // An interrupt that is put off until the CPU is awake will be back; nothing else happens there before.
+        if self.is_leaving_idle_state(cpu) && self.cpus[cpu.index()].kernel.interrupts.is_empty() {
+            self.release_locks(cpu);
+            return Ok(Progress::Busy);
         }
         if !self.cpus[cpu.index()].kernel.is_busy {
             self.release_locks(cpu);

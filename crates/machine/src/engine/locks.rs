@@ -21,15 +21,19 @@ pub(crate) struct RqLock {
 
 impl Machine {
     /// Whether a CPU holds the lock with which a call into the scheduler begins, now that it wants it. If not it spins.
+    #[inline]
     pub(super) fn may_enter(&mut self, cpu: CpuId, entry: Entry) -> bool {
         self.has_lock(cpu, Sched::first_lock(cpu, entry))
     }
 
     /// The same for the next phase of a path that has paused.
+    ///
+    /// Where phases take no time nobody ever finds a lock taken, so none is.
+    #[inline]
     pub(super) fn has_lock(&mut self, cpu: CpuId, lock: PhaseLock) -> bool {
         match lock {
-            PhaseLock::None => true,
-            PhaseLock::Rq(lock) => self.take_lock(cpu, lock),
+            PhaseLock::Rq(lock) if self.kernel_takes_time => self.take_lock(cpu, lock),
+            PhaseLock::None | PhaseLock::Rq(_) => true,
         }
     }
 
@@ -64,7 +68,14 @@ impl Machine {
     }
 
     /// A phase is over: its locks go to those who have waited longest, who continue after this event.
+    #[inline]
     pub(super) fn release_locks(&mut self, cpu: CpuId) {
+        if self.kernel_takes_time {
+            self.pass_locks_on(cpu);
+        }
+    }
+
+    fn pass_locks_on(&mut self, cpu: CpuId) {
         self.cpus[cpu.index()].kernel.waits_since = None;
         while let Some(lock) = self.cpus[cpu.index()].kernel.held.pop() {
             let place = &mut self.locks[lock.index()];

@@ -72,8 +72,8 @@ impl WakeWalk {
 
     /// The search that is under way.
     #[cfg(test)]
-    pub(crate) fn search(&self) -> Option<&Search> {
-        match &self.stage {
+    pub(crate) fn search(&mut self) -> Option<&mut Search> {
+        match &mut self.stage {
             Stage::Search(search) => Some(search),
             Stage::Enqueue(_) | Stage::EndInterrupt => None,
         }

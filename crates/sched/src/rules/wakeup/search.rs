@@ -37,7 +37,7 @@ impl Selection {
 }
 
 /// The rules that stand behind a search.
-pub(super) type Conclude = fn(&mut State, &mut Ctx<'_>, Search) -> Selection;
+pub(crate) type Conclude = fn(&mut State, &mut Ctx<'_>, Search) -> Selection;
 
 /// A search that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,12 @@ impl Search {
     /// A search of a domain that has not looked at any CPU yet.
     pub(super) fn new(ctx: &Ctx<'_>, sd: DomainId, walk: Walk, decision: WakeupDecision, conclude: Conclude) -> Self {
         Self { decision, sd, walk, began: ctx.now, conclude, is_over: false }
+    }
+
+    /// The same search with another rule behind it.
+    #[cfg(test)]
+    pub(crate) fn with_rule_behind(self, conclude: Conclude) -> Self {
+        Self { conclude, ..self }
     }
 
     /// Whether it has seen enough.

@@ -4,7 +4,11 @@
 use crate::lab::machine;
 use crate::paths::walks::PausedPath;
 use crate::paths::walks::tests::host::{Host, PAUSING};
+use crate::rules::wakeup::search::{Search, Selection};
+use crate::state::State;
 use crate::state::topology::TopologyLevel;
+use crate::told::ctx::Ctx;
+use crate::told::wakeup::WakeRule;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
 use std::vec::Vec;
@@ -42,10 +46,15 @@ fn look(host: &mut Host, nr_phases: usize) {
     }
 }
 
-/// What the search has found so far.
-fn found_so_far(host: &Host) -> CpuId {
-    let wake = host.sched.walks.of(CpuId(0)).and_then(|walks| walks.wake.as_ref()).expect("a wake-up is under way");
-    wake.walk.search().expect("it searches").decision.cpu
+/// The search that CPU 0 is in the middle of.
+fn search(host: &mut Host) -> &mut Search {
+    let wake = host.sched.walks.of_mut(CpuId(0)).and_then(|walks| walks.wake.as_mut()).expect("a wake-up is under way");
+    wake.walk.search().expect("it searches")
+}
+
+/// What it has found so far.
+fn found_so_far(host: &mut Host) -> CpuId {
+    search(host).decision.cpu
 }
 
 /// Where the search ends.
@@ -57,6 +66,27 @@ fn end(host: &mut Host, sleeper: TaskId) -> CpuId {
     host.resume(CpuId(0));
     assert_eq!(host.sched.waking_cpu(sleeper), None);
     host.sched.task(sleeper).cpu
+}
+
+/// A made-up rule: not the CPU that was found, but the one after it.
+fn take_the_next_one(_state: &mut State, _ctx: &mut Ctx<'_>, search: Search) -> Selection {
+    let mut decision = search.decision;
+    decision.choose(CpuId(decision.cpu.0 + 1), WakeRule::IdleCpu);
+    Selection::Chosen(decision)
+}
+
+#[test]
+fn a_rule_behind_the_scan_counts_where_the_search_pauses_and_where_it_does_not() {
+    let (mut host, _, sleeper) = searching();
+    let at_once = {
+        let begun = *search(&mut host);
+        let selection = Selection::Search(begun.with_rule_behind(take_the_next_one));
+        host.on(CpuId(1), |sched, ctx| sched.search_at_once(ctx, selection))
+    };
+    assert_eq!(at_once.cpu, CpuId(10));
+    let begun = *search(&mut host);
+    *search(&mut host) = begun.with_rule_behind(take_the_next_one);
+    assert_eq!(end(&mut host, sleeper), CpuId(10));
 }
 
 #[test]
@@ -92,7 +122,7 @@ fn it_passes_a_cpu_that_is_taken_before_it_comes_there() {
 #[test]
 fn it_cannot_know_that_a_cpu_was_taken_after_it_looked() {
     let (mut host, tasks, sleeper) = searching();
-    while found_so_far(&host) != CpuId(9) {
+    while found_so_far(&mut host) != CpuId(9) {
         look(&mut host, 1);
     }
     assert!(is_searching(&host), "the time of the last looks has not passed");
