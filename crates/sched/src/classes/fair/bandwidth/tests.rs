@@ -310,6 +310,19 @@ fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
 }
 
 #[test]
+fn what_is_given_back_while_nobody_is_throttled_stays_in_the_pool() {
+    let mut lab = Lab::new(1);
+    let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
+    lab.task(CPU0, group);
+    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 5_000_000);
+    lab.now = ms(1002);
+    lab.on(CPU0, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 1_000_000);
+    let pool = &lab.sched.group(group).bandwidth;
+    assert_eq!((pool.runtime, pool.slack_started), (17_000_000, false));
+}
+
+#[test]
 fn the_period_timer_stops_after_a_period_in_which_nobody_drew() {
     let mut lab = Lab::new(1);
     let group = lab.group(GroupId::ROOT, Some(limits(5, 10, 0)));
