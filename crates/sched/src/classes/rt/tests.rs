@@ -295,6 +295,23 @@ fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
 }
 
 #[test]
+fn a_task_that_is_about_to_preempt_on_its_own_cpu_is_not_pulled() {
+    let mut lab = Lab::new(2);
+    lab.pinned(CPU0, Policy::Fifo(30));
+    lab.pinned(CPU1, Policy::Fifo(50));
+    let cpus_allowed = CpuMask::full(2);
+    let policy = Policy::Fifo(40);
+    let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
+    let task = lab.on(CPU0, |sched, ctx| sched.handle_fork(ctx, new));
+    assert!(lab.cpu_of(task) == CPU0 && lab.sched.need_resched(CPU0));
+    // CPU 1 runs out of real-time work before CPU 0 has switched.
+    lab.on(CPU1, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(lab.cpu_of(task), CPU0);
+    lab.settle();
+    assert_eq!(lab.curr(CPU0), task);
+}
+
+#[test]
 fn a_task_that_is_pushed_or_pulled_is_detached_and_attached_and_a_pull_takes_the_lock_of_where_it_looks() {
     let mut lab = Lab::new(2);
     lab.pinned(CPU0, Policy::Fifo(40));
