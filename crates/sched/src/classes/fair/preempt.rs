@@ -185,3 +185,6 @@ impl State {
         self.set_skip_buddy(se);
     }
 }
+
+#[cfg(test)]
+mod tests;
