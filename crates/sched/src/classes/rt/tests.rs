@@ -409,6 +409,36 @@ fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
 }
 
 #[test]
+fn who_becomes_less_important_than_who_waits_for_it_has_the_waiters_priority() {
+    let mut lab = Lab::new(1);
+    let owner = lab.fork(CPU0, Policy::Fifo(20));
+    let waiter = lab.fork(CPU0, Policy::Fifo(10));
+    let priority = lab.sched.tasks[waiter.index()].prio();
+    lab.on(CPU0, |sched, ctx| sched.inherit_priority(ctx, owner, Some(waiter)));
+    assert!(lab.sched.tasks[owner.index()].prio() < priority, "its own is higher");
+    lab.set_policy(owner, Policy::Fifo(5));
+    assert_eq!(lab.sched.tasks[owner.index()].prio(), priority);
+}
+
+#[test]
+fn the_clamp_of_a_cpu_forgets_tasks_that_were_there_before() {
+    let mut lab = Lab::new(1);
+    let fork = |lab: &mut Lab, priority, min| {
+        lab.fork_with(CPU0, Policy::Fifo(priority), &[CPU0], Some(Uclamp { min, max: 1024 }));
+    };
+    let lower_clamp = |lab: &Lab| lab.sched.rq(CPU0).uclamp.clamps().min;
+    fork(&mut lab, 10, 300);
+    assert_eq!(lower_clamp(&lab), 300);
+    lab.block(CPU0);
+    // The second is in the same bucket as the first one was, the third above it.
+    fork(&mut lab, 10, 250);
+    fork(&mut lab, 20, 500);
+    assert_eq!(lower_clamp(&lab), 500);
+    lab.block(CPU0);
+    assert_eq!(lower_clamp(&lab), 250);
+}
+
+#[test]
 fn what_is_counted_is_given_back_when_all_tasks_have_left() {
     let mut lab = Lab::new(2);
     let tasks: Vec<_> = (1..20).map(|priority| lab.fork(CPU0, Policy::Fifo(priority))).collect();
