@@ -409,6 +409,19 @@ fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
 }
 
 #[test]
+fn what_a_task_asks_for_follows_its_policy_unless_somebody_has_set_it() {
+    let mut lab = Lab::new(1);
+    let lower = |lab: &Lab, task: TaskId| lab.sched.tasks[task.index()].uclamp.min;
+    let plain = lab.fork(CPU0, Policy::Normal);
+    let set = lab.fork_with(CPU0, Policy::Normal, &[CPU0], Some(Uclamp { min: 200, max: 1024 }));
+    for (policy, expected) in [(Policy::Fifo(10), 1024), (Policy::Batch, 0)] {
+        lab.set_policy(plain, policy);
+        lab.set_policy(set, policy);
+        assert_eq!((lower(&lab, plain), lower(&lab, set)), (expected, 200), "{policy:?}");
+    }
+}
+
+#[test]
 fn who_becomes_less_important_than_who_waits_for_it_has_the_waiters_priority() {
     let mut lab = Lab::new(1);
     let owner = lab.fork(CPU0, Policy::Fifo(20));
