@@ -364,3 +364,6 @@ impl Sched {
         self.tasks[task.index()].wake_cpu = wake_cpu;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,3 +65,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

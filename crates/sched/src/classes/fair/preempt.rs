@@ -187,3 +187,6 @@ impl State {
         self.set_skip_buddy(se);
     }
 }
+
+#[cfg(test)]
+mod tests;

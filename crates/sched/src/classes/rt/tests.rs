@@ -295,6 +295,23 @@ fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
 }
 
 #[test]
+fn a_task_that_is_about_to_preempt_on_its_own_cpu_is_not_pulled() {
+    let mut lab = Lab::new(2);
+    lab.pinned(CPU0, Policy::Fifo(30));
+    lab.pinned(CPU1, Policy::Fifo(50));
+    let cpus_allowed = CpuMask::full(2);
+    let policy = Policy::Fifo(40);
+    let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
+    let task = lab.on(CPU0, |sched, ctx| sched.handle_fork(ctx, new));
+    assert!(lab.cpu_of(task) == CPU0 && lab.sched.need_resched(CPU0));
+    // CPU 1 runs out of real-time work before CPU 0 has switched.
+    lab.on(CPU1, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(lab.cpu_of(task), CPU0);
+    lab.settle();
+    assert_eq!(lab.curr(CPU0), task);
+}
+
+#[test]
 fn a_task_that_is_pushed_or_pulled_is_detached_and_attached_and_a_pull_takes_the_lock_of_where_it_looks() {
     let mut lab = Lab::new(2);
     lab.pinned(CPU0, Policy::Fifo(40));
@@ -389,6 +406,49 @@ fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
     assert_eq!(lab.cpu_of(waits), CPU0);
     lab.set_policy(leaves, Policy::Normal);
     assert_eq!((lab.cpu_of(waits), lab.curr(CPU1)), (CPU1, waits));
+}
+
+#[test]
+fn what_a_task_asks_for_follows_its_policy_unless_somebody_has_set_it() {
+    let mut lab = Lab::new(1);
+    let lower = |lab: &Lab, task: TaskId| lab.sched.tasks[task.index()].uclamp.min;
+    let plain = lab.fork(CPU0, Policy::Normal);
+    let set = lab.fork_with(CPU0, Policy::Normal, &[CPU0], Some(Uclamp { min: 200, max: 1024 }));
+    for (policy, expected) in [(Policy::Fifo(10), 1024), (Policy::Batch, 0)] {
+        lab.set_policy(plain, policy);
+        lab.set_policy(set, policy);
+        assert_eq!((lower(&lab, plain), lower(&lab, set)), (expected, 200), "{policy:?}");
+    }
+}
+
+#[test]
+fn who_becomes_less_important_than_who_waits_for_it_has_the_waiters_priority() {
+    let mut lab = Lab::new(1);
+    let owner = lab.fork(CPU0, Policy::Fifo(20));
+    let waiter = lab.fork(CPU0, Policy::Fifo(10));
+    let priority = lab.sched.tasks[waiter.index()].prio();
+    lab.on(CPU0, |sched, ctx| sched.inherit_priority(ctx, owner, Some(waiter)));
+    assert!(lab.sched.tasks[owner.index()].prio() < priority, "its own is higher");
+    lab.set_policy(owner, Policy::Fifo(5));
+    assert_eq!(lab.sched.tasks[owner.index()].prio(), priority);
+}
+
+#[test]
+fn the_clamp_of_a_cpu_forgets_tasks_that_were_there_before() {
+    let mut lab = Lab::new(1);
+    let fork = |lab: &mut Lab, priority, min| {
+        lab.fork_with(CPU0, Policy::Fifo(priority), &[CPU0], Some(Uclamp { min, max: 1024 }));
+    };
+    let lower_clamp = |lab: &Lab| lab.sched.rq(CPU0).uclamp.clamps().min;
+    fork(&mut lab, 10, 300);
+    assert_eq!(lower_clamp(&lab), 300);
+    lab.block(CPU0);
+    // The second is in the same bucket as the first one was, the third above it.
+    fork(&mut lab, 10, 250);
+    fork(&mut lab, 20, 500);
+    assert_eq!(lower_clamp(&lab), 500);
+    lab.block(CPU0);
+    assert_eq!(lower_clamp(&lab), 250);
 }
 
 #[test]

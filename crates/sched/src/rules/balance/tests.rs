@@ -446,6 +446,17 @@ fn a_misfit_task_is_none_that_may_run_nowhere_else() {
 }
 
 #[test]
+fn a_misfit_task_without_load_is_noted_all_the_same() {
+    let mut lab = big_little();
+    let task = lab.task(0, &[0, 1, 2, 3]);
+    let se = lab.sched.tasks[task.index()].se;
+    let avg = &mut lab.sched.entities[se.index()].avg;
+    (avg.util_avg, avg.load_avg) = (440, 0);
+    lab.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
+    assert_eq!((lab.sched.task_h_load(task), lab.sched.rqs[0].misfit_task_load), (0, 1));
+}
+
+#[test]
 fn every_verdict_has_its_case() {
     // The tests above, by the verdict that each of them reaches.
     let cases = [

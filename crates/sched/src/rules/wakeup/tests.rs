@@ -358,6 +358,15 @@ fn an_interrupt_on_an_idle_cpu_is_no_kernel_thread() {
 }
 
 #[test]
+fn a_kernel_thread_beside_which_another_task_waits_keeps_nobody_on_its_cpu() {
+    let mut lab = flat().busy(&[0]).nr_running(0, 2);
+    let kthread = lab.sched.curr(CpuId(0));
+    lab.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
+    let decision = lab.select(WAKE);
+    assert_eq!((decision.rule, decision.cpu), (WakeRule::IdleCpu, CpuId(1)));
+}
+
+#[test]
 fn the_previous_cpu_becomes_the_recent_one_unless_a_better_guess_was_right() {
     let mut lab = flat().busy(&[0, 1]).recent(0);
     lab.select_from(0, 1, WAKE);

@@ -310,6 +310,37 @@ fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
 }
 
 #[test]
+fn what_was_given_back_is_not_handed_out_shortly_before_the_period_ends() {
+    let mut lab = Lab::new(2);
+    let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
+    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
+    lab.task(CPU0, group);
+    lab.task(CPU1, group);
+    lab.tick_at(CPU1, ms(1008));
+    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
+    lab.on(CPU0, |sched, ctx| sched.handle_block(ctx));
+    assert!(lab.sched.group(group).bandwidth.slack_started);
+    // The timer is late.
+    lab.timer_at(CPU0, ms(1099));
+    let pool = &lab.sched.group(group).bandwidth;
+    assert_eq!((pool.runtime, pool.slack_started), (6_000_000, false));
+    assert!(lab.is_idle(CPU1) && lab.cfs_rq(group, CPU1).throttled);
+}
+
+#[test]
+fn what_is_given_back_while_nobody_is_throttled_stays_in_the_pool() {
+    let mut lab = Lab::new(1);
+    let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
+    lab.task(CPU0, group);
+    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 5_000_000);
+    lab.now = ms(1002);
+    lab.on(CPU0, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 1_000_000);
+    let pool = &lab.sched.group(group).bandwidth;
+    assert_eq!((pool.runtime, pool.slack_started), (17_000_000, false));
+}
+
+#[test]
 fn the_period_timer_stops_after_a_period_in_which_nobody_drew() {
     let mut lab = Lab::new(1);
     let group = lab.group(GroupId::ROOT, Some(limits(5, 10, 0)));

@@ -140,6 +140,22 @@ fn who_changes_a_task_between_two_runqueues_waits_until_it_has_arrived() {
 }
 
 #[test]
+fn who_changes_a_task_that_its_cpu_is_about_to_leave_waits_until_it_has_left() {
+    let mut host = flat(4);
+    let tasks = fork_all(&mut host, &[0, 0, 1, 2, 3]);
+    host.wait(40);
+    host.tick(CpuId(0));
+    host.sched.set_pausing(PAUSING);
+    block(&mut host, 1);
+    let leaves = tasks[2];
+    assert!(path(&host, 1) == Some(PausedPath::NewIdle) && host.sched.curr(CpuId(1)) == leaves);
+    host.on(CpuId(0), |sched, ctx| sched.set_nice(ctx, leaves, 5));
+    assert_eq!(host.paused(CpuId(1)), None);
+    assert_ne!(host.sched.curr(CpuId(1)), leaves);
+    assert!(host.sleeps(leaves));
+}
+
+#[test]
 fn a_wake_up_that_comes_while_a_cpu_looks_for_work_ends_the_search() {
     let mut host = flat(4);
     let tasks = fork_all(&mut host, &[0, 0, 1, 2, 3]);
@@ -198,6 +214,24 @@ fn a_task_that_its_cpu_has_not_left_yet_is_woken_there() {
         host.deliver(0);
     }
     assert_eq!(host.sched.curr(CpuId(1)), tasks[2]);
+}
+
+#[test]
+fn wake_ups_that_are_left_to_a_cpu_happen_there_in_their_order() {
+    let mut host = flat(2);
+    let sleepers = [host.fork(1), host.fork(1), host.fork(1)];
+    sleepers.iter().for_each(|_| block(&mut host, 1));
+    for task in sleepers {
+        host.wake_from_task(CpuId(0), task);
+    }
+    assert!(host.sched.rqs[1].ttwu_pending && host.ipis.len() == 1);
+    host.heard.log.clear();
+    host.deliver(0);
+    let woken: Vec<_> = host.heard.log.iter().filter(|line| line.contains(" Wakeup {")).collect();
+    assert_eq!(woken.len(), 3);
+    for (line, task) in woken.into_iter().zip(sleepers) {
+        assert!(line.contains(&std::format!("{task:?}")), "{line} is not of {task:?}");
+    }
 }
 
 /// CPU 0 is in its softirq, at the start.

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+use crate::lab::flat;
+use crate::words::features::Feature;
+use crate::words::ids::CpuId;
+
+/// Whether a task that wakes up, or is forked, beside others is the next one, although rescheduling is due anyway.
+fn is_next(nr_tasks: u32, next_buddy: bool, is_fork: bool) -> bool {
+    let mut lab = flat(1);
+    let tasks: std::vec::Vec<_> = (0..nr_tasks).map(|_| lab.task(0, &[0])).collect();
+    lab.sched.tunables.nr_latency = 3;
+    lab.sched.features.set(Feature::NextBuddy, next_buddy);
+    let curr = lab.sched.curr(CpuId(0));
+    let woken = tasks.into_iter().find(|&task| task != curr).expect("one of them runs");
+    lab.sched.rqs[0].need_resched = true;
+    lab.on(0, |sched, ctx| sched.check_preempt_wakeup(ctx, CpuId(0), woken, is_fork));
+    lab.sched.cfs_rqs[0].next == Some(lab.sched.tasks[woken.index()].se)
+}
+
+#[test]
+fn with_next_buddy_who_wakes_up_among_many_is_next() {
+    assert!(is_next(3, true, false));
+    assert!(!is_next(3, false, false));
+    assert!(!is_next(2, true, false), "these are not many");
+    assert!(!is_next(3, true, true), "a forked task waits");
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Changes of tasks that run or wait.
+
+use crate::lab::{Lab, flat};
+use crate::words::ids::{CpuId, TaskId};
+
+const CPU0: CpuId = CpuId(0);
+
+/// One of two tasks runs on a CPU; the test changes its nice value.
+fn runner_and_waiter() -> (Lab, TaskId) {
+    let mut lab = flat(1);
+    lab.task(0, &[0]);
+    lab.task(0, &[0]);
+    let runs = lab.sched.curr(CPU0);
+    assert!(!lab.sched.need_resched(CPU0));
+    (lab, runs)
+}
+
+fn gives_way(nice: i8) -> bool {
+    let (mut lab, runs) = runner_and_waiter();
+    lab.on(0, |sched, ctx| sched.set_nice(ctx, runs, nice));
+    lab.sched.need_resched(CPU0)
+}
+
+#[test]
+fn who_runs_gives_way_when_it_becomes_less_important_and_not_when_more() {
+    assert!(gives_way(5));
+    assert!(!gives_way(-5));
+}
