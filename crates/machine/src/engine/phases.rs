@@ -106,8 +106,8 @@ impl Machine {
 
     /// Does those wake-ups that a CPU has to do and can do now.
     pub(super) fn wake_on(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
-        while !self.is_stuck(observer, cpu)
-            && let Some(&KernelWork::Wake { target, sync, is_remembered }) = self.cpus[cpu.index()].kernel.work.front()
+        while let Some(&KernelWork::Wake { target, sync, is_remembered }) = self.cpus[cpu.index()].kernel.work.front()
+            && !self.is_stuck(observer, cpu)
         {
             self.cpus[cpu.index()].kernel.work.pop_front();
             self.wake_now(observer, cpu, target, sync, is_remembered);
