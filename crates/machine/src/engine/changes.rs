@@ -38,13 +38,18 @@ impl Machine {
         }
     }
 
+    /// Whether a change is that of a task that was not forked yet, or has ended.
+    pub(super) fn changes_nobody(&self, index: usize) -> bool {
+        match self.workload.changes[index].1 {
+            Change::Task { task, .. } | Change::Attach { task, .. } => {
+                self.tasks[task].dead || self.tasks[task].id.is_none()
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn make_change(&mut self, observer: &mut dyn Observer, index: usize) -> Result<(), RunError> {
         let change = self.workload.changes[index].1.clone();
-        if let Change::Task { task, .. } | Change::Attach { task, .. } = change
-            && (self.tasks[task].dead || self.tasks[task].id.is_none())
-        {
-            return Ok(());
-        }
         let made = match change {
             Change::Task { task, attributes } => self.change_task(observer, task, &attributes),
             Change::Attach { task, cpuset } => self.attach(observer, task, cpuset),

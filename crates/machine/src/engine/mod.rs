@@ -382,18 +382,20 @@ impl Machine {
             EventKind::Change(index) => self.cpu_of_change(index as usize),
         };
         match event.kind {
-            EventKind::Fork(..) | EventKind::Change(_) => self.ask(observer, cpu, event.kind),
             kind if self.is_stale(cpu, kind) => Ok(()),
+            kind @ (EventKind::Fork(..) | EventKind::Change(_)) => self.ask(observer, cpu, kind),
             kind => self.interrupt(observer, cpu, kind),
         }
     }
 
-    /// Whether an interrupt does not come after all: the tick has stopped, or the timer was programmed anew.
+    /// Whether an event does not come after all: the tick has stopped, the timer was programmed anew, or who was to be changed is
+    /// not there. Then nobody is disturbed.
     fn is_stale(&self, cpu: CpuId, kind: EventKind) -> bool {
         match kind {
             EventKind::Tick(_) => self.is_tickless(cpu),
             EventKind::Timer(_, version) => version != self.cpus[cpu.index()].timer_version,
             EventKind::SleepEnd(_, task, version) => version != self.tasks[task as usize].sleep,
+            EventKind::Change(index) => self.changes_nobody(index as usize),
             _ => false,
         }
     }
