@@ -32,9 +32,7 @@ impl Sched {
             }
         }
     }
-}
 
-impl Sched {
     /// A task that was woken is on its runqueue: some classes now look for a better place.
     pub(crate) fn task_woken(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         match self.tasks[task.index()].class {

@@ -56,9 +56,7 @@ impl Sched {
             self.push_dl_task(ctx, cpu);
         }
     }
-}
 
-impl Sched {
     /// The zero-lag time of a task that sleeps, has left the class or has ended.
     pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = self.tasks[task.index()].cpu;

@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod golden_tests;
+
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::paths::sched::Sched;
 use crate::state::new_task::NewTask;

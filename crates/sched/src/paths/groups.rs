@@ -40,9 +40,7 @@ impl Sched {
         }
         group
     }
-}
 
-impl Sched {
     /// Sets quota, period and burst of a group: `tg_set_cfs_bandwidth()`.
     ///
     /// Rules, in order:

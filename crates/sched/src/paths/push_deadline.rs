@@ -3,13 +3,11 @@
 //!
 //! Models `push_dl_task()`, `pull_dl_task()`, `balance_dl()` and `task_woken_dl()` (6.1).
 
-use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::paths::sched::Sched;
 use crate::state::deadline::entity::time_before;
 use crate::state::task::SchedClass;
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
 
 impl Sched {
     /// A woken task that does not preempt where it is, although it may go elsewhere: tasks are pushed.
@@ -57,7 +55,7 @@ impl Sched {
         if target == cpu || !self.would_be_earliest(task, target) {
             return false;
         }
-        self.move_dl_task(ctx, task, target);
+        self.move_pushed_task(ctx, task, target);
         self.resched_curr(ctx, target);
         true
     }
@@ -72,7 +70,7 @@ impl Sched {
                 let _theirs = self.rq_lock_charged(ctx, source);
                 if let Some(task) = self.find_pullable_dl_task(source, this_cpu, earliest_pulled) {
                     earliest_pulled = self.tasks[task.index()].dl.deadline;
-                    self.move_dl_task(ctx, task, this_cpu);
+                    self.move_pushed_task(ctx, task, this_cpu);
                     has_pulled = true;
                 }
             }
@@ -106,16 +104,5 @@ impl Sched {
             && self.would_be_earliest(task, this_cpu)
             && !p.dl.preempts(&curr.dl);
         is_wanted.then_some(task)
-    }
-
-    fn move_dl_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
-        let from = self.tasks[task.index()].cpu;
-        ctx.charge(Op::DetachTask);
-        let from = self.rq_lock_clocked(ctx, from);
-        self.deactivate_task(ctx, &from, task, DequeueFlags::default());
-        self.set_task_cpu(ctx, task, to);
-        ctx.charge(Op::AttachTask);
-        let to = self.rq_lock_second(ctx, &from, to);
-        self.activate_task(ctx, &to, task, EnqueueFlags::default());
     }
 }

@@ -35,7 +35,7 @@ impl Sched {
         if target == cpu || self.rqs[target.index()].rt.highest_curr <= prio {
             return false;
         }
-        self.move_rt_task(ctx, task, target);
+        self.move_pushed_task(ctx, task, target);
         self.resched_curr(ctx, target);
         true
     }
@@ -62,7 +62,7 @@ impl Sched {
             if cpu != this_cpu && theirs.highest_next < ours.highest_curr {
                 let _theirs = self.rq_lock_charged(ctx, cpu);
                 if let Some(task) = self.task_to_pull(cpu, this_cpu) {
-                    self.move_rt_task(ctx, task, this_cpu);
+                    self.move_pushed_task(ctx, task, this_cpu);
                     pulled = true;
                 }
             }
@@ -85,7 +85,8 @@ impl Sched {
         (is_above_all && !preempts_at_home).then_some(task)
     }
 
-    fn move_rt_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
+    /// Moves a waiting task, of this class or the deadline class, to another CPU, under both locks.
+    pub(crate) fn move_pushed_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
         ctx.charge(Op::DetachTask);
         let from = self.rq_lock_clocked(ctx, from);
@@ -102,9 +103,7 @@ impl Sched {
             self.push_rt_tasks(ctx, ctx.cpu);
         }
     }
-}
 
-impl Sched {
     /// A CPU whose running task stops for good, and which has nothing as important left, pulls. Returns whether it has
     /// real-time work, so that lower classes need not look for any.
     pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
@@ -114,9 +113,7 @@ impl Sched {
         }
         self.rqs[cpu.index()].rt.queued
     }
-}
 
-impl Sched {
     /// A woken task that will not run soon here is pushed at once.
     pub(crate) fn task_woken_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let p = &self.tasks[task.index()];

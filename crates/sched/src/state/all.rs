@@ -284,9 +284,7 @@ impl State {
     pub(crate) fn node_of(&self, cpu: CpuId) -> u32 {
         self.nodes[cpu.index()]
     }
-}
 
-impl State {
     /// Ticks in a second.
     pub(crate) const fn hz(&self) -> u64 {
         hz(self.tick_ns)
@@ -296,17 +294,13 @@ impl State {
     pub(crate) fn max_balance_interval(&self) -> u64 {
         (self.hz() * self.domains.root.online.weight() as u64 / 10).max(1)
     }
-}
 
-impl State {
     /// Whether the idle task runs on a CPU.
     #[inline]
     pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].is_idle_task_running()
     }
-}
 
-impl State {
     /// The migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.
     pub(crate) const fn migration_cost_u64(&self) -> u64 {
         self.tunables.migration_cost_ns as u32 as u64

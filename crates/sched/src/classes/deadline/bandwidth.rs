@@ -106,9 +106,7 @@ impl State {
         self.sub_admitted(self.tasks[task.index()].dl.dl_bw);
         self.tasks[task.index()].dl.clear_parameters();
     }
-}
 
-impl State {
     /// A woken task goes to another CPU: it takes its bandwidth along, and does not count as active meanwhile.
     pub(crate) fn migrate_task_rq_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];

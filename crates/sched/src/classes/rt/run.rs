@@ -100,9 +100,7 @@ impl State {
             rq.callbacks.queue(BalanceCallback::RtPush);
         }
     }
-}
 
-impl State {
     /// Whether a woken real-time task preempts the one that runs: if it is more important; or, being as important, if it
     /// can run nowhere else at once and the running one can.
     pub(crate) fn check_preempt_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {

@@ -6,6 +6,7 @@ pub mod energy_model;
 pub(crate) mod iowait;
 pub mod limits;
 pub(crate) mod sugov;
+
 use alloc::vec::Vec;
 use domain::FrequencyDomain;
 use energy_model::PerfDomain;

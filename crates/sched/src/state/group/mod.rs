@@ -6,6 +6,7 @@
 
 pub mod bandwidth;
 pub(crate) mod pool;
+
 use crate::state::State;
 use crate::state::group::bandwidth::CfsBandwidth;
 use crate::state::task::Uclamp;
@@ -63,9 +64,7 @@ impl State {
     pub(crate) fn group_entity(&self, group: GroupId, cpu: CpuId) -> Option<EntityId> {
         self.cfs_rqs[self.cfs_rq_of_group(group, cpu).index()].entity
     }
-}
 
-impl State {
     /// Whether a cfs_rq or a group above it is throttled.
     pub(crate) fn is_throttled_hierarchy(&self, id: CfsRqId) -> bool {
         self.cfs_rqs[id.index()].throttle_count > 0

@@ -15,6 +15,7 @@ pub mod limits;
 pub(crate) mod schedutil;
 #[cfg(test)]
 mod tests;
+
 use crate::state::State;
 use crate::state::cpufreq::CpufreqPolicy;
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};

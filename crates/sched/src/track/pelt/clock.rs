@@ -102,9 +102,7 @@ impl State {
         cfs_rq.throttle_count = throttle_count;
         cfs_rq.throttled_clock_pelt = clock_pelt;
     }
-}
 
-impl State {
     /// A task's `util_avg` as it would be if it were computed anew at a time, also within a period. Nothing changes.
     pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
         let se = self.entity(task);

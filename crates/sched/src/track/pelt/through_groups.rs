@@ -17,9 +17,7 @@ impl State {
         self.update_tg_load_avg(cfs_rq);
         self.propagate_entity_cfs_rq(ctx, se);
     }
-}
 
-impl State {
     /// Takes the averages of an entity out of its cfs_rq, and tells the groups above: `detach_entity_cfs_rq()`.
     pub(crate) fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
         if self.entities[se.index()].avg.last_update_time == 0 {
