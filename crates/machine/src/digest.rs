@@ -25,7 +25,7 @@ impl Digest {
     }
 
     /// Mixes an event of the scheduler in. Refreshes of averages are left out: they happen only if somebody listens.
-    #[inline]
+    #[inline(always)]
     pub fn mix_event(&mut self, now: Nanos, event: &Event<'_>) {
         let (tag, a, b, c) = match *event {
             Event::Wakeup { task, cpu, is_new, on } => (1, task.0, cpu.0, on.0 << 1 | u32::from(is_new)),

@@ -107,17 +107,29 @@ impl Ord for Entry {
     }
 }
 
+/// Events that come a fixed time after they were pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// What comes again with each tick.
+    Ticks,
+    /// Interrupts between CPUs.
+    Ipis,
+}
+
+/// Number of lanes.
+const NR_LANES: usize = 2;
+
 /// Events that have not happened yet.
 ///
-/// Events that come again after a fixed time, the same for all of them, are pushed in the order in which they will happen.
-/// They wait in a lane of their own: first in, first out. So the ticks of many CPUs make no other event dearer. The end of a
-/// CPU's work has a place of its own, where a new one replaces the old one. What comes first of all three is the same as if
-/// all waited in one heap.
+/// Events that come a fixed time after they are pushed, the same for all of a [`Lane`], are pushed in the order in which they
+/// will happen. They wait in that lane: first in, first out. So the ticks of many CPUs make no other event dearer. The end of a
+/// CPU's work has a place of its own, where a new one replaces the old one. What comes first of all is the same as if all
+/// waited in one heap.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Entry>,
-    /// In ascending order.
-    lane: VecDeque<Entry>,
+    /// Each in ascending order.
+    lanes: [VecDeque<Entry>; NR_LANES],
     /// Ends of work, by CPU.
     completions: Slots,
     pushed: u64,
@@ -127,8 +139,9 @@ pub struct EventQueue {
 
 impl EventQueue {
     /// An empty queue with room for so many events before it has to grow.
-    pub fn with_capacity(events: usize, periodic: usize) -> Self {
-        Self { heap: BinaryHeap::with_capacity(events), lane: VecDeque::with_capacity(periodic), ..Self::default() }
+    pub fn with_capacity(events: usize, in_lane: usize) -> Self {
+        let lanes = core::array::from_fn(|_| VecDeque::with_capacity(in_lane));
+        Self { heap: BinaryHeap::with_capacity(events), lanes, ..Self::default() }
     }
 
     /// Lets events of one instant happen in another order, a different one for each number.
@@ -138,12 +151,12 @@ impl EventQueue {
 
     /// Number of events, stale ones among them.
     pub fn len(&self) -> usize {
-        self.heap.len() + self.lane.len() + self.completions.len()
+        self.heap.len() + self.lanes.iter().map(VecDeque::len).sum::<usize>() + self.completions.len()
     }
 
     /// Whether nothing will happen any more.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty() && self.lane.is_empty() && self.completions.first_key() == NOTHING
+        self.heap.is_empty() && self.lanes.iter().all(VecDeque::is_empty) && self.completions.first_key() == NOTHING
     }
 
     /// Adds an event.
@@ -153,13 +166,13 @@ impl EventQueue {
         self.heap.push(entry);
     }
 
-    /// Adds an event that probably comes after all others that were added in this way: the next tick. What comes is the
-    /// same as with [`EventQueue::push`].
+    /// Adds an event that probably comes after all others of its lane. What comes is the same as with [`EventQueue::push`].
     #[inline]
-    pub fn push_periodic(&mut self, at: Nanos, kind: EventKind) {
+    pub fn push_in_turn(&mut self, lane: Lane, at: Nanos, kind: EventKind) {
         let entry = self.number(at, kind);
-        if self.lane.back().is_none_or(|last| last.key < entry.key) {
-            self.lane.push_back(entry);
+        let lane = &mut self.lanes[lane as usize];
+        if lane.back().is_none_or(|last| last.key < entry.key) {
+            lane.push_back(entry);
         } else {
             self.heap.push(entry);
         }
@@ -177,9 +190,9 @@ impl EventQueue {
     #[inline]
     pub fn pop_until(&mut self, end: Nanos) -> Option<Event> {
         let in_heap = self.heap.peek().map_or(NOTHING, |entry| entry.key);
-        let in_lane = self.lane.front().map_or(NOTHING, |entry| entry.key);
+        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NOTHING, |entry| entry.key));
         let completion = self.completions.first_key();
-        let first = in_heap.min(in_lane).min(completion);
+        let first = in_heap.min(ticks).min(ipis).min(completion);
         if first == NOTHING || time_of(first) > end {
             return None;
         }
@@ -188,7 +201,7 @@ impl EventQueue {
         } else if first == in_heap {
             self.heap.pop()
         } else {
-            self.lane.pop_front()
+            self.lanes[usize::from(first != ticks)].pop_front()
         };
         entry.map(Entry::event)
     }
@@ -240,9 +253,9 @@ mod tests {
                 with_lane.push(at, kind);
                 let (at, kind) = (Nanos(if step % 7 == 0 { 3 } else { 4 * (step / 5) }), EventKind::Jiffy(1000 + step));
                 plain.push(at, kind);
-                with_lane.push_periodic(at, kind);
+                with_lane.push_in_turn(Lane::Ticks, at, kind);
             }
-            assert!(with_lane.lane.len() > 20, "{} in the lane", with_lane.lane.len());
+            assert!(with_lane.lanes[0].len() > 20, "{} in the lane", with_lane.lanes[0].len());
             for end in [0, 3, 4, 30, 100, u64::MAX] {
                 while let Some(event) = plain.pop_until(Nanos(end)) {
                     assert_eq!(with_lane.pop_until(Nanos(end)), Some(event));

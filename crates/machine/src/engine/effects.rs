@@ -3,7 +3,7 @@
 
 use super::{IdleLoop, Machine};
 use crate::digest::Digest;
-use crate::event::EventKind;
+use crate::event::{EventKind, Lane};
 use crate::observer::{Observer, Wants};
 use fairlab_sched::ctx::{Effect, IpiKind};
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -71,31 +71,33 @@ pub(super) struct Tap<'a> {
 }
 
 impl Probe for Tap<'_> {
+    #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.digest.mix_event(now, event);
-        let wanted = match event {
+        let counters = &mut *self.counters;
+        let is_wanted = match *event {
+            Event::DomainStat { .. } => self.wants.details,
             Event::Switch { cpu, .. } => {
-                self.counters.switches += 1;
-                self.counters.per_cpu[cpu.index()].switches += 1;
+                counters.switches += 1;
+                counters.per_cpu[cpu.index()].switches += 1;
                 self.wants.events
             }
             Event::Wakeup { .. } => {
-                self.counters.wakeups += 1;
+                counters.wakeups += 1;
                 self.wants.events
             }
             Event::Migrate { .. } => {
-                self.counters.migrations += 1;
+                counters.migrations += 1;
                 self.wants.events
             }
             Event::Ipi { cpu, kind, .. } => {
-                let counters = &mut self.counters.per_cpu[cpu.index()];
+                let counters = &mut counters.per_cpu[cpu.index()];
                 match kind {
                     IpiKind::Reschedule => counters.resched_ipis += 1,
                     IpiKind::CallFunction => counters.call_ipis += 1,
                 }
                 self.wants.details
             }
-            Event::DomainStat { .. } => self.wants.details,
             Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.wants.pelt,
             Event::Frequency { .. }
             | Event::WakeupDecision(_)
@@ -104,7 +106,7 @@ impl Probe for Tap<'_> {
             | Event::BlockedUpdate(_)
             | Event::Warning { .. } => self.wants.events,
         };
-        if wanted {
+        if is_wanted {
             self.observer.event(now, event);
         }
     }
@@ -117,17 +119,19 @@ impl Probe for Tap<'_> {
 impl Machine {
     /// Does what the scheduler wants, in its order. Interrupts leave when its code is through.
     #[inline]
-    pub(super) fn apply(&mut self, effects: &[Effect], took: Nanos) {
-        for &effect in effects {
-            match effect {
+    pub(super) fn apply(&mut self, took: Nanos) {
+        for index in 0..self.effects.len() {
+            match self.effects[index] {
                 Effect::SendIpi { cpu, kind } => {
-                    self.events.push(self.now + took + self.hardware.ipi_latency, EventKind::Ipi(cpu, kind));
+                    let at = self.now + took + self.hardware.ipi_latency;
+                    self.events.push_in_turn(Lane::Ipis, at, EventKind::Ipi(cpu, kind));
                 }
                 Effect::Switch { cpu, prev, next, .. } => self.switch(cpu, prev, next),
                 Effect::ArmTimer { cpu, at } => self.arm_timer(cpu, at),
                 Effect::SetFrequency { cpu, capacity } => self.change_speed(cpu, capacity),
             }
         }
+        self.effects.clear();
     }
 
     /// A CPU has another task now: the old one is accounted, the new one planned.

@@ -151,10 +151,15 @@ impl Machine {
     }
 
     /// Does the next thing that a CPU's kernel has to do.
+    #[inline]
     pub(super) fn kernel_step(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<Progress, RunError> {
-        if self.cpus[cpu.index()].kernel.has_nothing() && self.sched.paused(cpu).is_none() {
+        if self.cpus[cpu.index()].kernel.has_nothing() && !self.sched.is_in_path(cpu) {
             return Ok(Progress::Nothing);
         }
+        self.do_next(observer, cpu)
+    }
+
+    fn do_next(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<Progress, RunError> {
         if self.is_stuck(observer, cpu) {
             return Ok(Progress::Busy);
         }
@@ -206,7 +211,16 @@ impl Machine {
 
     /// Carries on what has paused with interrupts off, until the CPU is busy or nothing of that kind is left. Returns whether it
     /// is busy.
+    #[inline]
     pub(super) fn is_stuck(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
+        if self.sched.is_in_path(cpu) {
+            self.carry_on_with_irqs_off(observer, cpu)
+        } else {
+            self.cpus[cpu.index()].kernel.is_busy
+        }
+    }
+
+    fn carry_on_with_irqs_off(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
         while !self.cpus[cpu.index()].kernel.is_busy {
             let Some(pause) = self.sched.paused(cpu).filter(|pause| !pause.irqs_on) else { return false };
             self.resume_path(observer, cpu, pause);
@@ -225,6 +239,12 @@ impl Machine {
         if !kernel.is_busy {
             self.release_locks(cpu);
         }
+    }
+
+    /// Whether something is left to be done by a CPU's kernel after what it does already.
+    #[inline]
+    pub(super) fn has_work(&self, cpu: CpuId) -> bool {
+        !self.cpus[cpu.index()].kernel.work.is_empty()
     }
 
     /// Leaves something to be done by a CPU's kernel after what it does already.

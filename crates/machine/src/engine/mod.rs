@@ -30,7 +30,7 @@ pub use setup::{Setup, SetupError};
 pub use tasks::HostTask;
 
 use crate::digest::Digest;
-use crate::event::{Event, EventKind, EventQueue};
+use crate::event::{Event, EventKind, EventQueue, Lane};
 use crate::hardware::Hardware;
 use crate::observer::{KernelPath, MachineEvent, Observer, Wants};
 use effects::Tap;
@@ -315,31 +315,44 @@ impl Machine {
         path: KernelPath,
         act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R,
     ) -> R {
-        let mut effects = core::mem::take(&mut self.effects);
+        let (mut act, mut result) = (Some(act), None);
+        self.enter_once(observer, cpu, path, &mut |sched, ctx| {
+            if let Some(act) = act.take() {
+                result = Some(act(sched, ctx));
+            }
+        });
+        result.expect("the scheduler was called")
+    }
+
+    /// The same for all calls, so that what surrounds them is there only once: the caches for instructions are small.
+    fn enter_once(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        path: KernelPath,
+        act: &mut dyn FnMut(&mut Sched, &mut Ctx<'_>),
+    ) {
         let mut tap = Tap { digest: &mut self.digest, counters: &mut self.counters, observer, wants: self.wants };
         let mut ctx = Ctx {
             cpu,
             now: self.now,
             ahead: self.ahead,
             elapses: Some((Op::NewidlePass, self.hardware.newidle_cost)),
-            effects: &mut effects,
+            effects: &mut self.effects,
             probe: &mut tap,
             work: &mut self.meter,
         };
-        let result = act(&mut self.sched, &mut ctx);
+        act(&mut self.sched, &mut ctx);
         self.ahead = ctx.ahead;
         let took = if self.kernel_takes_time { self.spend(observer, cpu, path) } else { Nanos::ZERO };
-        self.apply(&effects, took);
-        effects.clear();
-        self.effects = effects;
-        result
+        self.apply(took);
     }
 
     fn handle(&mut self, observer: &mut dyn Observer, event: Event) -> Result<(), RunError> {
         let cpu = match event.kind {
             EventKind::Jiffy(number) => {
                 self.sched.handle_jiffy(number);
-                self.events.push_periodic(event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
+                self.events.push_in_turn(Lane::Ticks, event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
                 return Ok(());
             }
             EventKind::Frequency(cpu, step) => {
@@ -372,7 +385,7 @@ impl Machine {
                 return Ok(());
             }
             EventKind::Tick(cpu) => {
-                self.events.push_periodic(event.key.at + self.hardware.tick, event.kind);
+                self.events.push_in_turn(Lane::Ticks, event.key.at + self.hardware.tick, event.kind);
                 cpu
             }
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) => cpu,

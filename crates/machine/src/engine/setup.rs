@@ -8,7 +8,7 @@ use super::sync::SyncObjects;
 use super::tracer::Tracer;
 use super::{HostCpu, IdleLoop, Machine, START, idle};
 use crate::digest::Digest;
-use crate::event::{EventKind, EventQueue};
+use crate::event::{EventKind, EventQueue, Lane};
 use crate::hardware::Hardware;
 use crate::observer::{KernelPath, Observer, Wants};
 use crate::streams::Stream;
@@ -154,7 +154,7 @@ impl Machine {
         let per_cpu =
             vec![CpuCounters { idle_since: Some(START), frequency_since: START, ..CpuCounters::default() }; nr_cpus];
         // Ends of work and of sleep, some of them out of date; interrupts, timers. And ticks.
-        let mut events = EventQueue::with_capacity(4 * (nr_cpus + workload.tasks.len()), nr_cpus + 1);
+        let mut events = EventQueue::with_capacity(4 * (nr_cpus + workload.tasks.len()), 2 * nr_cpus + 1);
         if let Some(by) = perturb {
             events.perturb(by);
         }
@@ -242,10 +242,10 @@ impl Machine {
     /// Pushes what is known from the start. The order decides what comes first at one instant.
     pub(super) fn push_first_events(&mut self) {
         let tick = self.hardware.tick;
-        self.events.push_periodic(START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
+        self.events.push_in_turn(Lane::Ticks, START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
         for cpu in self.sched.cpu_ids() {
             let skew = Nanos(self.hardware.tick_skew.0 * u64::from(cpu.0));
-            self.events.push_periodic(START + tick + skew, EventKind::Tick(cpu));
+            self.events.push_in_turn(Lane::Ticks, START + tick + skew, EventKind::Tick(cpu));
         }
         for task in 0..self.tasks.len() {
             let spec = &self.workload.tasks[self.tasks[task].spec];

@@ -241,8 +241,12 @@ impl Machine {
         sync: bool,
         is_remembered: bool,
     ) {
-        self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
-        self.wake_on(observer, cpu);
+        if self.has_work(cpu) || self.is_stuck(observer, cpu) {
+            self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
+            self.wake_on(observer, cpu);
+        } else {
+            self.wake_now(observer, cpu, target, sync, is_remembered);
+        }
     }
 
     fn sleep_until(&mut self, cpu: CpuId, task: usize, until: Nanos) {

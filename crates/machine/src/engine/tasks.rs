@@ -238,7 +238,11 @@ impl Machine {
             return;
         }
         self.counters.per_cpu[cpu.index()].work += Nanos(time);
-        host.work_left = host.work_left.saturating_sub(u128::from(time) * u128::from(speed));
+        // Nearly all work fits into 64 bits.
+        host.work_left = match (u64::try_from(host.work_left), time.checked_mul(speed)) {
+            (Ok(left), Some(done)) => u128::from(left.saturating_sub(done)),
+            _ => host.work_left.saturating_sub(u128::from(time) * u128::from(speed)),
+        };
         host.accounted_until = self.now;
     }
 
@@ -259,6 +263,7 @@ impl Machine {
         }
         host.completion = host.completion.wrapping_add(1);
         let time = match u64::try_from(host.work_left) {
+            Ok(work) if speed == FULL_SPEED => work.div_ceil(FULL_SPEED),
             Ok(work) => work.div_ceil(speed),
             Err(_) => match u64::try_from(host.work_left.div_ceil(u128::from(speed))) {
                 Ok(time) => time,

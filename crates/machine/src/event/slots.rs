@@ -9,20 +9,16 @@ use super::Entry;
 /// The key of a place without event: later than all.
 pub(super) const NOTHING: u128 = u128::MAX;
 
-/// What a node knows: the earliest event below it.
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    key: u128,
-    place: u32,
-}
-
 /// At most one event for each CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     /// As many as there are leaves, a power of two.
     entries: Vec<Option<Entry>>,
-    /// Node 1 is the root, the nodes below `n` are `2n` and `2n + 1`; the leaves are the last half.
-    nodes: Vec<Node>,
+    /// The keys of those events, or [`NOTHING`].
+    keys: Vec<u128>,
+    /// The place of the earliest event below each node. Node 1 is the root, the nodes below `n` are `2n` and `2n + 1`; the
+    /// leaves are the last half.
+    winners: Vec<u32>,
 }
 
 impl Slots {
@@ -34,7 +30,7 @@ impl Slots {
     /// The key of the earliest event.
     #[inline]
     pub(super) fn first_key(&self) -> u128 {
-        self.nodes.get(1).map_or(NOTHING, |root| root.key)
+        self.winners.get(1).map_or(NOTHING, |&place| self.keys[place as usize])
     }
 
     /// Puts an event in its place. Returns the one that was there.
@@ -51,25 +47,29 @@ impl Slots {
     /// Takes the earliest event out.
     #[inline]
     pub(super) fn take_first(&mut self) -> Option<Entry> {
-        let place = self.nodes.get(1)?.place as usize;
+        let place = *self.winners.get(1)? as usize;
         let entry = self.entries[place].take();
         self.play(place, NOTHING);
         entry
     }
 
-    /// A leaf has another key: plays the games on the way up from it again.
+    /// A leaf has another key: plays the games on the way up from it again, until one that it loses as it did before.
     fn play(&mut self, place: usize, key: u128) {
-        let mut best = Node { key, place: place as u32 };
-        let mut node = self.entries.len() + place;
-        let nodes = self.nodes.as_mut_slice();
-        nodes[node] = best;
+        self.keys[place] = key;
+        let (keys, winners) = (self.keys.as_slice(), self.winners.as_mut_slice());
+        let (own, mut best, mut best_key) = (place as u32, place as u32, key);
+        let mut node = keys.len() + place;
         while node > 1 {
-            let other = nodes[node ^ 1];
-            if other.key < best.key {
-                best = other;
+            let other = winners[node ^ 1];
+            let other_key = keys[other as usize];
+            if other_key < best_key {
+                (best, best_key) = (other, other_key);
             }
             node /= 2;
-            nodes[node] = best;
+            if best != own && winners[node] == best {
+                return;
+            }
+            winners[node] = best;
         }
     }
 
@@ -77,10 +77,15 @@ impl Slots {
     fn grow(&mut self, places: usize) {
         let leaves = places.next_power_of_two();
         self.entries.resize(leaves, None);
-        self.nodes = vec![Node { key: NOTHING, place: 0 }; 2 * leaves];
+        self.keys.resize(leaves, NOTHING);
+        self.winners = vec![0; 2 * leaves];
         for place in 0..leaves {
-            let key = self.entries[place].map_or(NOTHING, |entry| entry.key);
-            self.play(place, key);
+            self.winners[leaves + place] = place as u32;
+        }
+        for node in (1..leaves).rev() {
+            let [left, right] = [2 * node, 2 * node + 1].map(|below| self.winners[below]);
+            let is_right = self.keys[right as usize] < self.keys[left as usize];
+            self.winners[node] = if is_right { right } else { left };
         }
     }
 }

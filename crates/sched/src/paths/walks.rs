@@ -218,6 +218,12 @@ impl Sched {
         }
     }
 
+    /// Whether the CPU is in the middle of something: whether [`Sched::paused`] says what.
+    #[inline]
+    pub fn is_in_path(&self, cpu: CpuId) -> bool {
+        self.walks.of(cpu).is_some_and(|walks| walks.top().is_some())
+    }
+
     /// What the CPU is in the middle of. While there is something, nothing but [`Sched::handle_resume`] may be called on it,
     /// and interrupts if they are on. Other CPUs may end a path early: ask again when its time has passed.
     #[inline]

@@ -99,7 +99,12 @@ impl State {
     }
 
     /// The ancestors of two entities, or they themselves, that are on the same cfs_rq: `find_matching_se()`.
-    fn find_matching_se(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
+    #[inline]
+    fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
+        if self.entities[a.index()].cfs_rq == self.entities[b.index()].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
+    }
+
+    fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
         let up = |se: EntityId| self.entities[se.index()].parent.expect("entities of one CPU meet at the root");
         let depth = |se: EntityId| self.entities[se.index()].depth;
         while depth(a) > depth(b) {
@@ -149,9 +154,12 @@ impl State {
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let is_marked = [queue.last, queue.next, queue.skip].map(|mark| mark == Some(se));
-        if is_marked == [false; 3] {
-            return;
+        if is_marked != [false; 3] {
+            self.clear_marks(se, is_marked);
         }
+    }
+
+    fn clear_marks(&mut self, se: EntityId, is_marked: [bool; 3]) {
         let fields: [fn(&mut crate::state::rq::cfs_rq::CfsRq) -> &mut Option<EntityId>; 3] =
             [|q| &mut q.last, |q| &mut q.next, |q| &mut q.skip];
         for (field, _) in fields.into_iter().zip(is_marked).filter(|&(_, is_marked)| is_marked) {

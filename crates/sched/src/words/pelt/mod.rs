@@ -71,6 +71,12 @@ impl SchedAvg {
         MIN_DIVIDER + self.period_contrib
     }
 
+    /// Whether less than 1024 ns have passed since the last update, so that nothing is to be done yet.
+    #[inline]
+    pub(crate) fn is_current(&self, now: u64) -> bool {
+        now.wrapping_sub(self.last_update_time) < 1024
+    }
+
     /// Advances the sums to `now`. Returns whether a period ended, i.e. whether the averages should be refreshed.
     ///
     /// Models `___update_load_sum()`. Rules:
