@@ -156,7 +156,7 @@ impl EventQueue {
 
     /// Whether nothing will happen any more.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty() && self.lanes.iter().all(VecDeque::is_empty) && self.completions.first_key() == NOTHING
+        self.len() == 0
     }
 
     /// Adds an event.

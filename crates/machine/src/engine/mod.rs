@@ -38,6 +38,7 @@ use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
 use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::sched::Sched;
+use fairlab_sched::state::figures::Duty;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::{Op, WorkMeter};
 use fairlab_workload::workload::Workload;
@@ -486,33 +487,38 @@ impl Machine {
                 Progress::Done => continue,
                 Progress::Nothing => {}
             }
-            if self.sched.need_resched(cpu) {
-                if !self.reschedule(observer, cpu) {
-                    return Ok(());
-                }
-            } else if self.sched.is_stopper_running(cpu) {
-                if !self.may_enter(cpu, Entry::Stopper) {
-                    return Ok(());
-                }
-                self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
-            } else if self.sched.is_idle_task_running(cpu) {
-                self.release_unused_locks(cpu);
-                if self.idles_on(cpu) {
-                    if core::mem::take(&mut self.cpus[cpu.index()].kernel.will_sleep) {
-                        self.enter_idle_state(observer, cpu);
+            match self.sched.duty(cpu) {
+                Duty::Reschedule => {
+                    if !self.reschedule(observer, cpu) {
+                        return Ok(());
                     }
-                    return Ok(());
                 }
-                self.enter_idle_loop(observer, cpu);
-            } else {
-                self.release_unused_locks(cpu);
-                let Some(task) = self.running_task(cpu) else { return Ok(()) };
-                self.account(task);
-                if self.tasks[task].work_left > 0 {
-                    self.plan_anew(cpu, task);
-                    return Ok(());
+                Duty::Stopper => {
+                    if !self.may_enter(cpu, Entry::Stopper) {
+                        return Ok(());
+                    }
+                    self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
                 }
-                self.step(observer, cpu, task)?;
+                Duty::Idle => {
+                    self.release_unused_locks(cpu);
+                    if self.idles_on(cpu) {
+                        if core::mem::take(&mut self.cpus[cpu.index()].kernel.will_sleep) {
+                            self.enter_idle_state(observer, cpu);
+                        }
+                        return Ok(());
+                    }
+                    self.enter_idle_loop(observer, cpu);
+                }
+                Duty::Task(id) => {
+                    self.release_unused_locks(cpu);
+                    let Some(task) = self.running_host(id) else { return Ok(()) };
+                    self.account(task);
+                    if self.tasks[task].work_left > 0 {
+                        self.plan_anew(cpu, task);
+                        return Ok(());
+                    }
+                    self.step(observer, cpu, task)?;
+                }
             }
         }
         let task = self.running_task(cpu).map_or_else(|| "?".to_owned(), |task| self.tasks[task].name.clone());

@@ -115,7 +115,14 @@ impl Machine {
     }
 
     /// A task wakes another one.
-    pub(super) fn wake_now(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool, is_remembered: bool) {
+    pub(super) fn wake_now(
+        &mut self,
+        observer: &mut dyn Observer,
+        cpu: CpuId,
+        target: usize,
+        sync: bool,
+        is_remembered: bool,
+    ) {
         let Some(id) = self.tasks[target].id else { return };
         if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup(ctx, id, sync)) {
             // If it slept for a time, that is over.

@@ -26,10 +26,11 @@ impl Machine {
             self.finish_step(cpu, task, outcome);
             return Ok(());
         }
-        if self.pays_first(cpu, task) {
+        let step = self.tasks[task].step;
+        if matches!(step, Step::Send(_) | Step::Offer { .. } | Step::Receive(_)) && self.pays_first(cpu, task) {
             return Ok(());
         }
-        match self.tasks[task].step {
+        match step {
             Step::Run(_) => {
                 self.next_step(task);
                 if matches!(self.tasks[task].step, Step::Run(_)) {

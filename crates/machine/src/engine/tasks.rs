@@ -214,20 +214,27 @@ impl Machine {
     /// The task of the workload that runs on a CPU.
     #[inline]
     pub(super) fn running_task(&self, cpu: CpuId) -> Option<usize> {
-        let id = self.sched.curr(cpu);
+        self.running_host(self.sched.curr(cpu))
+    }
+
+    /// The place of one of the scheduler's tasks among the machine's, if it runs.
+    #[inline]
+    pub(super) fn running_host(&self, id: TaskId) -> Option<usize> {
         let task = self.host_of.get(id.index()).copied().flatten()? as usize;
         self.tasks[task].running.then_some(task)
     }
 
-    /// Charges a running task for the time since the last call.
+    /// Charges a running task for the time since the last call. Most tasks do several things at one instant.
     #[inline]
     pub(super) fn account(&mut self, task: usize) {
+        if self.tasks[task].accounted_until != self.now {
+            self.account_time(task);
+        }
+    }
+
+    fn account_time(&mut self, task: usize) {
         let host = &self.tasks[task];
         let time = self.now.0 - host.accounted_until.0;
-        // Most tasks do several things at one instant.
-        if time == 0 {
-            return;
-        }
         let cpu = host.cpu;
         let speed = self.speed_of(cpu);
         let host = &mut self.tasks[task];

@@ -9,16 +9,23 @@ use super::Entry;
 /// The key of a place without event: later than all.
 pub(super) const NOTHING: u128 = u128::MAX;
 
+/// What a node knows: the earliest event below it.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    key: u128,
+    place: u32,
+}
+
 /// At most one event for each CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     /// As many as there are leaves, a power of two.
     entries: Vec<Option<Entry>>,
-    /// The keys of those events, or [`NOTHING`].
-    keys: Vec<u128>,
-    /// The place of the earliest event below each node. Node 1 is the root, the nodes below `n` are `2n` and `2n + 1`; the
-    /// leaves are the last half.
-    winners: Vec<u32>,
+    /// Node 1 is the root, the nodes below `n` are `2n` and `2n + 1`; the leaves are the last half.
+    nodes: Vec<Node>,
+    /// The place whose event was taken and for which the games are not played again yet: its CPU most often plans the next
+    /// one at once.
+    taken: Option<u32>,
 }
 
 impl Slots {
@@ -29,8 +36,9 @@ impl Slots {
 
     /// The key of the earliest event.
     #[inline]
-    pub(super) fn first_key(&self) -> u128 {
-        self.winners.get(1).map_or(NOTHING, |&place| self.keys[place as usize])
+    pub(super) fn first_key(&mut self) -> u128 {
+        self.settle_taken();
+        self.nodes.get(1).map_or(NOTHING, |root| root.key)
     }
 
     /// Puts an event in its place. Returns the one that was there.
@@ -38,6 +46,9 @@ impl Slots {
     pub(super) fn replace(&mut self, place: usize, entry: Entry) -> Option<Entry> {
         if place >= self.entries.len() {
             self.grow(place + 1);
+        }
+        if self.taken == Some(place as u32) {
+            self.taken = None;
         }
         let before = self.entries[place].replace(entry);
         self.play(place, entry.key);
@@ -47,45 +58,50 @@ impl Slots {
     /// Takes the earliest event out.
     #[inline]
     pub(super) fn take_first(&mut self) -> Option<Entry> {
-        let place = *self.winners.get(1)? as usize;
-        let entry = self.entries[place].take();
-        self.play(place, NOTHING);
-        entry
+        self.settle_taken();
+        let place = self.nodes.get(1)?.place;
+        self.taken = Some(place);
+        self.entries[place as usize].take()
     }
 
-    /// A leaf has another key: plays the games on the way up from it again, until one that it loses as it did before.
+    #[inline]
+    fn settle_taken(&mut self) {
+        if let Some(place) = self.taken.take() {
+            self.play(place as usize, NOTHING);
+        }
+    }
+
+    /// A leaf has another key: plays the games on the way up from it again, until one that another place wins as it did before.
     fn play(&mut self, place: usize, key: u128) {
-        self.keys[place] = key;
-        let (keys, winners) = (self.keys.as_slice(), self.winners.as_mut_slice());
-        let (own, mut best, mut best_key) = (place as u32, place as u32, key);
-        let mut node = keys.len() + place;
+        let own = place as u32;
+        let mut best = Node { key, place: own };
+        let mut node = self.entries.len() + place;
+        let nodes = self.nodes.as_mut_slice();
+        nodes[node] = best;
         while node > 1 {
-            let other = winners[node ^ 1];
-            let other_key = keys[other as usize];
-            if other_key < best_key {
-                (best, best_key) = (other, other_key);
+            let other = &nodes[node ^ 1];
+            if other.key < best.key {
+                best = *other;
             }
             node /= 2;
-            if best != own && winners[node] == best {
+            let winner = &mut nodes[node];
+            if best.place != own && winner.place == best.place {
                 return;
             }
-            winners[node] = best;
+            *winner = best;
         }
     }
 
     #[cold]
     fn grow(&mut self, places: usize) {
+        self.taken = None;
         let leaves = places.next_power_of_two();
         self.entries.resize(leaves, None);
-        self.keys.resize(leaves, NOTHING);
-        self.winners = vec![0; 2 * leaves];
+        // Nobody has won yet: the first game of each place is played to the end.
+        self.nodes = vec![Node { key: NOTHING, place: u32::MAX }; 2 * leaves];
         for place in 0..leaves {
-            self.winners[leaves + place] = place as u32;
-        }
-        for node in (1..leaves).rev() {
-            let [left, right] = [2 * node, 2 * node + 1].map(|below| self.winners[below]);
-            let is_right = self.keys[right as usize] < self.keys[left as usize];
-            self.winners[node] = if is_right { right } else { left };
+            let key = self.entries[place].map_or(NOTHING, |entry| entry.key);
+            self.play(place, key);
         }
     }
 }

@@ -56,6 +56,19 @@ pub struct CpuFigures {
     pub stats: RqStats,
 }
 
+/// What a CPU has to do when nothing else comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// Reschedule: its running task must give way.
+    Reschedule,
+    /// The work of its stopper, which runs.
+    Stopper,
+    /// Nothing: its idle task runs.
+    Idle,
+    /// This task runs.
+    Task(TaskId),
+}
+
 impl State {
     /// The figures of a CPU.
     pub fn figures(&self, cpu: CpuId) -> CpuFigures {
@@ -89,6 +102,21 @@ impl State {
     #[inline]
     pub fn idle_task(&self, cpu: CpuId) -> TaskId {
         self.rqs[cpu.index()].idle
+    }
+
+    /// What a CPU has to do now.
+    #[inline]
+    pub fn duty(&self, cpu: CpuId) -> Duty {
+        let rq = &self.rqs[cpu.index()];
+        if rq.need_resched {
+            Duty::Reschedule
+        } else if rq.curr == rq.idle {
+            Duty::Idle
+        } else if rq.curr == rq.stop {
+            Duty::Stopper
+        } else {
+            Duty::Task(rq.curr)
+        }
     }
 
     /// Whether a CPU idles and has got nothing to do yet: `idle_cpu()`.

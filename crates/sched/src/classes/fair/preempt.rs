@@ -101,7 +101,11 @@ impl State {
     /// The ancestors of two entities, or they themselves, that are on the same cfs_rq: `find_matching_se()`.
     #[inline]
     fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
-        if self.entities[a.index()].cfs_rq == self.entities[b.index()].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
+        if self.entities[a.index()].cfs_rq == self.entities[b.index()].cfs_rq {
+            (a, b)
+        } else {
+            self.climb_to_meet(a, b)
+        }
     }
 
     fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {

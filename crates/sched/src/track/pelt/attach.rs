@@ -65,14 +65,7 @@ impl State {
     }
 
     /// The same to a time, whatever is due.
-    fn update_load_avg_to(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        now: u64,
-        cfs_rq: CfsRqId,
-        se: EntityId,
-        how: UpdateLoad,
-    ) {
+    fn update_load_avg_to(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
         let rq = &self.rqs[queue.cpu.index()];
         let entity = &mut self.entities[se.index()];
