@@ -8,7 +8,9 @@ use clap_complete::Shell;
 use fairlab_sched::features::Feature;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{KERNELS, Kernel};
+use fairlab_study::pool;
 use fairlab_workload::suggest;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -159,6 +161,23 @@ impl PriceChoice {
     }
 }
 
+/// How many runs there are at a time.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct JobsArgs {
+    /// Make at most so many runs at a time; results do not depend on it [default: one for each core]
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+impl JobsArgs {
+    /// Before the first run.
+    pub(crate) fn apply(self) {
+        if let Some(jobs) = self.jobs {
+            pool::limit(jobs);
+        }
+    }
+}
+
 const COMPARE_EXAMPLES: &str = "\
 An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), or kernel=RELEASE. A single arm is
 compared with the workload as it is. The last column is the change from the first arm to the last.
@@ -185,6 +204,8 @@ pub(crate) struct CompareArgs {
     /// Draw everything random in the scheduler from this seed, in all arms [default: as the kernel after its boot]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
 }
 
 /// An arm of a comparison: its changes on top of the workload's variant.
@@ -296,6 +317,8 @@ pub(crate) enum StudyCommand {
         /// Write the report as DIR/NAME.json, and pictures as DIR/*.svg
         #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         output: Option<PathBuf>,
+        #[command(flatten)]
+        jobs: JobsArgs,
     },
 }
 

@@ -17,6 +17,7 @@ use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::load::{Kind, detect};
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scn;
+use std::sync::Arc;
 
 /// The machine of rt-app files and benchmarks unless another is named.
 pub(crate) const DEFAULT_MACHINE: &str = "hikey960";
@@ -29,7 +30,7 @@ const DEFAULT_TRACE: u8 = 3;
 pub(crate) struct Plan {
     pub(crate) machine: Machine,
     pub(crate) subject: Subject,
-    pub(crate) input: WorkloadText,
+    pub(crate) input: Arc<WorkloadText>,
     /// The machine's file, unless a scenario describes the machine.
     pub(crate) machine_text: Option<MachineText>,
     pub(crate) trace_level: u8,
@@ -95,7 +96,11 @@ struct FileSays {
 impl Plan {
     /// Reads the files and makes the machine.
     pub(crate) fn new(file: &str, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
-        let input = input::workload(file)?;
+        Self::of(Arc::new(input::workload(file)?), variant, choices)
+    }
+
+    /// Makes the machine for a workload that may serve several runs.
+    pub(crate) fn of(input: Arc<WorkloadText>, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
         let mut machine_text = None;
         let says = match detect(&input.name, &input.text).map_err(CliError::input)? {
             Kind::Scenario => FileSays::of_scenario(&input, variant)?,

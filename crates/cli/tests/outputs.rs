@@ -70,6 +70,31 @@ fn a_run_directory_repeats_the_run() {
 }
 
 #[test]
+fn a_comparison_is_the_same_with_any_number_of_jobs() {
+    let compare = |jobs: &str, more: &[&str]| {
+        let arms = ["--arm", "NO_SIS_UTIL", "--arm", "kernel=5.4", "--arm", "migration_cost_ns=0"];
+        let args = ["compare", "scenarios/hello.json", "--for", "200ms", "--jobs", jobs];
+        stdout_of(&[&args[..], &arms, more].concat())
+    };
+    for form in [&[][..], &["--json"]] {
+        let one = compare("1", form);
+        assert!(one.contains("kernel=5.4"));
+        for jobs in ["2", "5"] {
+            assert_eq!(compare(jobs, form), one, "{jobs} jobs");
+        }
+    }
+}
+
+#[test]
+fn standard_input_is_compared_in_all_arms() {
+    let text = std::fs::read(root().join(SCENARIO)).expect("the file exists");
+    let args = ["compare", "-", "--arm", "NO_SIS_UTIL", "--arm", "NO_WA_WEIGHT", "--for", "20ms", "--json"];
+    let arms: Value = serde_json::from_slice(&fairlab_with_input(&args, &text).stdout).expect("it is JSON");
+    let workloads = items(&arms).iter().map(|arm| arm["summary"]["run"]["workload"].as_str());
+    assert_eq!(workloads.collect::<Vec<_>>(), [Some("<stdin>"); 2]);
+}
+
+#[test]
 fn a_trace_on_standard_output_is_alone_there() {
     let trace = stdout_of(&["run", SCENARIO, "--trace-jsonl", "-", "--json"]);
     assert!(trace.lines().all(|line| line.starts_with('{') && line.ends_with('}')));

@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run that has reached its steady state allocates nothing: not at a wake-up, a tick, a switch or a balancing pass.
+//! A run that has reached its steady state allocates nothing: not at a wake-up, a tick, a switch or a balancing pass, and not where these
+//! take time, pause and wait for locks.
 //!
 //! An allocator that counts stands before the system's. A scenario runs until all tasks have done everything at least
 //! once, so that queues and masks have got their memory; from then on no call may come.
 #![expect(unsafe_code, reason = "a global allocator cannot be written without; it only counts and calls the system's")]
 
+use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, START, Setup};
-use fairlab_machine::observer::NoObserver;
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::{KernelPath, MachineEvent, NoObserver, Observer, Wants};
+use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::backtrace::Backtrace;
+use std::cell::{Cell, RefCell};
 
 struct Counting;
 
 thread_local! {
     /// Calls that this thread has made while it counted; `None` while it does not.
     static NR_CALLS: Cell<Option<u64>> = const { Cell::new(None) };
+    /// Who made the first of them.
+    static FIRST: RefCell<Option<Backtrace>> = const { RefCell::new(None) };
 }
 
 fn note_call() {
-    NR_CALLS.set(NR_CALLS.get().map(|nr_calls| nr_calls + 1));
+    let Some(nr_calls) = NR_CALLS.get() else { return };
+    if nr_calls == 0 {
+        // To look who calls takes memory too.
+        NR_CALLS.set(None);
+        FIRST.set(Some(Backtrace::force_capture()));
+    }
+    NR_CALLS.set(Some(nr_calls + 1));
 }
 
-// SAFETY: every call goes unchanged to the system's allocator, which keeps the contract; counting touches only a
-// constant-initialised thread-local cell, which needs no memory.
+// SAFETY: every call goes unchanged to the system's allocator, which keeps the contract; counting touches only
+// constant-initialised thread-local cells, and is off while it takes memory itself.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note_call();
@@ -48,21 +61,81 @@ static ALLOCATOR: Counting = Counting;
 
 /// Runs a scenario up to a time, and from there to its end without a single allocation.
 fn check(scenario: &str, steady_from_ms: u64, least_events: u64) {
+    check_setup(setup(scenario), &mut NoObserver, steady_from_ms, least_events);
+}
+
+fn setup(scenario: &str) -> Setup {
     let parsed = fairlab_workload::scn::parse("scenario", scenario).unwrap_or_else(|error| panic!("{error}"));
-    let mut machine = Machine::new(Setup::from_scenario(parsed)).expect("the machine can be made");
-    machine.start(&mut NoObserver).expect("the run starts");
+    Setup::from_scenario(parsed)
+}
+
+/// The same with an observer, which must not allocate either.
+fn check_setup(setup: Setup, observer: &mut dyn Observer, steady_from_ms: u64, least_events: u64) {
+    let mut machine = Machine::new(setup).expect("the machine can be made");
+    machine.start(observer).expect("the run starts");
     let steady_from = START + Nanos::from_millis(steady_from_ms);
-    assert!(machine.advance(&mut NoObserver, steady_from).expect("the run goes on"), "the run is long enough");
+    assert!(machine.advance(observer, steady_from).expect("the run goes on"), "the run is long enough");
     let (events, switches, migrations) = counters(&machine);
     NR_CALLS.set(Some(0));
-    let result = machine.advance(&mut NoObserver, Nanos(u64::MAX));
+    let result = machine.advance(observer, Nanos(u64::MAX));
     let nr_calls = NR_CALLS.take().expect("the count was on");
     result.expect("the run goes on");
     let after = counters(&machine);
-    assert_eq!(nr_calls, 0, "allocations in {} events", after.0 - events);
+    if let Some(first) = FIRST.take() {
+        panic!("{nr_calls} allocations in {} events; the first:\n{first}", after.0 - events);
+    }
     assert!(after.0 - events >= least_events, "only {} events were looked at", after.0 - events);
     assert!(after.1 > switches + least_events / 10, "only {} switches were looked at", after.1 - switches);
     assert!(after.2 >= migrations, "migrations are counted upwards");
+}
+
+/// Counts phases of kernel paths, those behind which the path has gone on later, and those that waited for a lock, from a time on.
+struct Paths {
+    from: Nanos,
+    phases: [u64; KernelPath::ALL.len()],
+    paused: [u64; KernelPath::ALL.len()],
+    waits: u64,
+}
+
+impl Probe for Paths {
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer for Paths {
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Kernel { path, waited, ends, .. } = *event
+            && now >= self.from
+        {
+            self.phases[path as usize] += 1;
+            self.paused[path as usize] += u64::from(!ends);
+            self.waits += u64::from(waited > Nanos::ZERO);
+        }
+    }
+}
+
+/// The same on a machine that comes with the program, on which kernel code takes time: paths pause, and CPUs wait for locks.
+fn check_priced(machine: &str, workload: &str, steady_from_ms: u64, least_events: u64, paused: &[KernelPath]) {
+    let hardware = Hardware::from_description(&preset(machine).expect("it comes with the program"));
+    let scenario = format!("cpus {}\n{workload}", hardware.nr_cpus());
+    let none = [0; KernelPath::ALL.len()];
+    let mut paths = Paths { from: START + Nanos::from_millis(steady_from_ms), phases: none, paused: none, waits: 0 };
+    let setup = Setup { hardware, ..setup(&scenario) };
+    check_setup(setup, &mut paths, steady_from_ms, least_events);
+    for path in paused {
+        assert!(paths.paused[*path as usize] > 20, "{path:?} has paused {} times", paths.paused[*path as usize]);
+    }
+    for path in [KernelPath::Tick, KernelPath::Interrupt, KernelPath::Schedule, KernelPath::Wake] {
+        assert!(paths.phases[path as usize] > 20, "{path:?} has had {} phases", paths.phases[path as usize]);
+    }
+    assert!(paths.waits > 0, "nobody has waited for a lock");
 }
 
 fn counters(machine: &Machine) -> (u64, u64, u64) {
@@ -134,4 +207,37 @@ fn quotas_and_deadlines_allocate_nothing() {
         1500,
         4_000,
     );
+}
+
+/// What a busy machine does all the time.
+const MIXED: &str = "end 4s\n\
+    group a\ngroup b parent=a shares=512\ngroup c parent=b\n\
+    task pa n=6 group=c runr 20us 200us wake pb wait\n\
+    task pb n=6 wait group=b runr 20us 100us wakesync pa\n\
+    task pulse n=8 runr 100us 4ms sleepr 100us 6ms\n\
+    task short n=24 runr 10us 40us sleepr 30us 300us\n\
+    task hog n=2 group=b run 50ms sleepr 1ms 20ms\n\
+    task pin mask=2-3 runr 1ms 3ms sleepr 1ms 2ms\n\
+    task rr n=2 rr=10 run 300us sleepr 3ms 9ms\n";
+
+const PAUSED: [KernelPath; 4] = [KernelPath::Select, KernelPath::Schedule, KernelPath::NewIdle, KernelPath::Softirq];
+
+#[test]
+fn little_and_big_cpus_that_pause_and_wait_for_locks_allocate_nothing() {
+    check_priced("sc7180", MIXED, 2000, 100_000, &PAUSED);
+}
+
+#[test]
+fn little_and_big_cpus_with_schedutil_that_pause_allocate_nothing() {
+    check_priced("hikey960", MIXED, 2000, 100_000, &PAUSED);
+}
+
+#[test]
+fn two_sockets_that_pause_and_wait_for_locks_allocate_nothing() {
+    let workload = "end 1500ms\ngroup a\n\
+        task pa n=60 group=a runr 20us 200us wake pb wait\n\
+        task pb n=60 group=a wait runr 20us 100us wakesync pa\n\
+        task pulse n=150 runr 100us 4ms sleepr 100us 6ms\n\
+        task hog n=40 run 50ms sleepr 1ms 20ms\n";
+    check_priced("xeon-2s-224", workload, 1000, 100_000, &PAUSED);
 }

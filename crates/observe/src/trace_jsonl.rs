@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The trace of a run as lines of JSON, in the oracle's form: one object per event, and snapshots of the whole state.
 
+mod line;
+
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::boot::FIRST_STOPPER_PID;
@@ -9,43 +11,21 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::task::OnRq;
-use fairlab_sched::topology::CpuIdleType;
+use fairlab_sched::topology::{CpuIdleType, SchedDomain};
 use fairlab_sched::units::Nanos;
-use fairlab_sched::words::pelt::SchedAvg;
+use line::{Lines, List, Name, line, object};
 use std::io::{self, Write};
 
 /// Pid of the first task of a workload.
 const FIRST_PID: i64 = 1000;
 
-/// Writes trace lines.
+/// Writes trace lines. They are collected, so that what they go to needs no buffer of its own.
 pub struct TraceJsonl<W: Write> {
-    out: W,
+    lines: Lines<W>,
     level: u8,
     pelt: bool,
     /// Pids of the scheduler's tasks; idle tasks have 0, stoppers their own.
     pids: Vec<i64>,
-    error: Option<io::Error>,
-}
-
-/// The averages of an entity as a JSON array.
-struct Avg<'a>(&'a SchedAvg);
-
-impl std::fmt::Display for Avg<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let a = self.0;
-        write!(
-            f,
-            "[{},{},{},{},{},{},{},{}]",
-            a.last_update_time,
-            a.load_sum,
-            a.runnable_sum,
-            a.util_sum,
-            a.period_contrib,
-            a.load_avg,
-            a.runnable_avg,
-            a.util_avg
-        )
-    }
 }
 
 impl<W: Write> TraceJsonl<W> {
@@ -55,37 +35,30 @@ impl<W: Write> TraceJsonl<W> {
         let idle = std::iter::repeat_n(0, nr_cpus);
         let stoppers = (0..nr_cpus).map(|cpu| i64::from(FIRST_STOPPER_PID) + cpu as i64);
         let init = std::iter::once(1);
-        Self { out, level, pelt, pids: idle.chain(stoppers).chain(init).collect(), error: None }
+        Self { lines: Lines::new(out), level, pelt, pids: idle.chain(stoppers).chain(init).collect() }
     }
 
     /// Writes what is left.
     ///
     /// # Errors
     /// If anything could not be written, now or before.
-    pub fn finish(mut self) -> io::Result<()> {
-        match self.error.take() {
-            Some(error) => Err(error),
-            None => self.out.flush(),
-        }
+    pub fn finish(self) -> io::Result<()> {
+        self.lines.finish()
     }
 
     /// Whether something could not be written, so that the rest is lost.
     pub fn has_failed(&self) -> bool {
-        self.error.is_some()
+        self.lines.has_failed()
     }
 
     /// The lines at the end of a run: schedstat counters and run times.
     pub fn write_totals(&mut self, machine: &Machine) {
         for cpu in machine.sched().cpu_ids() {
-            let result = write_schedstat(&mut self.out, machine.sched(), cpu);
-            self.note(result);
+            put_schedstat(self.lines.next(), machine.sched(), cpu);
         }
         for task in machine.tasks() {
-            // A name may have quotes and control characters in it; as a value of JSON it is written with escapes.
-            let (pid, name, runtime) = (task.pid, serde_json::Value::from(task.name.as_str()), task.runtime_ns);
-            let line = format_args!("{{\"e\":\"task\",\"pid\":{pid},\"name\":{name},\"runtime\":{runtime}}}\n");
-            let result = self.out.write_fmt(line);
-            self.note(result);
+            let name = Name(&task.name);
+            line!(self.lines.next(), e: "task", pid: task.pid, name: name, runtime: task.runtime_ns);
         }
     }
 
@@ -93,114 +66,48 @@ impl<W: Write> TraceJsonl<W> {
         self.pids[task.index()]
     }
 
-    fn note(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
-            self.error.get_or_insert(error);
-        }
-    }
-
-    fn write_event(&mut self, t: u64, event: &Event<'_>) -> io::Result<()> {
+    fn put_event(&mut self, t: u64, event: &Event<'_>) {
         match *event {
             Event::Wakeup { task, cpu, is_new, on } if self.level > 0 => {
-                let (pid, cpu, new, on) = (self.pid(task), cpu.0, u8::from(is_new), on.0);
-                writeln!(
-                    self.out,
-                    "{{\"t\":{t},\"e\":\"wakeup\",\"pid\":{pid},\"cpu\":{cpu},\"new\":{new},\"on\":{on}}}"
-                )
+                let pid = self.pid(task);
+                line!(self.lines.next(), t: t, e: "wakeup", pid: pid, cpu: cpu.0, new: is_new, on: on.0);
             }
             Event::Switch { cpu, prev, next, prev_state } if self.level > 0 => {
-                let state = match prev_state {
-                    PrevState::Runnable => 0,
+                let (prev, next) = (self.pid(prev), self.pid(next));
+                let st = match prev_state {
+                    PrevState::Runnable => 0_u32,
                     PrevState::Blocked => 1,
                     PrevState::Dead => 128,
                 };
-                let (cpu, prev, next) = (cpu.0, self.pid(prev), self.pid(next));
-                writeln!(
-                    self.out,
-                    "{{\"t\":{t},\"e\":\"switch\",\"cpu\":{cpu},\"prev\":{prev},\"next\":{next},\"st\":{state}}}"
-                )
+                line!(self.lines.next(), t: t, e: "switch", cpu: cpu.0, prev: prev, next: next, st: st);
             }
             Event::Migrate { task, from, to, on } if self.level > 0 => {
-                let (pid, from, to, on) = (self.pid(task), from.0, to.0, on.0);
-                writeln!(
-                    self.out,
-                    "{{\"t\":{t},\"e\":\"migrate\",\"pid\":{pid},\"from\":{from},\"to\":{to},\"on\":{on}}}"
-                )
+                let pid = self.pid(task);
+                line!(self.lines.next(), t: t, e: "migrate", pid: pid, from: from.0, to: to.0, on: on.0);
             }
             Event::Frequency { cpu, capacity } if self.level > 0 => {
-                writeln!(self.out, "{{\"t\":{t},\"e\":\"freq\",\"cpu\":{},\"cap\":{capacity}}}", cpu.0)
+                line!(self.lines.next(), t: t, e: "freq", cpu: cpu.0, cap: capacity);
             }
             Event::Ipi { cpu, kind, on } if self.level > 1 => {
-                let kind = match kind {
-                    IpiKind::Reschedule => 0,
-                    IpiKind::CallFunction => 1,
-                };
-                writeln!(self.out, "{{\"t\":{t},\"e\":\"ipi\",\"cpu\":{},\"kind\":{kind},\"on\":{}}}", cpu.0, on.0)
+                let is_call = kind == IpiKind::CallFunction;
+                line!(self.lines.next(), t: t, e: "ipi", cpu: cpu.0, kind: is_call, on: on.0);
             }
             Event::DomainStat { on, cpu, level, counter, idle, amount } if self.level > 2 => {
                 let idle = idle.map_or("-", idle_name);
-                let (on, cpu) = (on.0, cpu.0);
-                writeln!(
-                    self.out,
-                    "{{\"t\":{t},\"e\":\"lb\",\"on\":{on},\"cpu\":{cpu},\"lvl\":{level},\"c\":\"{counter}\",\"idle\":\"{idle}\",\"n\":{amount}}}"
-                )
+                line!(
+                    self.lines.next(),
+                    t: t, e: "lb", on: on.0, cpu: cpu.0, lvl: level, c: counter, idle: idle, n: amount
+                );
             }
             Event::PeltEntity { task, cpu, weight, avg } if self.pelt => {
                 let pid = task.map_or(-1, |task| self.pid(task));
-                let (cpu, avg) = (cpu.0, Avg(avg));
-                writeln!(
-                    self.out,
-                    "{{\"t\":{t},\"e\":\"pse\",\"pid\":{pid},\"cpu\":{cpu},\"w\":{weight},\"avg\":{avg}}}"
-                )
+                line!(self.lines.next(), t: t, e: "pse", pid: pid, cpu: cpu.0, w: weight, avg: avg);
             }
             Event::PeltCfsRq { cpu, is_root, avg } if self.pelt => {
-                let (cpu, root, avg) = (cpu.0, u8::from(is_root), Avg(avg));
-                writeln!(self.out, "{{\"t\":{t},\"e\":\"pcfs\",\"cpu\":{cpu},\"root\":{root},\"avg\":{avg}}}")
+                line!(self.lines.next(), t: t, e: "pcfs", cpu: cpu.0, root: is_root, avg: avg);
             }
-            _ => Ok(()),
+            _ => {}
         }
-    }
-
-    fn write_snapshot(&mut self, machine: &Machine) -> io::Result<()> {
-        let t = machine.now().0;
-        let sched = machine.sched();
-        // Jiffies count from the kernel's first one; so do ours.
-        let nohz = sched.nohz();
-        writeln!(
-            self.out,
-            "{{\"t\":{t},\"e\":\"nohz\",\"nr\":{},\"has_blocked\":{},\"needs_update\":{},\"next_balance\":{},\"next_blocked\":{}}}",
-            nohz.nr_cpus,
-            u8::from(nohz.has_blocked),
-            u8::from(nohz.needs_update),
-            nohz.next_balance as i64,
-            nohz.next_blocked as i64
-        )?;
-        let domains = sched.domains();
-        for cpu in sched.cpu_ids() {
-            let of_cpu = &domains.cpus[cpu.index()];
-            let (Some(_), Some(shared)) = (of_cpu.sd_llc, of_cpu.sd_llc_shared) else { continue };
-            if of_cpu.sd_llc_id != cpu {
-                continue;
-            }
-            let shared = &domains.shared[shared];
-            writeln!(
-                self.out,
-                "{{\"t\":{t},\"e\":\"llc\",\"cpu\":{},\"size\":{},\"nr_idle_scan\":{},\"has_idle_cores\":{},\"nr_busy\":{}}}",
-                cpu.0,
-                of_cpu.sd_llc_size,
-                shared.nr_idle_scan,
-                u8::from(shared.has_idle_cores),
-                shared.nr_busy_cpus
-            )?;
-        }
-        for cpu in sched.cpu_ids() {
-            write_rq(&mut self.out, t, sched, cpu)?;
-        }
-        for task in machine.tasks() {
-            let Some(id) = task.id.filter(|_| !task.dead) else { continue };
-            write_entity(&mut self.out, t, sched, id, task.pid)?;
-        }
-        Ok(())
     }
 }
 
@@ -212,99 +119,130 @@ fn idle_name(idle: CpuIdleType) -> &'static str {
     }
 }
 
-fn write_rq(out: &mut impl Write, t: u64, sched: &Sched, cpu: CpuId) -> io::Result<()> {
-    let rq = sched.figures(cpu);
-    writeln!(
-        out,
-        "{{\"t\":{t},\"e\":\"rq\",\"cpu\":{},\"nr\":{},\"hnr\":{},\"util\":{},\"runnable\":{},\"load\":{},\"cap\":{},\"misfit\":{},\"clock\":{},\"cpelt\":{},\"lost\":{},\"minv\":{},\"nextb\":{},\"avgidle\":{}}}",
-        cpu.0,
-        rq.nr_running,
-        rq.h_nr_running,
-        rq.cfs_avg.util_avg,
-        rq.cfs_avg.runnable_avg,
-        rq.cfs_avg.load_avg,
-        rq.cpu_capacity,
-        rq.misfit_task_load,
-        rq.clock,
-        rq.clock_pelt,
-        rq.lost_idle_time,
-        rq.min_vruntime,
-        rq.next_balance,
-        rq.avg_idle.0
-    )
+/// Jiffies count from the kernel's first one; so do ours.
+fn put_nohz(bytes: &mut Vec<u8>, t: u64, sched: &Sched) {
+    let nohz = sched.nohz();
+    line!(
+        bytes,
+        t: t,
+        e: "nohz",
+        nr: nohz.nr_cpus,
+        has_blocked: nohz.has_blocked,
+        needs_update: nohz.needs_update,
+        next_balance: nohz.next_balance as i64,
+        next_blocked: nohz.next_blocked as i64,
+    );
 }
 
-fn write_entity(out: &mut impl Write, t: u64, sched: &Sched, id: TaskId, pid: i32) -> io::Result<()> {
+/// The cache of which a CPU is the first one.
+fn put_llc(bytes: &mut Vec<u8>, t: u64, sched: &Sched, cpu: CpuId) {
+    let domains = sched.domains();
+    let of_cpu = &domains.cpus[cpu.index()];
+    let (Some(_), Some(shared)) = (of_cpu.sd_llc, of_cpu.sd_llc_shared) else { return };
+    if of_cpu.sd_llc_id != cpu {
+        return;
+    }
+    let shared = &domains.shared[shared];
+    line!(
+        bytes,
+        t: t,
+        e: "llc",
+        cpu: cpu.0,
+        size: of_cpu.sd_llc_size,
+        nr_idle_scan: shared.nr_idle_scan,
+        has_idle_cores: shared.has_idle_cores,
+        nr_busy: shared.nr_busy_cpus,
+    );
+}
+
+fn put_rq(bytes: &mut Vec<u8>, t: u64, sched: &Sched, cpu: CpuId) {
+    let rq = sched.figures(cpu);
+    line!(
+        bytes,
+        t: t,
+        e: "rq",
+        cpu: cpu.0,
+        nr: rq.nr_running,
+        hnr: rq.h_nr_running,
+        util: rq.cfs_avg.util_avg,
+        runnable: rq.cfs_avg.runnable_avg,
+        load: rq.cfs_avg.load_avg,
+        cap: rq.cpu_capacity,
+        misfit: rq.misfit_task_load,
+        clock: rq.clock,
+        cpelt: rq.clock_pelt,
+        lost: rq.lost_idle_time,
+        minv: rq.min_vruntime,
+        nextb: rq.next_balance,
+        avgidle: rq.avg_idle.0,
+    );
+}
+
+fn put_entity(bytes: &mut Vec<u8>, t: u64, sched: &Sched, id: TaskId, pid: i32) {
     let (task, se) = (sched.task(id), sched.entity(id));
     let on_rq = match task.on_rq {
-        OnRq::No => 0,
+        OnRq::No => 0_u32,
         OnRq::Queued => 1,
         OnRq::Migrating => 2,
     };
-    let util_est = u64::from(se.avg.util_est.ewma) << 32 | u64::from(se.avg.util_est.enqueued);
-    writeln!(
-        out,
-        "{{\"t\":{t},\"e\":\"se\",\"pid\":{pid},\"cpu\":{},\"on_rq\":{on_rq},\"avg\":{},\"vr\":{},\"exec\":{},\"ue\":{util_est}}}",
-        task.cpu.0,
-        Avg(&se.avg),
-        se.vruntime,
-        se.sum_exec_runtime
-    )
+    line!(
+        bytes,
+        t: t,
+        e: "se",
+        pid: pid,
+        cpu: task.cpu.0,
+        on_rq: on_rq,
+        avg: &se.avg,
+        vr: se.vruntime,
+        exec: se.sum_exec_runtime,
+        ue: u64::from(se.avg.util_est.ewma) << 32 | u64::from(se.avg.util_est.enqueued),
+    );
 }
 
-fn write_schedstat(out: &mut impl Write, sched: &Sched, cpu: CpuId) -> io::Result<()> {
+fn put_schedstat(bytes: &mut Vec<u8>, sched: &Sched, cpu: CpuId) {
     let stats = sched.figures(cpu).stats;
-    write!(
-        out,
-        "{{\"e\":\"schedstat\",\"cpu\":{},\"yld\":{},\"sched\":{},\"goidle\":{},\"ttwu\":{},\"ttwu_local\":{},\"rq_cpu_time\":{},\"run_delay\":{},\"pcount\":{},\"dom\":[",
-        cpu.0,
-        stats.yld_count,
-        stats.sched_count,
-        stats.sched_goidle,
-        stats.ttwu_count,
-        stats.ttwu_local,
-        stats.rq_cpu_time,
-        stats.run_delay,
-        stats.pcount
-    )?;
     let domains = sched.domains();
-    for (index, sd) in domains.chain(cpu).enumerate() {
-        let sd = &domains.domains[sd];
-        let comma = if index > 0 { "," } else { "" };
-        write!(out, "{comma}{{\"lvl\":{},\"lb\":[", sd.level)?;
-        for (index, idle) in CpuIdleType::ALL.into_iter().enumerate() {
-            let lb = &sd.stats.lb[idle];
-            let comma = if index > 0 { "," } else { "" };
-            write!(
-                out,
-                "{comma}[{},{},{},{},{},{},{}]",
-                lb.count, lb.balanced, lb.failed, lb.gained, lb.hot_gained, lb.nobusyq, lb.nobusyg
-            )?;
-        }
-        let s = &sd.stats;
-        write!(
-            out,
-            "],\"alb\":[{},{},{}],\"sbe\":{},\"sbf\":{},\"ttwu_wake_remote\":{},\"ttwu_move_affine\":{},\"ttwu_move_balance\":{},\"max_newidle_cost\":{},\"interval\":{},\"imb_numa_nr\":{}}}",
-            s.alb_count,
-            s.alb_failed,
-            s.alb_pushed,
-            s.sbe_count,
-            s.sbf_count,
-            s.ttwu_wake_remote,
-            s.ttwu_move_affine,
-            s.ttwu_move_balance,
-            sd.max_newidle_lb_cost,
-            sd.balance_interval,
-            sd.imb_numa_nr
-        )?;
-    }
-    out.write_all(b"]}\n")
+    line!(
+        bytes,
+        e: "schedstat",
+        cpu: cpu.0,
+        yld: stats.yld_count,
+        sched: stats.sched_count,
+        goidle: stats.sched_goidle,
+        ttwu: stats.ttwu_count,
+        ttwu_local: stats.ttwu_local,
+        rq_cpu_time: stats.rq_cpu_time,
+        run_delay: stats.run_delay,
+        pcount: stats.pcount,
+        dom: List(domains.chain(cpu).map(|sd| &domains.domains[sd]), put_domain),
+    );
+}
+
+fn put_domain(sd: &SchedDomain, bytes: &mut Vec<u8>) {
+    let stats = &sd.stats;
+    let lb = CpuIdleType::ALL.map(|idle| {
+        let lb = &stats.lb[idle];
+        [lb.count, lb.balanced, lb.failed, lb.gained, lb.hot_gained, lb.nobusyq, lb.nobusyg]
+    });
+    object!(
+        bytes,
+        lvl: sd.level,
+        lb: lb,
+        alb: [stats.alb_count, stats.alb_failed, stats.alb_pushed],
+        sbe: stats.sbe_count,
+        sbf: stats.sbf_count,
+        ttwu_wake_remote: stats.ttwu_wake_remote,
+        ttwu_move_affine: stats.ttwu_move_affine,
+        ttwu_move_balance: stats.ttwu_move_balance,
+        max_newidle_cost: sd.max_newidle_lb_cost,
+        interval: sd.balance_interval,
+        imb_numa_nr: sd.imb_numa_nr,
+    );
 }
 
 impl<W: Write> Probe for TraceJsonl<W> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        let result = self.write_event(now.0, event);
-        self.note(result);
+        self.put_event(now.0, event);
     }
 
     fn wants_pelt(&self) -> bool {
@@ -326,33 +264,38 @@ impl<W: Write> Observer for TraceJsonl<W> {
             return;
         }
         let t = now.0;
-        if let MachineEvent::Hotplug { cpu, online, result } = *event {
-            let (cpu, online) = (cpu.0, u32::from(online));
-            let line = format!("{{\"t\":{t},\"e\":\"hotplug\",\"cpu\":{cpu},\"online\":{online},\"rc\":{result}}}");
-            let written = writeln!(self.out, "{line}");
-            return self.note(written);
+        match *event {
+            MachineEvent::Hotplug { cpu, online, result } => {
+                line!(self.lines.next(), t: t, e: "hotplug", cpu: cpu.0, online: online, rc: result);
+            }
+            MachineEvent::Cpuset { cpuset, result } => {
+                line!(self.lines.next(), t: t, e: "cpuset", cpuset: cpuset, rc: result);
+            }
+            MachineEvent::Changed { what, task, group, result } => {
+                let pid = task.map_or(-1, |task| FIRST_PID + task as i64);
+                if what == "affinity" {
+                    line!(self.lines.next(), t: t, e: "affinity", pid: pid, rc: result);
+                } else {
+                    let group = group.map_or(-1, |group| group as i64);
+                    line!(self.lines.next(), t: t, e: "change", what: what, pid: pid, group: group, rc: result);
+                }
+            }
+            _ => {}
         }
-        if let MachineEvent::Cpuset { cpuset, result } = *event {
-            let line = format!("{{\"t\":{t},\"e\":\"cpuset\",\"cpuset\":{cpuset},\"rc\":{result}}}");
-            let written = writeln!(self.out, "{line}");
-            return self.note(written);
-        }
-        let MachineEvent::Changed { what, task, group, result } = *event else { return };
-        let pid = task.map_or(-1, |task| FIRST_PID + task as i64);
-        let written = if what == "affinity" {
-            writeln!(self.out, "{{\"t\":{t},\"e\":\"affinity\",\"pid\":{pid},\"rc\":{result}}}")
-        } else {
-            let group = group.map_or(-1, |group| group as i64);
-            writeln!(
-                self.out,
-                "{{\"t\":{t},\"e\":\"change\",\"what\":\"{what}\",\"pid\":{pid},\"group\":{group},\"rc\":{result}}}"
-            )
-        };
-        self.note(written);
     }
 
     fn snapshot(&mut self, machine: &Machine) {
-        let result = self.write_snapshot(machine);
-        self.note(result);
+        let (t, sched) = (machine.now().0, machine.sched());
+        put_nohz(self.lines.next(), t, sched);
+        for cpu in sched.cpu_ids() {
+            put_llc(self.lines.next(), t, sched, cpu);
+        }
+        for cpu in sched.cpu_ids() {
+            put_rq(self.lines.next(), t, sched, cpu);
+        }
+        for task in machine.tasks() {
+            let Some(id) = task.id.filter(|_| !task.dead) else { continue };
+            put_entity(self.lines.next(), t, sched, id, task.pid);
+        }
     }
 }

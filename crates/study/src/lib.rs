@@ -11,11 +11,13 @@ pub mod kernels;
 mod nohz_misfit_kicks;
 mod pelt_time_scaling;
 pub mod pictures;
+pub mod pool;
 pub mod report;
 mod run;
 mod sensitivity;
 mod sis_util;
 pub mod switches;
+mod tally;
 mod window;
 
 use definition::{DefinitionError, StudyDefinition};

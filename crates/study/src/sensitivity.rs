@@ -3,11 +3,11 @@
 
 use crate::StudyError;
 use crate::definition::{Figure, RowDefinition, TableDefinition};
+use crate::pool;
 use crate::report::{Measured, Row, Table, Verdict};
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::prices::Prices;
-use rayon::prelude::*;
 
 /// Half and double, by their names.
 const FACTORS: [(&str, u64, u64); 2] = [("half", 1, 2), ("double", 2, 1)];
@@ -24,7 +24,7 @@ fn judged(tables: &[Table]) -> Vec<Judged> {
 }
 
 /// Measures with each price of a preset machine halved and doubled, or with those that are named. `measure` gives the tables whose
-/// verdicts count.
+/// verdicts count. `told` hears of each case that is done, and which part of all of them it is.
 ///
 /// A row of the result says how many rows are then reproduced, and which verdicts differ from those with the prices as they are.
 pub(crate) fn table(
@@ -32,6 +32,7 @@ pub(crate) fn table(
     arm: &str,
     machine: &str,
     only: Option<&[&str]>,
+    told: impl Fn(&str, f64) + Sync,
     measure: impl Fn(Hardware) -> Result<Vec<Table>, StudyError> + Sync,
 ) -> Result<Table, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
@@ -40,10 +41,21 @@ pub(crate) fn table(
         hardware.prices = Prices::from_list(&description.prices().with(operation, ps));
         measure(hardware).map(|tables| judged(&tables))
     };
-    let base = with("", 0)?;
     let prices: Vec<(&str, u64)> = description.prices().iter().map(|price| (price.operation(), price.ps())).collect();
     let varied = prices.iter().filter(|(operation, _)| only.is_none_or(|only| only.contains(operation)));
-    let cases: Vec<_> = varied.flat_map(|price| FACTORS.map(|factor| (*price, factor))).collect();
+    let varied = varied.flat_map(|&(operation, ps)| {
+        FACTORS.map(|(name, up, down)| (format!("{operation} {name}"), operation, ps * up / down))
+    });
+    // First all of them as they are: no operation has an empty name.
+    let cases: Vec<_> = std::iter::once((String::new(), "", 0)).chain(varied).collect();
+    let part = 1.0 / cases.len() as f64;
+    let run = |(label, operation, ps): (String, &str, u64)| {
+        let verdicts = with(operation, ps)?;
+        told(&label, part);
+        Ok::<_, StudyError>((label, verdicts))
+    };
+    let mut found = pool::all(cases, run)?.into_iter();
+    let (_, base) = found.next().expect("the first of them is there");
     let row = |label: String, verdicts: &[Judged]| {
         let reproduced = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Reproduced).count();
         let changed: Vec<String> = base
@@ -57,13 +69,7 @@ pub(crate) fn table(
         let measured = Measured { value: Figure::Number(reproduced as f64), spread: 0.0, remark };
         Row::new(definition, &row, measured)
     };
-    let changed: Vec<Row> = cases
-        .into_par_iter()
-        .map(|((operation, ps), (name, up, down))| {
-            Ok(row(format!("{operation} {name}"), &with(operation, ps * up / down)?))
-        })
-        .collect::<Result<_, StudyError>>()?;
     let mut rows = vec![row(format!("as they are, of {} rows", base.len()), &base)];
-    rows.extend(changed);
+    rows.extend(found.map(|(label, verdicts)| row(label, &verdicts)));
     Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
 }

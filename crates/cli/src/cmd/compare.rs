@@ -2,19 +2,24 @@
 //! `fairlab compare`: one workload under several arms, side by side.
 //!
 //! An arm is a list of changes: features, tunables, a kernel. All arms have the same machine, workload, length and seeds, so
-//! what differs between them follows from the changes.
+//! what differs between them follows from the changes. They run side by side.
 
-use super::run::{Listeners, simulate};
+use super::run::{Listeners, simulate_telling};
 use crate::args::{Arm, CompareArgs};
 use crate::error::CliError;
+use crate::input::{self, WorkloadText};
 use crate::output::figures::{cpu_list, percent, time};
+use crate::output::progress::RunsProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles};
 use crate::plan::{Choices, Plan};
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::Summary;
+use fairlab_sched::units::Nanos;
+use fairlab_study::pool;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// So many families have rows of their own.
 const MOST_FAMILIES: usize = 12;
@@ -30,10 +35,17 @@ struct Outcome<'a> {
 pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
     let unchanged = Arm { name: "unchanged".to_owned(), ..Arm::default() };
     let base = if args.arm.len() < 2 { Some(&unchanged) } else { None };
-    let mut outcomes = Vec::new();
-    for arm in base.into_iter().chain(&args.arm) {
-        outcomes.push(Outcome { arm: &arm.name, summary: run_arm(args, arm)? });
-    }
+    args.jobs.apply();
+    let arms: Vec<&Arm> = base.into_iter().chain(&args.arm).collect();
+    // Once for all arms: what comes through a pipe can be read once only.
+    let input = Arc::new(input::workload(&args.file)?);
+    let progress = RunsProgress::new(arms.len());
+    let outcomes = pool::all(arms, |arm| {
+        let summary = run_arm(args, arm, Arc::clone(&input), &progress)?;
+        Ok::<_, CliError>(Outcome { arm: &arm.name, summary })
+    });
+    progress.clear();
+    let outcomes = outcomes?;
     if output.is_json() {
         return output.json(&outcomes);
     }
@@ -41,16 +53,23 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
     output.text(&text)
 }
 
-fn run_arm(args: &CompareArgs, arm: &Arm) -> Result<Summary, CliError> {
+fn run_arm(
+    args: &CompareArgs,
+    arm: &Arm,
+    input: Arc<WorkloadText>,
+    progress: &RunsProgress,
+) -> Result<Summary, CliError> {
     let mut variant = args.variant.clone();
     variant.features.extend(&arm.features);
     variant.set.extend(arm.set.iter().cloned());
     variant.kernel = arm.kernel.or(variant.kernel);
     let choices = Choices { duration: args.duration, seed: args.seed, ..Choices::default() };
-    let mut plan = Plan::new(&args.file, &variant, choices)?;
+    let mut plan = Plan::of(input, &variant, choices)?;
     let mut listeners = Listeners::recording(&plan.machine);
-    let name = plan.input.name.clone();
-    simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
+    let told = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
+    simulate_telling(&mut plan.machine, &mut listeners, told)
+        .map_err(|error| CliError::run(format!("{}: {error}", plan.input.name)))?;
     let recorder = listeners.recorder.expect("arms are recorded");
     Ok(Summary::new(plan.subject, &plan.machine, &recorder))
 }

@@ -16,14 +16,12 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// In how many parts a run is simulated, to show progress and to notice that nobody reads any more.
 const PARTS: u64 = 1000;
-/// Size of the buffer in front of a trace.
-const TRACE_BUFFER: usize = 1 << 17;
 
 /// Where a trace goes.
 enum TraceTarget {
@@ -34,7 +32,7 @@ enum TraceTarget {
 /// Who listens to a run.
 pub(crate) struct Listeners {
     pub(crate) recorder: Option<Recorder>,
-    trace: Option<TraceJsonl<BufWriter<Box<dyn Write>>>>,
+    trace: Option<TraceJsonl<Box<dyn Write>>>,
 }
 
 impl Listeners {
@@ -105,8 +103,8 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         trace: target.as_ref().map(|target| open_trace(target, &plan)).transpose()?,
     };
     let start = Instant::now();
-    let name = plan.input.name.clone();
-    simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    simulate(&mut plan.machine, &mut listeners)
+        .map_err(|error| CliError::run(format!("{}: {error}", plan.input.name)))?;
     let wall = start.elapsed();
     if let (Some(mut trace), Some(target)) = (listeners.trace.take(), &target) {
         trace.write_totals(&plan.machine);
@@ -147,10 +145,21 @@ fn peak_rss_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Simulates to the end of the run, or until the trace cannot be written any more.
+/// Simulates to the end of the run, or until the trace cannot be written any more, and shows progress.
 pub(crate) fn simulate(machine: &mut Machine, listeners: &mut Listeners) -> Result<(), RunError> {
+    let mut progress = Progress::new("simulating", machine.duration());
+    let result = simulate_telling(machine, listeners, &mut |elapsed| progress.show(elapsed));
+    progress.clear();
+    result
+}
+
+/// The same where somebody else shows progress: `told` hears now and then how much is done.
+pub(crate) fn simulate_telling(
+    machine: &mut Machine,
+    listeners: &mut Listeners,
+    told: &mut dyn FnMut(Nanos),
+) -> Result<(), RunError> {
     let duration = machine.duration();
-    let mut progress = Progress::new("simulating", duration);
     machine.start(listeners)?;
     for part in 1.. {
         let done = u128::from(duration.0) * u128::from(part.min(PARTS)) / u128::from(PARTS);
@@ -159,10 +168,9 @@ pub(crate) fn simulate(machine: &mut Machine, listeners: &mut Listeners) -> Resu
         if !goes_on || listeners.trace.as_ref().is_some_and(TraceJsonl::has_failed) {
             break;
         }
-        progress.show(machine.elapsed());
+        told(machine.elapsed());
     }
     machine.finish(listeners);
-    progress.clear();
     Ok(())
 }
 
@@ -183,7 +191,7 @@ impl TraceTarget {
     }
 }
 
-fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<BufWriter<Box<dyn Write>>>, CliError> {
+fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<Box<dyn Write>>, CliError> {
     let out: Box<dyn Write> = match target {
         TraceTarget::Stdout => Box::new(std::io::stdout()),
         TraceTarget::File(path) => {
@@ -194,7 +202,6 @@ fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<BufWriter<
             Box::new(file)
         }
     };
-    let out = BufWriter::with_capacity(TRACE_BUFFER, out);
     Ok(TraceJsonl::new(out, plan.machine.hardware().nr_cpus(), plan.trace_level, plan.trace_pelt))
 }
 

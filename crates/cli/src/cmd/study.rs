@@ -25,7 +25,10 @@ struct StudyRow {
 pub(crate) fn study(output: &mut Output, args: &StudyArgs) -> Result<(), CliError> {
     match &args.command {
         StudyCommand::List => list(output),
-        StudyCommand::Run { name, quick, output: directory } => run(output, name, *quick, directory.as_deref()),
+        StudyCommand::Run { name, quick, output: directory, jobs } => {
+            jobs.apply();
+            run(output, name, *quick, directory.as_deref())
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_study::Progress as Told;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long work may take before it shows progress.
@@ -42,6 +43,36 @@ impl Progress {
     pub(crate) fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// Progress of several simulations of one length, side by side.
+pub(crate) struct RunsProgress {
+    nr_runs: u64,
+    /// The bar, and how much all runs have done together; none until the first of them tells its length.
+    told: Mutex<Option<(Progress, Nanos)>>,
+}
+
+impl RunsProgress {
+    /// Nothing is done yet.
+    pub(crate) const fn new(nr_runs: usize) -> Self {
+        Self { nr_runs: nr_runs as u64, told: Mutex::new(None) }
+    }
+
+    /// One of the runs, of this length, has done so much more.
+    pub(crate) fn add(&self, length: Nanos, more: Nanos) {
+        let mut told = self.told.lock().expect("showing does not panic");
+        let whole = Nanos(length.0.saturating_mul(self.nr_runs));
+        let (progress, done) = told.get_or_insert_with(|| (Progress::new("simulating", whole), Nanos::ZERO));
+        *done = Nanos(done.0.saturating_add(more.0));
+        progress.show(*done);
+    }
+
+    /// All is done: the line is free again.
+    pub(crate) fn clear(self) {
+        if let Some((mut progress, _)) = self.told.into_inner().expect("showing does not panic") {
+            progress.clear();
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the scheduler wants the machine to do, and what is counted on the way.
 
-use super::{IdleLoop, Machine};
+use super::{IdleLoop, Machine, START};
 use crate::digest::Digest;
 use crate::event::{EventKind, Lane};
 use crate::observer::{Observer, Wants};
@@ -60,6 +60,19 @@ pub struct MachineCounters {
     pub migrations: u64,
     /// Counts of each CPU.
     pub per_cpu: Vec<CpuCounters>,
+}
+
+impl CpuCounters {
+    /// Those of a CPU that idles when the run starts, and may have so many frequencies.
+    pub(super) fn at_start(nr_frequencies: usize) -> Self {
+        Self {
+            idle_since: Some(START),
+            frequency_since: START,
+            at_frequency: Vec::with_capacity(nr_frequencies),
+            idle_at_frequency: Vec::with_capacity(nr_frequencies),
+            ..Self::default()
+        }
+    }
 }
 
 /// Stands between the scheduler and the observers: hashes and counts what passes.

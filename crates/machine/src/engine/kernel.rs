@@ -56,7 +56,22 @@ pub(crate) struct KernelState {
     pub(super) held: Vec<CpuId>,
 }
 
+/// As much may wait on a CPU before its queues have to grow.
+const ROOM: usize = 16;
+/// As many locks are held at a time: that of the own runqueue and that of another.
+const LOCKS: usize = 4;
+
 impl KernelState {
+    /// Nothing to do, with room for what a busy CPU has to do.
+    pub(super) fn with_room() -> Self {
+        Self {
+            interrupts: VecDeque::with_capacity(ROOM),
+            work: VecDeque::with_capacity(ROOM),
+            held: Vec::with_capacity(LOCKS),
+            ..Self::default()
+        }
+    }
+
     /// Whether the CPU is in a phase, or waits for a lock.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {

@@ -19,6 +19,16 @@ pub(crate) struct RqLock {
     waiting: VecDeque<CpuId>,
 }
 
+/// As many CPUs may wait for a lock before its queue has to grow.
+const ROOM: usize = 8;
+
+impl RqLock {
+    /// Nobody has it.
+    pub(super) fn free() -> Self {
+        Self { owner: None, waiting: VecDeque::with_capacity(ROOM) }
+    }
+}
+
 impl Machine {
     /// Whether a CPU holds the lock with which a call into the scheduler begins, now that it wants it. If not it spins.
     #[inline]

@@ -149,10 +149,9 @@ impl Machine {
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
             idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
-            kernel: KernelState::default(),
+            kernel: KernelState::with_room(),
         });
-        let per_cpu =
-            vec![CpuCounters { idle_since: Some(START), frequency_since: START, ..CpuCounters::default() }; nr_cpus];
+        let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::at_start(nr_frequencies(&hardware, cpu))).collect();
         // Ends of work and of sleep, some of them out of date; interrupts, timers. And ticks.
         let mut events = EventQueue::with_capacity(4 * (nr_cpus + workload.tasks.len()), 2 * nr_cpus + 1);
         if let Some(by) = perturb {
@@ -179,8 +178,8 @@ impl Machine {
             kernel_takes_time: false,
             timekeeper: None,
             wants_kernel_paths: false,
-            locks: vec![RqLock::default(); nr_cpus],
-            granted: VecDeque::new(),
+            locks: (0..nr_cpus).map(|_| RqLock::free()).collect(),
+            granted: VecDeque::with_capacity(nr_cpus),
             lines: RqLines::new(&hardware),
             tracer: Tracer::new(hardware.prices.tracer_ps(), hardware.nr_cpus()),
             wants: Wants::NOTHING,
@@ -266,6 +265,15 @@ impl Machine {
             self.events.push(START + every, EventKind::Snapshot);
         }
     }
+}
+
+/// As many frequencies a scenario is expected to set.
+const STEPS: usize = 8;
+
+/// How many frequencies a CPU may have, with that of the boot.
+fn nr_frequencies(hardware: &Hardware, cpu: usize) -> usize {
+    let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(CpuId::from_index(cpu)));
+    1 + domain.map_or(STEPS, |domain| domain.khz().len())
 }
 
 /// The bandwidth of a group, if it has a quota.

@@ -8,9 +8,13 @@ use crate::state::entity::{Owner, SchedEntity};
 use crate::state::group::TaskGroup;
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError};
 use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::rq::timeline::Timeline;
 use crate::state::task::Uclamp;
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CfsRqId, EntityId, GroupId};
+
+/// So many entities of a group can wait on a CPU before their queue has to grow. It never shrinks.
+const ROOM_OF_GROUP: usize = 8;
 
 impl Sched {
     /// Creates a task group with 1024 shares. Executed on the CPU of the context.
@@ -29,6 +33,7 @@ impl Sched {
             se.depth = parent_entity.map_or(0, |parent| self.entities[parent.index()].depth + 1);
             self.entities.push(se);
             let mut queue = CfsRq::new(cpu, group);
+            queue.timeline = Timeline::with_capacity(ROOM_OF_GROUP);
             queue.entity = Some(entity);
             self.cfs_rqs.push(queue);
         }

@@ -4,6 +4,7 @@
 use super::workload::Shape;
 use crate::StudyError;
 use crate::definition::ArmDefinition;
+use crate::pool;
 use crate::run::{Run, run};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
@@ -102,11 +103,11 @@ pub(super) fn runs(
         let (Some(newidle), Some((_, across_nodes))) = (newidle, watch.by_level.last_key_value()) else {
             return Err(StudyError::Measurement("no CPU ran out of work".to_owned()));
         };
-        Ok(Found {
+        Ok::<_, StudyError>(Found {
             largest_cost_ns: domains.iter().map(|domain| domain.max_newidle_lb_cost).max().unwrap_or(0),
             times_us: [newidle.call.p50_ns, newidle.call.p99_ns, newidle.call.max_ns].map(|ns| ns as f64 / 1000.0),
             across_nodes: *across_nodes,
         })
     };
-    (1..=seeds).map(one).collect()
+    pool::all((1..=seeds).collect(), one)
 }

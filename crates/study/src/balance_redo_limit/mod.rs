@@ -5,18 +5,18 @@
 mod measure;
 mod workload;
 
-use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
+use crate::definition::{ArmDefinition, RowDefinition, StudyDefinition, TableDefinition};
 use crate::forms::TableForm;
 use crate::pictures;
+use crate::pool;
 use crate::report::{Measured, Report, Row, Table};
 use crate::run::machine;
 use crate::sensitivity;
+use crate::tally::Tally;
 use crate::{Options, Progress, StudyError};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 use measure::Found;
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use workload::Shape;
 
 const MACHINE: &str = "xeon-4s-192";
@@ -45,15 +45,22 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
         Size { length: Nanos::from_millis(200), seeds: 4 }
     };
     let hardware = machine(MACHINE);
-    let (nr_done, nr_arms) = (AtomicUsize::new(0), study.arms.len());
-    let measure = |arm: &str| {
-        let runs = measure::runs(study.arm(arm), &hardware, Shape::USUAL, size.length, size.seeds)?;
-        let done = nr_done.fetch_add(1, Ordering::Relaxed) + 1;
-        progress.done(arm, 0.5 * done as f64 / nr_arms as f64);
-        Ok((arm.to_owned(), runs))
+    let tally = Tally::new(progress);
+    let measure = |arm: &ArmDefinition| {
+        let runs = measure::runs(arm, &hardware, Shape::USUAL, size.length, size.seeds)?;
+        tally.add(&arm.name, 0.5 / study.arms.len() as f64);
+        Ok::<_, StudyError>((arm.name.clone(), runs))
     };
-    let by_arm: Vec<(String, Vec<Found>)> =
-        study.arms.par_iter().map(|arm| measure(&arm.name)).collect::<Result<_, StudyError>>()?;
+    let (by_arm, others) = pool::both(
+        || pool::all(study.arms.iter().collect(), measure),
+        || {
+            pool::both(
+                || other_workloads(study, &hardware, size, &tally),
+                || (!options.quick).then(|| prices(study, &tally)).transpose(),
+            )
+        },
+    )?;
+    let (other_workloads, prices) = others;
     let cost = cost_table(study, &by_arm);
     let bars: Vec<pictures::Bars> = cost
         .rows
@@ -65,23 +72,24 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
         .collect();
     let picture = pictures::bars("balance-redo-limit-cost", "Largest cost of a newly-idle pass", "us", &bars);
     let mut tables = vec![cost, times(study.table("times"), &by_arm), race(study.table("race"), &by_arm, size)];
-    tables.push(other_workloads(study, &hardware, size)?);
-    progress.done("other workloads", 0.6);
-    if !options.quick {
-        let size = Size { seeds: 1, length: Nanos::from_millis(50) };
-        tables.push(sensitivity::table(study.table("prices"), "unlimited, limit 0", MACHINE, None, |hardware| {
-            let of = |arm: &str| {
-                Ok((arm.to_owned(), measure::runs(study.arm(arm), &hardware, Shape::USUAL, size.length, size.seeds)?))
-            };
-            Ok(vec![cost_table(
-                study,
-                &["unlimited", "limit 0"].map(of).into_iter().collect::<Result<Vec<_>, StudyError>>()?,
-            )])
-        })?);
-    }
+    tables.push(other_workloads);
+    tables.extend(prices);
     let (title, source) = (study.title.clone(), study.source.clone());
     let notes = notes(size, options.quick);
     Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new(), pictures: vec![picture] })
+}
+
+/// The table of prices halved and doubled.
+fn prices(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
+    let length = Nanos::from_millis(50);
+    let told = |price: &str, part| tally.add(price, 0.4 * part);
+    sensitivity::table(study.table("prices"), "unlimited, limit 0", MACHINE, None, told, |hardware| {
+        let of = |arm: &str| {
+            Ok::<_, StudyError>((arm.to_owned(), measure::runs(study.arm(arm), &hardware, Shape::USUAL, length, 1)?))
+        };
+        let by_arm = pool::all(vec!["unlimited", "limit 0"], of)?;
+        Ok(vec![cost_table(study, &by_arm)])
+    })
 }
 
 fn cost_table(study: &StudyDefinition, by_arm: &[(String, Vec<Found>)]) -> Table {
@@ -133,15 +141,22 @@ fn race(table: &TableDefinition, by_arm: &[(String, Vec<Found>)], size: Size) ->
     Table { name: table.name.clone(), title: table.title.clone(), rows }
 }
 
-fn other_workloads(study: &StudyDefinition, hardware: &Hardware, size: Size) -> Result<Table, StudyError> {
+fn other_workloads(
+    study: &StudyDefinition,
+    hardware: &Hardware,
+    size: Size,
+    tally: &Tally<'_>,
+) -> Result<Table, StudyError> {
     let table = study.table("workload");
     let cases: Vec<(Shape, &str)> =
         Shape::OTHERS.iter().flat_map(|shape| ["unlimited", "limit 0"].map(|arm| (*shape, arm))).collect();
+    let nr_cases = cases.len();
     let row = |(shape, arm): (Shape, &str)| {
         let runs = measure::runs(study.arm(arm), hardware, shape, size.length, 1)?;
-        Ok(own_row(table, &shape.words(), arm, mean(&runs, Found::largest_cost_us)))
+        tally.add("other workloads", 0.1 / nr_cases as f64);
+        Ok::<_, StudyError>(own_row(table, &shape.words(), arm, mean(&runs, Found::largest_cost_us)))
     };
-    let rows = cases.into_par_iter().map(row).collect::<Result<_, StudyError>>()?;
+    let rows = pool::all(cases, row)?;
     Ok(Table { name: table.name.clone(), title: table.title.clone(), rows })
 }
 

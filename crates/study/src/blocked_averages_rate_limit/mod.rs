@@ -10,12 +10,11 @@ mod scaling;
 use crate::definition::{RowDefinition, StudyDefinition};
 use crate::forms::TableForm;
 use crate::report::{Measured, Report, Table};
-use crate::{Options, Progress, StudyError, sensitivity};
+use crate::tally::Tally;
+use crate::{Options, Progress, StudyError, pool, sensitivity};
 use experiment::{Case, Change, Found};
 use fairlab_machine::hardware::Hardware;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The machine.
 const MACHINE: &str = "sc7180";
@@ -46,16 +45,13 @@ const SENSITIVITY_SEEDS: u64 = 21;
 /// What a run is: its arm's name, and the case.
 type Job = (String, Case);
 
-/// Runs cases, several at a time, and gives what was found in their order.
-fn run_all(study: &StudyDefinition, jobs: &[Job], told: &(dyn Fn(usize) + Sync)) -> Result<Vec<Found>, StudyError> {
-    let nr_done = AtomicUsize::new(0);
-    jobs.par_iter()
-        .map(|(arm, case)| {
-            let found = case.run(study.arm(arm))?;
-            told(nr_done.fetch_add(1, Ordering::Relaxed) + 1);
-            Ok(found)
-        })
-        .collect()
+/// Runs cases, several at a time, and gives what was found in their order. Each of them is told when it is done.
+fn run_all(study: &StudyDefinition, jobs: &[Job], told: impl Fn() + Sync) -> Result<Vec<Found>, StudyError> {
+    pool::all(jobs.iter().collect(), |(arm, case)| {
+        let found = case.run(study.arm(arm))?;
+        told();
+        Ok(found)
+    })
 }
 
 /// The usual case with a seed.
@@ -72,13 +68,20 @@ fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<Found>>) -> Vec<Tab
 
 /// The same with other prices.
 fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<Table>, StudyError> {
-    let mut by_arm: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
-    for arm in &study.arms {
-        let found: Result<_, _> =
-            (0..SENSITIVITY_SEEDS).map(|seed| usual(seed).run_on(hardware.clone(), arm)).collect();
-        by_arm.insert(&arm.name, found?);
-    }
-    Ok(fill(study, &by_arm))
+    let by_arm = pool::all(study.arms.iter().collect(), |arm| {
+        let seeds = (0..SENSITIVITY_SEEDS).collect();
+        let found: Vec<Found> = pool::all(seeds, |seed| usual(seed).run_on(hardware.clone(), arm))?;
+        Ok::<_, StudyError>((arm.name.as_str(), found))
+    })?;
+    Ok(fill(study, &by_arm.into_iter().collect()))
+}
+
+/// The table of prices halved and doubled.
+fn prices(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
+    let told = |price: &str, part| tally.add(price, 0.3 * part);
+    sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, None, told, |hardware| {
+        with_prices(study, &hardware)
+    })
 }
 
 /// Runs the study.
@@ -86,22 +89,24 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     let seeds = if options.quick { 11 } else { 101 };
     let jobs: Vec<Job> =
         study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), usual(seed)))).collect();
-    let found = run_all(study, &jobs, &|done| {
-        progress.done("schbench", 0.3 * done as f64 / jobs.len() as f64);
-    })?;
+    let tally = Tally::new(progress);
+    let (found, (scaling, prices)) = pool::both(
+        || run_all(study, &jobs, || tally.add("schbench", 0.3 / jobs.len() as f64)),
+        || {
+            pool::both(
+                || scaling::tables(study, options, &tally),
+                || (!options.quick).then(|| prices(study, &tally)).transpose(),
+            )
+        },
+    )?;
     let mut by_arm: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
     for ((arm, _), found) in jobs.iter().zip(found) {
         by_arm.entry(arm).or_default().push(found);
     }
     let mut tables = fill(study, &by_arm);
-    tables.extend(scaling::tables(study, options, progress)?);
+    tables.extend(scaling);
     let pictures = scaling::pictures(study, &tables);
-    if !options.quick {
-        let definition = study.table("sensitivity");
-        tables.push(sensitivity::table(definition, "before, after", MACHINE, None, |hardware| {
-            with_prices(study, &hardware)
-        })?);
-    }
+    tables.extend(prices);
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
     let outputs = outputs.collect();
     let (title, source) = (study.title.clone(), study.source.clone());

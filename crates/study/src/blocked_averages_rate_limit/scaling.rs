@@ -7,7 +7,8 @@ use super::{Job, run_all};
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
 use crate::pictures::{Picture, lines};
 use crate::report::{Measured, Table};
-use crate::{Options, Progress, StudyError};
+use crate::tally::Tally;
+use crate::{Options, StudyError, pool};
 
 /// Numbers of groups.
 const NUMBERS: [u32; 6] = [0, 25, 50, 100, 200, 400];
@@ -122,31 +123,22 @@ fn figure(found: &Found, which: usize) -> f64 {
     }
 }
 
-pub(super) fn tables(
-    study: &StudyDefinition,
-    options: Options,
-    progress: &dyn Progress,
-) -> Result<Vec<Table>, StudyError> {
+pub(super) fn tables(study: &StudyDefinition, options: Options, tally: &Tally<'_>) -> Result<Vec<Table>, StudyError> {
     let seeds = if options.quick { 5 } else { 31 };
-    axes()
-        .into_iter()
-        .enumerate()
-        .map(|(place, axis)| {
-            let begun = 0.3 + 0.4 * place as f64 / 6.0;
-            let mut rows: Vec<(String, String)> = Vec::new();
-            let mut jobs: Vec<Job> = Vec::new();
-            for (label, case) in &axis.cases {
-                for arm in &study.arms {
-                    rows.push((label.clone(), arm.name.clone()));
-                    jobs.extend((0..seeds).map(|seed| (arm.name.clone(), Case { seed, ..*case })));
-                }
+    let axes = Vec::from(axes());
+    let part = 0.4 / axes.len() as f64;
+    pool::all(axes, |axis| {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        let mut jobs: Vec<Job> = Vec::new();
+        for (label, case) in &axis.cases {
+            for arm in &study.arms {
+                rows.push((label.clone(), arm.name.clone()));
+                jobs.extend((0..seeds).map(|seed| (arm.name.clone(), Case { seed, ..*case })));
             }
-            let nr_jobs = jobs.len() as f64;
-            let found =
-                run_all(study, &jobs, &|done| progress.done(axis.name, begun + 0.4 / 6.0 * done as f64 / nr_jobs))?;
-            Ok(table(&axis, &rows, &found, seeds as usize))
-        })
-        .collect()
+        }
+        let found = run_all(study, &jobs, || tally.add(axis.name, part / jobs.len() as f64))?;
+        Ok(table(&axis, &rows, &found, seeds as usize))
+    })
 }
 
 /// How many runs in a hundred: the mean, whose range says nothing.

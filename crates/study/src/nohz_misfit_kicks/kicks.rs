@@ -5,19 +5,22 @@ use super::workload::Choice;
 use crate::StudyError;
 use crate::definition::{ArmDefinition, RowDefinition, StudyDefinition, TableDefinition};
 use crate::pictures::{self, Picture};
+use crate::pool;
 use crate::report::{Measured, Row, Table};
 use crate::run::{Run, run};
+use crate::tally::Tally;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_sched::probe::{Event, KickReason, Probe};
 use fairlab_sched::units::Nanos;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Length of a run, as published.
 const DURATION: Nanos = Nanos::from_secs(5);
 const NR_CPUS: usize = 8;
+/// The part of the study that other workloads take.
+const PART_OF_CHOICES: f64 = 0.1;
 const LITTLE: Range<usize> = 0..4;
 const BIG: Range<usize> = 4..8;
 
@@ -96,9 +99,9 @@ impl Counts {
                 Run { hardware: hardware.clone(), workload, duration: DURATION, snapshot_every: None },
                 &mut ticks,
             )?;
-            Ok(ticks)
+            Ok::<_, StudyError>(ticks)
         };
-        Ok(Self { runs: (1..=choice.seeds).into_par_iter().map(one).collect::<Result<_, StudyError>>()? })
+        Ok(Self { runs: pool::all((1..=choice.seeds).collect(), one)? })
     }
 
     /// The calls of some CPUs.
@@ -136,13 +139,11 @@ pub(super) fn both_published(
     hardware: &Hardware,
     choice: Choice,
 ) -> Result<Vec<Table>, StudyError> {
-    let mut tables = Vec::new();
-    for load in Load::ALL {
-        let before = Counts::measure(study.arm("before"), hardware, load, choice)?;
-        let after = Counts::measure(study.arm("after"), hardware, load, choice)?;
-        tables.push(published(study.table(load.table()), |arm| if arm == "before" { &before } else { &after }));
-    }
-    Ok(tables)
+    let measure = |arm, load| Counts::measure(study.arm(arm), hardware, load, choice);
+    pool::all(Load::ALL.into(), |load| {
+        let (before, after) = pool::both(|| measure("before", load), || measure("after", load))?;
+        Ok(published(study.table(load.table()), |arm| if arm == "before" { &before } else { &after }))
+    })
 }
 
 /// A picture of an arm's rows.
@@ -207,7 +208,12 @@ pub(super) fn reasons<'a>(study: &StudyDefinition, of: impl Fn(&str, Load) -> &'
 }
 
 /// What the choice of the workload does: little CPUs together, and each big one.
-pub(super) fn choices(study: &StudyDefinition, hardware: &Hardware, usual: Choice) -> Result<Table, StudyError> {
+pub(super) fn choices(
+    study: &StudyDefinition,
+    hardware: &Hardware,
+    usual: Choice,
+    tally: &Tally<'_>,
+) -> Result<Table, StudyError> {
     let table = study.table("workload");
     let usual = Choice { seeds: usual.seeds.min(16), ..usual };
     let mut cases = vec![("as in the tables above".to_owned(), Load::Four, usual)];
@@ -229,15 +235,35 @@ pub(super) fn choices(study: &StudyDefinition, hardware: &Hardware, usual: Choic
             cases.push((label, load, Choice { system_work_us, ..usual }));
         }
     }
-    let mut rows = Vec::new();
-    for (label, load, choice) in cases {
-        for arm in ["before", "after"] {
-            let counts = Counts::measure(study.arm(arm), hardware, load, choice)?;
-            let big = BIG.map(|cpu| (format!("CPU {cpu}"), cpu..cpu + 1));
-            for (name, cpus) in std::iter::once(("little CPUs".to_owned(), LITTLE)).chain(big) {
-                rows.push(own_row(table, format!("{}, {label}: {name}", load.words()), arm, counts.calls(cpus)));
-            }
-        }
+    let cases: Vec<_> = cases.iter().flat_map(|case| ["before", "after"].map(|arm| (case, arm))).collect();
+    let nr_cases = cases.len();
+    let rows = pool::all(cases, |((label, load, choice), arm)| {
+        let counts = Counts::measure(study.arm(arm), hardware, *load, *choice)?;
+        tally.add("other workloads", PART_OF_CHOICES / nr_cases as f64);
+        let big = BIG.map(|cpu| (format!("CPU {cpu}"), cpu..cpu + 1));
+        let kinds = std::iter::once(("little CPUs".to_owned(), LITTLE)).chain(big);
+        let row = |(name, cpus)| own_row(table, format!("{}, {label}: {name}", load.words()), arm, counts.calls(cpus));
+        Ok::<_, StudyError>(kinds.map(row).collect::<Vec<_>>())
+    })?;
+    Ok(own_table(table, rows.concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::machine;
+
+    #[test]
+    fn tables_are_the_same_with_any_number_of_threads() {
+        let text = include_str!("../../../../studies/nohz-misfit-kicks.toml");
+        let study = StudyDefinition::parse("nohz-misfit-kicks", text).expect("it is a study");
+        let tables = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be made");
+            let tables = pool.install(|| both_published(&study, &machine("hikey960"), Choice::usual(2)));
+            serde_json::to_string(&tables.expect("it runs")).expect("tables are JSON")
+        };
+        let one = tables(1);
+        assert_eq!(tables(2), one);
+        assert_eq!(tables(5), one);
     }
-    Ok(own_table(table, rows))
 }

@@ -3,7 +3,8 @@
 
 use crate::StudyError;
 use crate::definition::StudyDefinition;
-use crate::report::{Measured, Table};
+use crate::pool;
+use crate::report::{Measured, Row, Table};
 use crate::run::{Run, run};
 use fairlab_machine::engine::START;
 use fairlab_machine::hardware::Hardware;
@@ -70,15 +71,12 @@ impl Observer for Places {
 
 /// The table.
 pub(super) fn table(study: &StudyDefinition, hardware: &Hardware) -> Result<Table, StudyError> {
-    let mut error = None;
-    let table = Table::fill(study.table("misfit"), |row| {
+    let definition = study.table("misfit");
+    let rows = pool::all(definition.rows.iter().collect(), |row| {
         let tasks = if row.label.starts_with("four") { 4 } else { 1 };
-        share_on_big(study, &row.arm, hardware, tasks).unwrap_or_else(|failure| {
-            error.get_or_insert(failure);
-            Measured::text("failed")
-        })
-    });
-    error.map_or(Ok(table), Err)
+        Ok::<_, StudyError>(Row::new(definition, row, share_on_big(study, &row.arm, hardware, tasks)?))
+    })?;
+    Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
 }
 
 fn share_on_big(study: &StudyDefinition, arm: &str, hardware: &Hardware, tasks: u64) -> Result<Measured, StudyError> {

@@ -9,11 +9,13 @@ mod kicks;
 mod misfit;
 mod workload;
 
-use crate::definition::StudyDefinition;
+use crate::definition::{ArmDefinition, StudyDefinition};
 use crate::forms::TableForm;
+use crate::pool;
 use crate::report::{Report, Table};
 use crate::run::machine;
 use crate::sensitivity;
+use crate::tally::Tally;
 use crate::{Options, Progress, StudyError};
 use kicks::{Counts, Load};
 use workload::Choice;
@@ -22,6 +24,11 @@ use workload::Choice;
 const MACHINE: &str = "hikey960";
 /// Its CPUs, as rows are called.
 const CPUS: &[&str] = &["CPU 0", "CPU 1", "CPU 2", "CPU 3", "CPU 4", "CPU 5", "CPU 6", "CPU 7"];
+
+/// The part of the study that kicks take.
+const PART_OF_KICKS: f64 = 0.5;
+/// That of the table of prices.
+const PART_OF_PRICES: f64 = 0.4;
 
 /// The tables.
 pub(crate) const TABLES: &[TableForm] = &[
@@ -39,13 +46,31 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     let seeds = if options.quick { 8 } else { 64 };
     let usual = Choice::usual(seeds);
     let hardware = machine(MACHINE);
-    let mut by_arm = Vec::new();
-    for arm in &study.arms {
-        for load in Load::ALL {
-            by_arm.push((arm.name.clone(), load, Counts::measure(arm, &hardware, load, usual)?));
-        }
-        progress.done(&format!("kicks, {}", arm.name), 0.4 * by_arm.len() as f64 / (2 * study.arms.len()) as f64);
-    }
+    let tally = Tally::new(progress);
+    let cases: Vec<_> = study.arms.iter().flat_map(|arm| Load::ALL.map(|load| (arm, load))).collect();
+    let part = PART_OF_KICKS / cases.len() as f64;
+    let measure = |(arm, load): (&ArmDefinition, Load)| {
+        let counts = Counts::measure(arm, &hardware, load, usual)?;
+        tally.add(&format!("kicks, {}", arm.name), part);
+        Ok::<_, StudyError>((arm.name.clone(), load, counts))
+    };
+    let prices = || {
+        let few = Choice::usual(8);
+        let told = |price: &str, part| tally.add(price, PART_OF_PRICES * part);
+        sensitivity::table(study.table("prices"), "before, after", MACHINE, None, told, |hardware| {
+            kicks::both_published(study, &hardware, few)
+        })
+    };
+    let (by_arm, others) = pool::both(
+        || pool::all(cases, measure),
+        || {
+            pool::both(
+                || pool::both(|| misfit::table(study, &hardware), || kicks::choices(study, &hardware, usual, &tally)),
+                || (!options.quick).then(prices).transpose(),
+            )
+        },
+    )?;
+    let ((misfit, choices), prices) = others;
     let of = |arm: &str, load: Load| {
         let found = by_arm.iter().find(|(name, other, _)| name == arm && *other == load);
         &found.expect("every arm was measured").2
@@ -60,16 +85,8 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     let mut tables = published;
     tables.push(kicks::changes(study, |arm, load| of(arm, load)));
     tables.push(kicks::reasons(study, |arm, load| of(arm, load)));
-    tables.push(misfit::table(study, &hardware)?);
-    progress.done("misfit behaviour", 0.5);
-    tables.push(kicks::choices(study, &hardware, usual)?);
-    progress.done("other workloads", 0.6);
-    if !options.quick {
-        let few = Choice::usual(8);
-        tables.push(sensitivity::table(study.table("prices"), "before, after", MACHINE, None, |hardware| {
-            kicks::both_published(study, &hardware, few)
-        })?);
-    }
+    tables.extend([misfit, choices]);
+    tables.extend(prices);
     let notes = notes(seeds, options.quick);
     let (title, source) = (study.title.clone(), study.source.clone());
     Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new(), pictures })

@@ -8,18 +8,18 @@
 //! [`Op::PeltScale`]: fairlab_sched::work::Op::PeltScale
 
 use crate::definition::{ArmDefinition, Figure, RowDefinition, StudyDefinition};
+use crate::pool;
 use crate::report::{Measured, Table};
 use crate::run::{machine, only_first_idle_state, performance_governor, run_until_done};
 use crate::sensitivity;
-use crate::{Options, Progress, StudyError};
+use crate::tally::Tally;
+use crate::{Options, StudyError};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::pipe::pipe;
 use fairlab_workload::workload::Workload;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The loops that the published times are for.
 const PUBLISHED_LOOPS: f64 = 1000.0;
@@ -40,9 +40,9 @@ type Key = (&'static str, String, String);
 type Job<'a> = (&'static str, &'a ArmDefinition, u32, u64);
 
 const MACHINE: &str = "hikey";
-/// How far the study is before these tables, and in full after those that have published figures.
-const BEGIN: f64 = 0.15;
-const MEASURED: f64 = 0.75;
+/// The part of the study that published figures take, and in full the table of prices.
+const PART_OF_MEASURED: f64 = 0.6;
+const PART_OF_PRICES: f64 = 0.3;
 
 /// Runs a workload whose tasks start at times that differ by seed, to its end. Returns the seconds.
 fn seconds(arm: &ArmDefinition, mut hardware: Hardware, mut workload: Workload, seed: u64) -> Result<f64, StudyError> {
@@ -70,27 +70,32 @@ fn measure(size: &Size, hardware: Hardware, (benchmark, arm, levels, seed): Job<
 pub(super) fn tables(
     study: &StudyDefinition,
     options: Options,
-    progress: &dyn Progress,
+    tally: &Tally<'_>,
 ) -> Result<(Vec<Table>, Vec<String>), StudyError> {
     let size = if options.quick {
         Size { pipe_rounds: 100_000, pipe_seeds: 2, hackbench_loops: 100, hackbench_seeds: 6 }
     } else {
         Size { pipe_rounds: 1_000_000, pipe_seeds: 3, hackbench_loops: 1_000, hackbench_seeds: 16 }
     };
-    let end = if options.quick { 1.0 } else { MEASURED };
-    let done = |name: &str, part: f64| progress.done(name, BEGIN + (end - BEGIN) * part);
-    let mut tables = measured(study, &size, &machine(MACHINE), &done)?;
-    if !options.quick {
-        let size = Size { pipe_rounds: 100_000, pipe_seeds: 1, hackbench_loops: 100, hackbench_seeds: 2 };
-        let definition = study.table("prices");
-        tables.push(sensitivity::table(definition, "before, after", MACHINE, None, |hardware| {
-            measured(study, &size, &hardware, &|_, _| {})
-        })?);
-    }
+    let done = |name: &str, part: f64| tally.add(name, PART_OF_MEASURED * part);
+    let (mut tables, prices) = pool::both(
+        || measured(study, &size, &machine(MACHINE), &done),
+        || (!options.quick).then(|| prices(study, tally)).transpose(),
+    )?;
+    tables.extend(prices);
     Ok((tables, notes(&size)))
 }
 
-/// The tables of a machine whose prices may be others.
+/// The table of prices halved and doubled.
+fn prices(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
+    let size = Size { pipe_rounds: 100_000, pipe_seeds: 1, hackbench_loops: 100, hackbench_seeds: 2 };
+    let told = |price: &str, part| tally.add(price, PART_OF_PRICES * part);
+    sensitivity::table(study.table("prices"), "before, after", MACHINE, None, told, |hardware| {
+        measured(study, &size, &hardware, &|_, _| {})
+    })
+}
+
+/// The tables of a machine whose prices may be others. `done` hears of each benchmark, and which part of all of them it is.
 fn measured(
     study: &StudyDefinition,
     size: &Size,
@@ -107,16 +112,12 @@ fn measured(
             }
         }
     }
-    let (nr_jobs, nr_done) = (jobs.len(), AtomicUsize::new(0));
-    let results: Vec<(Key, f64)> = jobs
-        .into_par_iter()
-        .map(|(key, job)| {
-            let value = measure(size, hardware.clone(), job)?;
-            let part = (nr_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / nr_jobs as f64;
-            done(&format!("{} {} {}", key.0, key.1, key.2), part);
-            Ok((key, value))
-        })
-        .collect::<Result<_, StudyError>>()?;
+    let part = 1.0 / jobs.len() as f64;
+    let results: Vec<(Key, f64)> = pool::all(jobs, |(key, job)| {
+        let value = measure(size, hardware.clone(), job)?;
+        done(&format!("{} {} {}", key.0, key.1, key.2), part);
+        Ok::<_, StudyError>((key, value))
+    })?;
     let mut by_key: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
     for (key, value) in results {
         by_key.entry(key).or_default().push(value);

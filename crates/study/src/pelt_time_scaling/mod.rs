@@ -11,7 +11,9 @@ mod response;
 
 use crate::definition::StudyDefinition;
 use crate::forms::TableForm;
+use crate::pool;
 use crate::report::Report;
+use crate::tally::Tally;
 use crate::{Options, Progress, StudyError};
 
 /// Where a benchmark runs, as rows are called.
@@ -32,15 +34,18 @@ pub(crate) const TABLES: &[TableForm] = &[
     TableForm::own("prices"),
 ];
 
+/// The part of the study that tables without benchmarks take.
+const PART_OF_ONE_CPU: f64 = 0.1;
+
 /// Runs the study.
 pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
-    let mut tables = vec![response::table(study)?];
-    progress.done("response times", 0.05);
-    tables.push(ramp::table(study)?);
-    progress.done("ramp", 0.1);
-    tables.push(ranges::table(study)?);
-    progress.done("ranges", 0.15);
-    let (cost, mut notes) = cost::tables(study, options, progress)?;
+    let tally = Tally::new(progress);
+    let of_one_cpu = || {
+        let tables = vec![response::table(study)?, ramp::table(study)?, ranges::table(study)?];
+        tally.add("response times", PART_OF_ONE_CPU);
+        Ok::<_, StudyError>(tables)
+    };
+    let (mut tables, (cost, mut notes)) = pool::both(of_one_cpu, || cost::tables(study, options, &tally))?;
     tables.extend(cost);
     notes.insert(0, "Tables response, ramp and ranges: one deterministic run per row, kernel code free.".to_owned());
     Ok(Report {

@@ -15,37 +15,42 @@ mod prices;
 mod small_llc;
 
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
+use crate::pool;
 use crate::report::{Measured, Report, Row, Table};
+use crate::tally::Tally;
 use crate::window::Seen;
 use crate::{Options, Progress, StudyError};
 use case::{Bench, Case, UPTIME};
 use figures::Figures;
 pub(crate) use labels::TABLES;
-use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The part of the study that the first table takes.
-const NR_SCAN_PART: f64 = 0.05;
-/// How far it is after its cases, and after the small caches, in full.
-const CASES_DONE: f64 = 0.7;
-const SMALL_LLC_DONE: f64 = 0.87;
+/// The part of the study that its cases take, in full.
+const PART_OF_CASES: f64 = 0.7;
 
 /// Runs the study.
 pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
-    let mut tables = vec![nr_scan::table(study)?, eight_cpus::table(study)?];
-    progress.done("nr_scan", NR_SCAN_PART);
     let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE, prices::TABLE];
     let published = study.tables.iter().filter(|table| !own.contains(&table.name.as_str()));
     let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, options)).collect();
-    let seen = run_cases(study, &published, options, progress)?;
+    let tally = Tally::new(progress);
+    // What belongs to the full form only.
+    let (small_llc, prices) = (|| small_llc::table(study, &tally), || prices::table(study, &tally));
+    let (seen, (of_free_machines, full)) = pool::both(
+        || run_cases(study, &published, options, &tally),
+        || {
+            pool::both(
+                || pool::both(|| nr_scan::table(study), || eight_cpus::table(study)),
+                || (!options.quick).then(|| pool::both(small_llc, prices)).transpose(),
+            )
+        },
+    )?;
+    let mut tables = Vec::from(<[Table; 2]>::from(of_free_machines));
     for table in &published {
         tables.push(fill(table, &seen)?);
     }
-    if !options.quick {
-        tables.push(small_llc::table(study)?);
-        progress.done("small caches", SMALL_LLC_DONE);
-        tables.push(prices::table(study)?);
+    if let Some((small_llc, prices)) = full {
+        tables.extend([small_llc, prices]);
     }
     let notes = notes(options);
     let pictures = plots::pictures(&tables);
@@ -78,7 +83,7 @@ fn run_cases(
     study: &StudyDefinition,
     tables: &[TableDefinition],
     options: Options,
-    progress: &dyn Progress,
+    tally: &Tally<'_>,
 ) -> Result<BTreeMap<Case, Seen>, StudyError> {
     let mut wanted = BTreeSet::new();
     for table in tables {
@@ -89,21 +94,14 @@ fn run_cases(
             }
         }
     }
-    let mut cases: Vec<Case> = wanted.into_iter().collect();
-    // Long ones first, so that none is left alone at the end.
-    cases.sort_by_key(|case| std::cmp::Reverse(case.load));
-    let (nr_cases, nr_done) = (cases.len(), AtomicUsize::new(0));
-    cases
-        .into_par_iter()
-        .map(|case| {
-            let seen = case.run(study.arm(&case.arm), options)?;
-            let done = nr_done.fetch_add(1, Ordering::Relaxed) + 1;
-            let all = if options.quick { 1.0 } else { CASES_DONE };
-            let part = NR_SCAN_PART + (all - NR_SCAN_PART) * done as f64 / nr_cases as f64;
-            progress.done(&case.name(), part);
-            Ok((case, seen))
-        })
-        .collect()
+    let cases: Vec<Case> = wanted.into_iter().collect();
+    let part = if options.quick { 1.0 } else { PART_OF_CASES } / cases.len() as f64;
+    let run = |case: Case| {
+        let seen = case.run(study.arm(&case.arm), options)?;
+        tally.add(&case.name(), part);
+        Ok::<_, StudyError>((case, seen))
+    };
+    Ok(pool::longest_first(cases, |case| u64::from(case.load), run)?.into_iter().collect())
 }
 
 /// The run of a row under an arm. Where a change is told, that before it started as usual.

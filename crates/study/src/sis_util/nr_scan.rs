@@ -6,12 +6,12 @@
 
 use crate::StudyError;
 use crate::definition::StudyDefinition;
+use crate::pool;
 use crate::report::{Measured, Row, Table};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
 use fairlab_sched::ids::CpuId;
 use fairlab_workload::scn;
-use rayon::prelude::*;
 use std::fmt::Write;
 
 /// `util_avg` of a CPU that is always busy: its sums are rounded down.
@@ -58,13 +58,12 @@ pub(super) fn parse_label(label: &str) -> Option<(u64, u64)> {
 
 pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
     let definition = study.table("nr_scan");
-    let rows = definition.rows.par_iter().map(|row| {
+    let rows = pool::all(definition.rows.iter().collect(), |row| {
         let (llc_weight, percent) = parse_label(&row.label)
             .ok_or_else(|| StudyError::Measurement(format!("row {} names no cache", row.label)))?;
         let (nr, util) = nr_idle_scan(llc_weight, percent)?;
         let measured = Measured::number(f64::from(nr)).because(format!("sum of util_avg {util}"));
-        Ok(Row::new(definition, row, measured))
-    });
-    let rows = rows.collect::<Result<_, StudyError>>()?;
+        Ok::<_, StudyError>(Row::new(definition, row, measured))
+    })?;
     Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
 }

@@ -8,8 +8,10 @@ use super::case::{Bench, Case, MACHINE};
 use super::figures::Figures;
 use crate::StudyError;
 use crate::definition::{StudyDefinition, TableDefinition};
+use crate::pool;
 use crate::report::{Measured, Row, Table};
 use crate::sensitivity;
+use crate::tally::Tally;
 use crate::window::{Seen, Span};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
@@ -40,8 +42,12 @@ const JUDGED: [&str; 6] =
 const LOAD: u32 = 224;
 const SPAN: Span = Span { warm_up: Nanos::from_millis(40), window: Nanos::from_millis(20) };
 
-pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
-    sensitivity::table(study.table(TABLE), "before, after", MACHINE, Some(&PAID), |hardware| {
+/// The part of the study that the table takes.
+const PART: f64 = 0.13;
+
+pub(super) fn table(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
+    let told = |price: &str, part| tally.add(price, PART * part);
+    sensitivity::table(study.table(TABLE), "before, after", MACHINE, Some(&PAID), told, |hardware| {
         let of = |arm: &str, from_boot| Case {
             bench: Bench::TcpRr,
             load: LOAD,
@@ -51,7 +57,8 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
         };
         let (before, after) = (of("before", false), of("after", true));
         let run = |case: &Case, hardware: Hardware| case.run_on(hardware, study.arm(&case.arm), SPAN);
-        let seen = [run(&before, hardware.clone())?, run(&after, hardware)?];
+        let (of_before, of_after) = pool::both(|| run(&before, hardware.clone()), || run(&after, hardware.clone()))?;
+        let seen = [of_before, of_after];
         Ok(JUDGED.map(|name| judged(study.table(name), [&before, &after], &seen)).into())
     })
 }

@@ -7,12 +7,13 @@
 use super::case::{UPTIME, add_daemons};
 use crate::StudyError;
 use crate::definition::StudyDefinition;
+use crate::pool;
 use crate::report::{Measured, Table};
 use crate::run::machine;
+use crate::tally::Tally;
 use crate::window::{Seen, Span, run_window};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// The table's name in the study's data.
@@ -30,6 +31,8 @@ pub(super) const LABELS: &[&str] = &[
     "sockets, beside before",
     "sockets, beside after",
 ];
+/// The part of the study that the table takes.
+const PART: f64 = 0.17;
 /// Groups, and senders in each.
 const GROUPS: u32 = 16;
 const FDS: u32 = 20;
@@ -90,14 +93,16 @@ pub(super) fn note() -> String {
     )
 }
 
-pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+pub(super) fn table(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
     let arms = ["before", "after", "boost"];
     let cases = arms.iter().flat_map(|arm| [true, false].map(|pipe| (*arm, pipe)));
     let cases: Vec<_> = cases.flat_map(|case| (0..RUNS).map(move |phase| (case, phase))).collect();
-    let runs: Vec<_> = cases
-        .into_par_iter()
-        .map(|((arm, pipe), phase)| Ok(((arm, pipe), run(study, arm, pipe, phase)?)))
-        .collect::<Result<_, StudyError>>()?;
+    let part = PART / cases.len() as f64;
+    let runs = pool::all(cases, |((arm, pipe), phase)| {
+        let seen = run(study, arm, pipe, phase)?;
+        tally.add("small caches", part);
+        Ok::<_, StudyError>(((arm, pipe), seen))
+    })?;
     let mut seen: BTreeMap<(&str, bool), Vec<Seen>> = BTreeMap::new();
     for (case, run) in runs {
         seen.entry(case).or_default().push(run);

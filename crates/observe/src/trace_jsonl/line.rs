@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Lines of JSON, put together as bytes.
+//!
+//! A trace has a line for each event of a run, so that writing one must cost less than the event itself: keys and names are put together
+//! when the program is built, numbers are written without `format!`, and all goes into one buffer that is used again.
+
+use fairlab_sched::words::pelt::SchedAvg;
+use std::io::{self, Write};
+
+/// So much is collected before it is handed on.
+const FULL: usize = 1 << 17;
+/// No line of an event is longer than this; that of a CPU's counters may be, and the buffer grows for it.
+const LONG: usize = 1 << 10;
+
+/// Lines on their way.
+pub(super) struct Lines<W: Write> {
+    out: W,
+    bytes: Vec<u8>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Lines<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, bytes: Vec::with_capacity(FULL + LONG), error: None }
+    }
+
+    /// Where the next line goes. What was written so far is handed on once it is much.
+    #[inline]
+    pub(super) fn next(&mut self) -> &mut Vec<u8> {
+        if self.bytes.len() >= FULL {
+            self.hand_on();
+        }
+        &mut self.bytes
+    }
+
+    /// After an error the rest is lost, which [`Self::finish`] tells.
+    #[cold]
+    fn hand_on(&mut self) {
+        if self.error.is_none() {
+            self.error = self.out.write_all(&self.bytes).err();
+        }
+        self.bytes.clear();
+    }
+
+    /// Whether something could not be written.
+    pub(super) const fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.hand_on();
+        self.error.map_or_else(|| self.out.flush(), Err)
+    }
+}
+
+/// What may stand behind a key.
+pub(super) trait Value {
+    /// Appends it.
+    fn put(self, bytes: &mut Vec<u8>);
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {
+        $(impl Value for $number {
+            #[inline]
+            fn put(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(itoa::Buffer::new().format(self).as_bytes());
+            }
+        })*
+    };
+}
+
+numbers! { u32 u64 usize i32 i64 }
+
+/// A flag is 0 or 1.
+impl Value for bool {
+    #[inline]
+    fn put(self, bytes: &mut Vec<u8>) {
+        bytes.push(b'0' + u8::from(self));
+    }
+}
+
+/// One of the program's own words, in which there is nothing to escape.
+impl Value for &'static str {
+    #[inline]
+    fn put(self, bytes: &mut Vec<u8>) {
+        bytes.push(b'"');
+        bytes.extend_from_slice(self.as_bytes());
+        bytes.push(b'"');
+    }
+}
+
+/// A name that somebody has given: it may have quotes and control characters in it, which are escaped.
+pub(super) struct Name<'a>(pub(super) &'a str);
+
+impl Value for Name<'_> {
+    fn put(self, bytes: &mut Vec<u8>) {
+        serde_json::to_writer(bytes, self.0).expect("text can be written into memory");
+    }
+}
+
+/// Several between brackets.
+impl<T: Value, const N: usize> Value for [T; N] {
+    #[inline]
+    fn put(self, bytes: &mut Vec<u8>) {
+        List(self.into_iter(), T::put).put(bytes);
+    }
+}
+
+/// The averages of an entity or a cfs_rq.
+impl Value for &SchedAvg {
+    #[inline]
+    fn put(self, bytes: &mut Vec<u8>) {
+        [
+            self.last_update_time,
+            self.load_sum,
+            self.runnable_sum,
+            u64::from(self.util_sum),
+            u64::from(self.period_contrib),
+            self.load_avg,
+            self.runnable_avg,
+            self.util_avg,
+        ]
+        .put(bytes);
+    }
+}
+
+/// Several of a kind between brackets; each is written by a function.
+pub(super) struct List<I, F>(pub(super) I, pub(super) F);
+
+impl<T, I: Iterator<Item = T>, F: Fn(T, &mut Vec<u8>)> Value for List<I, F> {
+    #[inline]
+    fn put(self, bytes: &mut Vec<u8>) {
+        bytes.push(b'[');
+        for (place, item) in self.0.enumerate() {
+            if place > 0 {
+                bytes.push(b',');
+            }
+            self.1(item, bytes);
+        }
+        bytes.push(b']');
+    }
+}
+
+/// Appends an object: `object!(bytes, t: 5, e: "freq")` is `{"t":5,"e":"freq"}`.
+macro_rules! object {
+    ($bytes:expr, $first:ident: $value:expr $(, $key:ident: $other:expr)* $(,)?) => {{
+        let bytes: &mut Vec<u8> = $bytes;
+        bytes.extend_from_slice(concat!("{\"", stringify!($first), "\":").as_bytes());
+        $crate::trace_jsonl::line::Value::put($value, bytes);
+        $(
+            bytes.extend_from_slice(concat!(",\"", stringify!($key), "\":").as_bytes());
+            $crate::trace_jsonl::line::Value::put($other, bytes);
+        )*
+        bytes.push(b'}');
+    }};
+}
+
+/// Appends an object and ends the line.
+macro_rules! line {
+    ($bytes:expr, $($rest:tt)*) => {{
+        let bytes: &mut Vec<u8> = $bytes;
+        object!(bytes, $($rest)*);
+        bytes.push(b'\n');
+    }};
+}
+
+pub(super) use {line, object};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes nothing.
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_are_what_they_say() {
+        let mut bytes = Vec::new();
+        line!(&mut bytes, t: u64::MAX, e: "x", pid: -1_i32, on: true, name: Name("a\"b\n"), of: [1_u32, 2]);
+        let twice = |number: u32, bytes: &mut Vec<u8>| object!(bytes, is: 2 * number);
+        line!(&mut bytes, list: List([1_u32, 2].into_iter(), twice));
+        let text = String::from_utf8(bytes).expect("JSON is text");
+        let expected = "{\"t\":18446744073709551615,\"e\":\"x\",\"pid\":-1,\"on\":1,\"name\":\"a\\\"b\\n\",\"of\":[1,2]}\n\
+                        {\"list\":[{\"is\":2},{\"is\":4}]}\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn all_lines_arrive_in_their_order_and_the_buffer_stays_as_large_as_it_was() {
+        let mut out = Vec::new();
+        let mut lines = Lines::new(&mut out);
+        let capacity = lines.bytes.capacity();
+        for number in 0..100_000_u32 {
+            line!(lines.next(), number: number);
+        }
+        assert_eq!(lines.bytes.capacity(), capacity);
+        lines.finish().expect("memory can be written");
+        let expected: String = (0..100_000).map(|number| format!("{{\"number\":{number}}}\n")).collect();
+        assert_eq!(String::from_utf8(out).expect("JSON is text"), expected);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_at_the_end_and_while_lines_are_added() {
+        let mut lines = Lines::new(Closed);
+        for number in 0..100_000_u32 {
+            line!(lines.next(), number: number);
+        }
+        assert!(lines.has_failed());
+        assert_eq!(lines.finish().expect_err("it is closed").kind(), io::ErrorKind::BrokenPipe);
+        let mut short = Lines::new(Closed);
+        line!(short.next(), number: 1_u32);
+        assert!(!short.has_failed(), "nothing was handed on yet");
+        assert!(short.finish().is_err());
+    }
+}
