@@ -30,6 +30,7 @@ macro_rules! extras {
 extras! {
     LineTransfer "Get a runqueue's cache line from within the last-level cache, at any speed of the CPU."
     LineTransferRemote "The same from another last-level cache."
+    RemoteEnqueue "Get what enqueueing on another CPU's runqueue needs of it and of the task, at any speed of the CPU."
     Syscall "A system call, around the scheduler."
     PipeTransfer "Move a message into a pipe or out of it."
     SocketTransfer "The same for a pair of sockets."
@@ -139,6 +140,16 @@ impl Prices {
     /// whatever the speed of the CPU.
     pub const fn line_transfer_ps(&self) -> (u64, u64) {
         (self.extra(Extra::LineTransfer), self.extra(Extra::LineTransferRemote))
+    }
+
+    /// What enqueueing a task on another CPU's runqueue takes beside the operation itself, in picoseconds, whatever the speed of the CPU.
+    pub const fn remote_enqueue_ps(&self) -> u64 {
+        self.extra(Extra::RemoteEnqueue)
+    }
+
+    /// Sets that.
+    pub fn set_remote_enqueue(&mut self, ps: u64) {
+        self.set_extra(Extra::RemoteEnqueue, ps);
     }
 
     /// Sets what the transfer of a runqueue's cache line takes, in picoseconds.

@@ -128,7 +128,17 @@ fn presets_are_found_by_their_own_names() {
     let names: Vec<String> = presets().map(|machine| machine.name().to_owned()).collect();
     assert_eq!(
         names,
-        ["hikey", "hikey960", "sc7180", "xeon-2s-224", "xeon-4s-192", "epyc-16llc", "laptop-8", "uniprocessor"]
+        [
+            "hikey",
+            "hikey960",
+            "sc7180",
+            "xeon-1s-112",
+            "xeon-2s-224",
+            "xeon-4s-192",
+            "epyc-16llc",
+            "laptop-8",
+            "uniprocessor"
+        ]
     );
     for name in names {
         let machine = load(&name).expect("a preset");
@@ -170,7 +180,7 @@ fn prices_are_whole_picoseconds_with_a_source() {
 
 #[test]
 fn lines_of_channels_are_as_the_file_says_or_as_on_the_machine_that_was_calibrated() {
-    let calibrated = known("xeon-2s-224");
+    let calibrated = known("xeon-1s-112");
     let kinds = [ChannelKind::Pipe, ChannelKind::Socket, ChannelKind::Tcp, ChannelKind::Udp, ChannelKind::Queue];
     let lines = |machine: &MachineDescription| kinds.map(|kind| machine.channel_lines().of(kind));
     assert_eq!(lines(&calibrated), [8, 15, 40, 40, 0]);

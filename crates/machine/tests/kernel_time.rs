@@ -97,9 +97,10 @@ fn who_needs_a_lock_that_is_held_spins_first_come_first_served() {
         task b cpu=1 mask=1-1 run 1ms wake y run 1s\n";
     let (machine, notes) = run(scenario, &[(Op::Wakeup, 1_000), (Op::Enqueue, 300)]);
     // Each waker was enqueued by its fork, which took 300 ns; it runs for 1 ms and selects for 1000 ns. Then a has the lock
-    // of CPU 2 for 300 ns, b spins for so long, and CPU 2, which a's interrupt has called, spins until b is through.
+    // of CPU 2 for 300 ns, after which its wake-up shows; b spins for so long, and CPU 2, which a's interrupt has called, spins until b is
+    // through.
     let woken: Vec<_> = notes.woken.iter().map(|&(at, _)| at).collect();
-    assert_eq!(woken, [1_001_300, 1_001_600]);
+    assert_eq!(woken, [1_001_600, 1_001_900]);
     let after = |&&(at, cpu): &&(u64, CpuId)| cpu == CpuId(2) && at > 1_000_000;
     assert_eq!(notes.switches.iter().find(after), Some(&(1_001_900, CpuId(2))));
     let waits: Vec<_> = machine.counters().per_cpu.iter().map(|cpu| (cpu.lock_waits, cpu.lock_waiting.0)).collect();

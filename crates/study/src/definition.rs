@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A study as data: its arms, and the published tables that its results stand beside.
 
+use crate::evidence::Evidence;
 use crate::kernels::{self, Kernel};
 use fairlab_sched::features::Feature;
 use fairlab_workload::suggest;
@@ -83,6 +84,20 @@ impl VerdictRule {
     }
 }
 
+impl VerdictRule {
+    /// How far from a published number a figure may be that counts as it.
+    fn width(&self, published: f64) -> f64 {
+        let size = published.abs();
+        let distances = [
+            self.within,
+            self.within_percent.map(|most| size * most / 100.0),
+            self.factor.map(|most| size * (most - 1.0)),
+        ];
+        let bounds = [self.at_least, self.at_most].map(|bound| bound.map(|bound| (published - bound).abs()));
+        distances.into_iter().chain(bounds).flatten().fold(0.0, f64::max)
+    }
+}
+
 /// Whether one number is another, of the same sign, within a factor.
 fn is_within_factor(value: f64, published: f64, most: f64) -> bool {
     value == published || (value * published > 0.0 && (value / published).max(published / value) <= most)
@@ -98,8 +113,22 @@ pub struct RowDefinition {
     pub arm: String,
     /// The published figure, if there is one.
     pub published: Option<Figure>,
+    /// Its standard deviation, if that was published, in the table's unit.
+    pub spread: Option<f64>,
+    /// What a verdict on it is worth: each published figure has to say.
+    pub evidence: Option<Evidence>,
     /// When it counts as reproduced, if the table's rule is not for this row.
     pub verdict: Option<VerdictRule>,
+    /// Why the rule is wider than what it judges, or than three published standard deviations.
+    pub why: Option<String>,
+}
+
+impl RowDefinition {
+    /// A row that is told, and with which nothing can be compared.
+    pub fn unpublished(label: impl Into<String>, arm: impl Into<String>) -> Self {
+        let (label, arm) = (label.into(), arm.into());
+        Self { label, arm, published: None, spread: None, evidence: None, verdict: None, why: None }
+    }
 }
 
 /// A published table.
@@ -114,12 +143,51 @@ pub struct TableDefinition {
     pub metric: String,
     /// Their unit.
     pub unit: String,
+    /// The figures are changes from one arm to another: a rule must not be wider than they are.
+    #[serde(default)]
+    pub change: bool,
     /// When a figure counts as reproduced.
     #[serde(default)]
     pub verdict: VerdictRule,
+    /// Why that is wider than what it judges, or than three published standard deviations.
+    #[serde(default)]
+    pub why: Option<String>,
     /// The rows.
     #[serde(default)]
     pub rows: Vec<RowDefinition>,
+}
+
+impl TableDefinition {
+    /// What is wrong with a row's published figure, and the way out.
+    ///
+    /// Rules: a published figure, and nothing else, has its evidence; a spread belongs to one. A rule is not wider than the change that
+    /// it judges, nor than three published standard deviations, unless it is said why.
+    fn complaint_about(&self, row: &RowDefinition) -> Option<(String, String)> {
+        if row.published.is_some() != row.evidence.is_some() {
+            let kinds = Evidence::KINDS.map(|(name, _)| name).join(", ");
+            let help = format!(
+                "kinds are {kinds}; calibrated and follows name the row or what was set: {{ follows = \"...\" }}"
+            );
+            let (message, help) = match row.published {
+                Some(_) => ("a published figure needs its `evidence`", help),
+                None => ("`evidence` without a published figure", "leave it out".to_owned()),
+            };
+            return Some((message.to_owned(), help));
+        }
+        let Some(published) = row.published.as_ref().and_then(Figure::number) else {
+            let help = || "leave it out: it belongs to a published number".to_owned();
+            return row.spread.map(|_| ("`spread` without a published number".to_owned(), help()));
+        };
+        let width = row.verdict.unwrap_or(self.verdict).width(published);
+        let is_said = row.why.is_some() || (row.verdict.is_none() && self.why.is_some());
+        let than = match row.spread {
+            _ if self.change && width > published.abs() => "the change that it judges",
+            Some(spread) if width > 3.0 * spread => "three published standard deviations",
+            _ => return None,
+        };
+        let message = format!("the rule allows {width:.2}, which is wider than {than}");
+        (!is_said).then(|| (message, "narrow it, or say `why`".to_owned()))
+    }
 }
 
 /// A variant of the scheduler.
@@ -232,6 +300,10 @@ impl StudyDefinition {
         let arms: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
         for table in &study.tables {
             for row in &table.rows {
+                if let Some((message, help)) = table.complaint_about(row) {
+                    let place = format!("table {}, row {}", table.name, row.label);
+                    return Err(DefinitionError::name(name, place, message, help));
+                }
                 if !arms.contains(&row.arm.as_str()) {
                     let place = format!("table {}, row {}", table.name, row.label);
                     return Err(unknown(place, "arm", &row.arm, &arms));
@@ -258,5 +330,62 @@ impl StudyDefinition {
             .iter()
             .find(|table| table.name == name)
             .unwrap_or_else(|| panic!("{} has no table {name}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a study with one row, whose table and row have these keys beside.
+    fn complaint(table: &str, row: &str) -> String {
+        let text = format!(
+            "name = 's'\ntitle = 's'\nsource = 's'\n[[arm]]\nname = 'a'\nmeaning = 'a'\n[[table]]\nname = 't'\ntitle = 't'\n\
+             metric = 'm'\nunit = 'u'\n{table}\nrows = [{{ label = 'r', arm = 'a'{row} }}]\n"
+        );
+        StudyDefinition::parse("s", &text).map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn a_published_figure_has_evidence_and_nothing_else_has() {
+        let told = complaint("", ", published = 1");
+        assert!(
+            told.starts_with("studies/s.toml: table t, row r: a published figure needs its `evidence`\nhelp: kinds"),
+            "{told}"
+        );
+        assert!(complaint("", ", evidence = 'trivial'").contains("`evidence` without a published figure"));
+        assert!(complaint("", ", spread = 1.0").contains("`spread` without a published number"));
+        assert!(complaint("", ", published = 1, evidence = 'guessed'").contains("unknown variant `guessed`"));
+        assert_eq!(complaint("", ", published = 1, evidence = 'trivial', spread = 1.0"), "");
+        assert_eq!(complaint("", ", published = 'none', evidence = { follows = 'x' }"), "");
+        assert_eq!(complaint("", ""), "");
+    }
+
+    #[test]
+    fn a_rule_wider_than_what_it_judges_says_why() {
+        let row = ", published = 2.0, spread = 0.5, evidence = 'predicted'";
+        let wide = "change = true\nverdict = { within = 3.0 }";
+        assert!(
+            complaint(wide, row)
+                .contains("allows 3.00, which is wider than the change that it judges\nhelp: narrow it")
+        );
+        let within = "change = true\nverdict = { within = 1.6 }";
+        assert!(complaint(within, row).contains("wider than three published standard deviations"));
+        assert_eq!(complaint("change = true\nverdict = { within = 1.5 }", row), "");
+        assert_eq!(complaint(&format!("{wide}\nwhy = 'short runs'"), row), "");
+        let own = format!("{row}, verdict = {{ at_most = 4.0 }}");
+        assert!(
+            complaint("why = 'the table has a reason'", &own).contains("allows 2.00"),
+            "the reason is not the row's"
+        );
+        assert_eq!(complaint("", &format!("{own}, why = 'it has one'")), "");
+    }
+
+    #[test]
+    fn a_rule_is_as_wide_as_its_widest_condition() {
+        let rule = VerdictRule { within_percent: Some(10.0), factor: Some(1.5), ..VerdictRule::default() };
+        assert_eq!(rule.width(-40.0), 20.0);
+        assert_eq!(VerdictRule { at_least: Some(100.0), ..VerdictRule::default() }.width(197.0), 97.0);
+        assert_eq!(VerdictRule::default().width(5.0), 0.0);
     }
 }

@@ -145,9 +145,7 @@ mod tests {
             complaint(study, |definition| {
                 let table =
                     definition.tables.iter_mut().find(|known| known.name == table).expect("there is such a table");
-                let row =
-                    RowDefinition { label: label.to_owned(), arm: "after".to_owned(), published: None, verdict: None };
-                table.rows.push(row);
+                table.rows.push(RowDefinition::unpublished(label, "after"));
             })
         };
         assert_eq!(

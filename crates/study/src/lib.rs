@@ -6,6 +6,7 @@
 mod balance_redo_limit;
 mod blocked_averages_rate_limit;
 pub mod definition;
+pub mod evidence;
 mod forms;
 pub mod kernels;
 mod nohz_misfit_kicks;

@@ -2,6 +2,7 @@
 //! What a study found: tables with the simulated beside the published figure, and a verdict per row with its reason.
 
 use crate::definition::{Figure, RowDefinition, TableDefinition, VerdictRule};
+use crate::evidence::{Evidence, Tally};
 use crate::pictures::Picture;
 use serde::Serialize;
 use std::fmt;
@@ -48,7 +49,13 @@ pub struct Row {
     pub spread: f64,
     /// The published figure.
     pub published: Option<Figure>,
-    /// What it is worth.
+    /// Its standard deviation, if that was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_spread: Option<f64>,
+    /// What a verdict on it is worth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Whether it is reproduced.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
@@ -87,6 +94,13 @@ pub struct Report {
     /// Pictures of them.
     #[serde(skip)]
     pub pictures: Vec<Picture>,
+}
+
+impl Report {
+    /// How many published rows are reproduced, by what that is worth.
+    pub fn headline(&self) -> Tally {
+        Tally::of(&self.tables)
+    }
 }
 
 /// A simulated figure.
@@ -201,6 +215,8 @@ impl Row {
             value: measured.value,
             spread: measured.spread,
             published: row.published.clone(),
+            published_spread: row.spread,
+            evidence: row.evidence.clone(),
             verdict,
             reason,
         }

@@ -65,7 +65,7 @@ pub(crate) fn table(
             .map(|(_, ((table, label, arm), verdict))| format!("{table}, {label}, {arm}: {verdict}"))
             .collect();
         let remark = if changed.is_empty() { "all verdicts stand".to_owned() } else { changed.join("; ") };
-        let row = RowDefinition { label, arm: arm.to_owned(), published: None, verdict: None };
+        let row = RowDefinition::unpublished(label, arm);
         let measured = Measured { value: Figure::Number(reproduced as f64), spread: 0.0, remark };
         Row::new(definition, &row, measured)
     };

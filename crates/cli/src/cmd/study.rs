@@ -91,7 +91,7 @@ fn run(output: &mut Output, name: &str, quick: bool, directory: Option<&Path>) -
 }
 
 fn page(report: &Report, styles: Styles) -> String {
-    let mut page = format!("{}\n{}", styles.bold(&report.title), wrap(&report.source, 0));
+    let mut page = format!("{}\n{}{}\n", styles.bold(&report.title), wrap(&report.source, 0), report.headline());
     for table in &report.tables {
         page.push_str(&format!("\n{}\n", styles.bold(&table.title)));
         let mut rows = Table::new(&[
@@ -100,6 +100,7 @@ fn page(report: &Report, styles: Styles) -> String {
             ("simulated", Align::Right),
             ("published", Align::Right),
             ("unit", Align::Left),
+            ("evidence", Align::Left),
             ("verdict", Align::Left),
             ("reason", Align::Wrap),
         ]);
@@ -127,6 +128,7 @@ fn cells(row: &Row) -> Vec<Cell> {
         format!("{}{spread}", row.value).into(),
         row.published.as_ref().map_or_else(String::new, ToString::to_string).into(),
         row.unit.as_str().into(),
+        row.evidence.as_ref().map_or_else(String::new, ToString::to_string).into(),
         match row.verdict {
             Verdict::Reproduced => verdict.good(),
             Verdict::DirectionOnly => verdict.notable(),

@@ -23,7 +23,7 @@ const KINDS: [(&str, ChannelKind); 4] = [
 /// More than a page of them is a slip.
 const MAX_LINES: u64 = 4096;
 
-/// How many lines there are if a file does not say: what `machines/xeon-2s-224.toml` says.
+/// How many lines there are if a file does not say: what `machines/xeon-1s-112.toml` says.
 const fn default_of(kind: ChannelKind) -> u64 {
     match kind {
         ChannelKind::Queue => 0,

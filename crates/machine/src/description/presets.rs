@@ -13,7 +13,17 @@ macro_rules! presets {
     };
 }
 
-presets!["hikey", "hikey960", "sc7180", "xeon-2s-224", "xeon-4s-192", "epyc-16llc", "laptop-8", "uniprocessor",];
+presets![
+    "hikey",
+    "hikey960",
+    "sc7180",
+    "xeon-1s-112",
+    "xeon-2s-224",
+    "xeon-4s-192",
+    "epyc-16llc",
+    "laptop-8",
+    "uniprocessor",
+];
 
 /// The machines that come with the program.
 pub fn presets() -> impl ExactSizeIterator<Item = MachineDescription> {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The names of the operations that can have a price, in the order in which pages list them.
-pub const OPERATIONS: [&str; 44] = [
+pub const OPERATIONS: [&str; 45] = [
     "ContextSwitch",
     "Wakeup",
     "Enqueue",
@@ -47,6 +47,7 @@ pub const OPERATIONS: [&str; 44] = [
     "IdleExit",
     "Fork",
     "Exit",
+    "RemoteEnqueue",
     "Syscall",
     "PipeTransfer",
     "SocketTransfer",

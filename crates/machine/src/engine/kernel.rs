@@ -273,7 +273,7 @@ impl Machine {
         self.meter.drain_into(&mut self.total_work);
         let speed = u128::from(self.speed_of(cpu));
         let waited = self.cpus[cpu.index()].kernel.waits_since.take();
-        let lines = self.spend_on_lines(cpu, ps);
+        let lines = self.spend_on_lines(cpu, ps) + self.spend_on_remote_enqueue(cpu, path);
         let lines = if path == KernelPath::Select { lines + self.spend_on_tracer(cpu, ps, lines) } else { lines };
         let kernel = &mut self.cpus[cpu.index()].kernel;
         let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000 + u128::from(lines) * speed / 1000 + kernel.rest;
@@ -304,6 +304,17 @@ impl Machine {
         let own_ps = (u128::from(ps) * u128::from(FULL_SPEED) / u128::from(self.speed_of(cpu))) as u64;
         let searches_on = self.sched.paused(cpu).is_some_and(|pause| pause.path == PausedPath::Search);
         self.tracer.selected(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
+    }
+
+    /// What a wake-up waits for when it has another CPU's lock and is about to store, in picoseconds of wall time.
+    fn spend_on_remote_enqueue(&self, cpu: CpuId, path: KernelPath) -> u64 {
+        if path != KernelPath::Wake {
+            return 0;
+        }
+        match self.sched.paused(cpu).map(|pause| pause.next) {
+            Some(PhaseLock::Held(target)) if target != cpu => self.hardware.prices.remote_enqueue_ps(),
+            _ => 0,
+        }
     }
 
     /// What the looks of a phase at runqueues take beside its other work, in picoseconds of wall time.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Locks of runqueues: each has an owner for the length of a phase, and a queue of CPUs that spin.
 //!
-//! A phase begins when its CPU has the lock. It keeps the lock to its end; then the CPU that has waited longest gets it. Who
-//! spins is busy, with interrupts off. Nobody waits for a second lock of lower number than one that it holds.
+//! A phase begins when its CPU has the lock. It keeps the lock to its end, unless its path goes on under it; then the CPU that has waited
+//! longest gets it. Who spins is busy, with interrupts off. Nobody waits for a second lock of lower number than one that it holds.
 
 use super::Machine;
 use fairlab_sched::ids::CpuId;
@@ -43,7 +43,7 @@ impl Machine {
     pub(super) fn has_lock(&mut self, cpu: CpuId, lock: PhaseLock) -> bool {
         match lock {
             PhaseLock::Rq(lock) if self.kernel_takes_time => self.take_lock(cpu, lock),
-            PhaseLock::None | PhaseLock::Rq(_) => true,
+            PhaseLock::None | PhaseLock::Rq(_) | PhaseLock::Held(_) => true,
         }
     }
 
@@ -77,12 +77,18 @@ impl Machine {
         }
     }
 
-    /// A phase is over: its locks go to those who have waited longest, who continue after this event.
+    /// A phase is over: its locks go to those who have waited longest, who continue after this event. A path that goes on under its lock
+    /// keeps it.
     #[inline]
     pub(super) fn release_locks(&mut self, cpu: CpuId) {
-        if self.kernel_takes_time {
+        if self.kernel_takes_time && !self.keeps_lock(cpu) {
             self.pass_locks_on(cpu);
         }
+    }
+
+    fn keeps_lock(&self, cpu: CpuId) -> bool {
+        !self.cpus[cpu.index()].kernel.held.is_empty()
+            && self.sched.paused(cpu).is_some_and(|pause| matches!(pause.next, PhaseLock::Held(_)))
     }
 
     fn pass_locks_on(&mut self, cpu: CpuId) {

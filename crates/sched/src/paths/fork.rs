@@ -48,7 +48,7 @@ impl Sched {
     pub(crate) fn enqueue_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.post_init_entity_util_avg(task);
-        self.activate_task(ctx, &rq, task, EnqueueFlags::default());
+        self.activate_task(ctx, &rq, task, EnqueueFlags { is_paid: true, ..EnqueueFlags::default() });
         ctx.report(Event::Wakeup { task, cpu, is_new: true, on: ctx.cpu });
         self.check_preempt_curr(ctx, &rq, task, true);
         self.task_woken(ctx, cpu, task);

@@ -3,11 +3,12 @@
 //!
 //! Models `try_to_wake_up()`, `ttwu_queue()`, `ttwu_do_activate()`, `sched_ttwu_pending()` and `ttwu_stat()` (6.1). Where a
 //! task is to run is decided by its class; for the fair class in [`crate::rules::wakeup`]. A wake-up is a path
-//! that pauses ([`super::walks`]): while it searches, before it enqueues, and before the interrupt that woke ends.
+//! that pauses ([`super::walks`]): while it searches, before it takes the lock, before what it stores under the lock shows, and before
+//! the interrupt that woke ends.
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::paths::sched::Sched;
-use crate::paths::walks::{Boundary, CpuWalks, Paused, PausedPath, Step, Walk};
+use crate::paths::walks::{Boundary, CpuWalks, Paused, PausedPath, PhaseLock, Step, Walk};
 use crate::rules::wakeup::search::{Looks, Search, Selection};
 use crate::state::calls::CallFunction;
 use crate::state::lock::RqGuard;
@@ -35,8 +36,10 @@ pub(crate) struct WakeWalk {
 enum Stage {
     /// Look for an idle CPU.
     Search(Search),
-    /// Enqueue the task on its CPU. Until then other CPUs do not see where it will be.
+    /// Take the lock of the chosen CPU's runqueue and do what enqueueing needs before its stores, or leave the wake-up to that CPU.
     Enqueue(Chosen),
+    /// Enqueue the task, under that lock. Until then other CPUs do not see where it will be.
+    Store(Chosen),
     /// The interrupt ends: softirqs that are pending run.
     EndInterrupt,
 }
@@ -65,7 +68,7 @@ impl WakeWalk {
     pub(crate) fn path(&self) -> PausedPath {
         match self.stage {
             Stage::Search(_) => PausedPath::Search,
-            Stage::Enqueue(_) => PausedPath::Wakeup,
+            Stage::Enqueue(_) | Stage::Store(_) => PausedPath::Wakeup,
             Stage::EndInterrupt => PausedPath::InterruptEnd,
         }
     }
@@ -75,7 +78,7 @@ impl WakeWalk {
     pub(crate) fn search(&mut self) -> Option<&mut Search> {
         match &mut self.stage {
             Stage::Search(search) => Some(search),
-            Stage::Enqueue(_) | Stage::EndInterrupt => None,
+            Stage::Enqueue(_) | Stage::Store(_) | Stage::EndInterrupt => None,
         }
     }
 }
@@ -96,8 +99,16 @@ impl Walk for WakeWalk {
                     Target::Search(search) => Stage::Search(search),
                 };
             }
-            &mut Stage::Enqueue(chosen) => {
-                sched.finish_wakeup(ctx, chosen);
+            &mut Stage::Enqueue(chosen) if !sched.is_left_to_its_cpu(ctx.cpu, chosen) => {
+                // The kernel counts a task in at the end of `enqueue_task()`: who looks meanwhile sees the runqueue without it.
+                ctx.charge(Op::Enqueue);
+                ctx.work.touch_write(chosen.cpu);
+                self.stage = Stage::Store(chosen);
+                return Step::Pause(Boundary::keeps_lock(chosen.cpu));
+            }
+            &mut (Stage::Enqueue(chosen) | Stage::Store(chosen)) => {
+                let is_queued = matches!(self.stage, Stage::Enqueue(_));
+                sched.finish_wakeup(ctx, chosen, is_queued);
                 if !self.in_interrupt || !sched.is_softirq_pending(ctx.cpu) {
                     return Step::Done(());
                 }
@@ -193,8 +204,13 @@ impl Sched {
         self.drive_after(ctx, WakeWalk { task, in_interrupt: false, stage }, Boundary::FREE);
     }
 
-    /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
-    fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, chosen: Chosen) {
+    /// Whether a wake-up ends with its task's being queued for a CPU, which then enqueues it itself.
+    fn is_left_to_its_cpu(&self, this_cpu: CpuId, chosen: Chosen) -> bool {
+        !chosen.is_new && self.is_wakeup_queued(this_cpu, chosen.task, chosen.cpu)
+    }
+
+    /// What others see of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
+    fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, chosen: Chosen, is_queued: bool) {
         let Chosen { task, cpu, migrated, is_new } = chosen;
         self.tasks[task.index()].in_wakeup = false;
         if is_new {
@@ -203,23 +219,27 @@ impl Sched {
         if migrated {
             self.set_task_cpu(ctx, task, cpu);
         }
-        if self.is_wakeup_queued(ctx.cpu, task, cpu) {
+        if is_queued {
             self.tasks[task.index()].remote_wakeup = migrated;
             self.rqs[cpu.index()].ttwu_pending = true;
             ctx.work.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
             let rq = self.rq_lock_clocked(ctx, cpu);
-            self.ttwu_do_activate(ctx, &rq, task, migrated);
+            let flags = EnqueueFlags { migrated, is_paid: true, ..EnqueueFlags::default() };
+            self.ttwu_do_activate(ctx, &rq, task, flags);
         }
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
-    /// The runqueue whose lock the wake-up on a CPU takes if it goes on now; none if it is left to the task's CPU.
-    pub(crate) fn lock_of_wakeup(&self, on: CpuId) -> Option<CpuId> {
-        let wake = self.walks.of(on)?.wake.as_ref()?;
-        let Stage::Enqueue(Chosen { task, cpu, is_new, .. }) = wake.walk.stage else { return None };
-        (is_new || !self.is_wakeup_queued(on, task, cpu)).then_some(cpu)
+    /// The lock of the next phase of the wake-up on a CPU if it goes on now; none if it is left to the task's CPU.
+    pub(crate) fn lock_of_wakeup(&self, on: CpuId) -> PhaseLock {
+        let wake = self.walks.of(on).and_then(|walks| walks.wake.as_ref());
+        match wake.map(|wake| wake.walk.stage) {
+            Some(Stage::Store(chosen)) => PhaseLock::Held(chosen.cpu),
+            Some(Stage::Enqueue(chosen)) if !self.is_left_to_its_cpu(on, chosen) => PhaseLock::Rq(chosen.cpu),
+            _ => PhaseLock::None,
+        }
     }
 
     /// Ends the looks of all searches at once: the domains in which they look are about to go. Their wake-ups go on as ever.
@@ -266,14 +286,13 @@ impl Sched {
         let rq = self.rq_lock_clocked(ctx, cpu);
         while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
             let migrated = self.tasks[task.index()].remote_wakeup;
-            self.ttwu_do_activate(ctx, &rq, task, migrated);
+            self.ttwu_do_activate(ctx, &rq, task, EnqueueFlags { migrated, ..EnqueueFlags::default() });
         }
     }
 
-    fn ttwu_do_activate(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, migrated: bool) {
+    fn ttwu_do_activate(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: EnqueueFlags) {
         let cpu = rq.cpu();
-        let flags = EnqueueFlags { wakeup: true, migrated, ..EnqueueFlags::default() };
-        self.activate_task(ctx, rq, task, flags);
+        self.activate_task(ctx, rq, task, EnqueueFlags { wakeup: true, ..flags });
         self.check_preempt_curr(ctx, rq, task, false);
         self.tasks[task.index()].state = TaskState::Running;
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });

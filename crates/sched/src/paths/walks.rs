@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 pub enum PausedPath {
     /// A wake-up that searches for an idle CPU.
     Search,
-    /// A wake-up or a fork that has a CPU, and will enqueue its task.
+    /// A wake-up or a fork that has a CPU, and will enqueue its task or is about to.
     Wakeup,
     /// An interrupt that has woken a task, and ends with a softirq.
     InterruptEnd,
@@ -51,6 +51,8 @@ pub enum PhaseLock {
     None,
     /// That of a CPU, which may be the one that executes.
     Rq(CpuId),
+    /// The one that the phase before has taken, and that stays taken.
+    Held(CpuId),
 }
 
 /// Where a path is.
@@ -92,6 +94,11 @@ impl Boundary {
     /// The next phase takes a runqueue's lock.
     pub(crate) const fn lock(cpu: CpuId) -> Self {
         Self { irqs_off: false, next: PhaseLock::Rq(cpu) }
+    }
+
+    /// The next phase goes on under the lock of this one.
+    pub(crate) const fn keeps_lock(cpu: CpuId) -> Self {
+        Self { irqs_off: true, next: PhaseLock::Held(cpu) }
     }
 
     /// The next phase takes a runqueue's lock, and interrupts stay off until then: tasks are on their way.
@@ -230,7 +237,7 @@ impl Sched {
     pub fn paused(&self, cpu: CpuId) -> Option<Pause> {
         let mut pause = self.walks.of(cpu)?.top()?;
         if pause.path == PausedPath::Wakeup {
-            pause.next = self.lock_of_wakeup(cpu).map_or(PhaseLock::None, PhaseLock::Rq);
+            pause.next = self.lock_of_wakeup(cpu);
         }
         Some(pause)
     }

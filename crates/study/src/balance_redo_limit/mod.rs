@@ -107,8 +107,7 @@ fn cost_table(study: &StudyDefinition, by_arm: &[(String, Vec<Found>)]) -> Table
 }
 
 fn own_row(table: &TableDefinition, label: &str, arm: &str, measured: Measured) -> Row {
-    let row = RowDefinition { label: label.to_owned(), arm: arm.to_owned(), published: None, verdict: None };
-    Row::new(table, &row, measured)
+    Row::new(table, &RowDefinition::unpublished(label, arm), measured)
 }
 
 fn mean(runs: &[Found], figure: impl Fn(&Found) -> f64) -> Measured {

@@ -154,12 +154,13 @@ fn table(axis: &Axis, rows: &[(String, String)], found: &[Found], seeds: usize) 
             title: axis.title.to_owned(),
             metric: metric.to_owned(),
             unit: unit.to_owned(),
+            change: false,
             verdict: VerdictRule::default(),
+            why: None,
             rows: Vec::new(),
         };
         for ((label, arm), found) in rows.iter().zip(found.chunks(seeds)) {
-            let row =
-                RowDefinition { label: format!("{metric}, {label}"), arm: arm.clone(), published: None, verdict: None };
+            let row = RowDefinition::unpublished(format!("{metric}, {label}"), arm);
             let figures = found.iter().map(|found| figure(found, which)).collect();
             let measured = if unit == "%" { share_of_runs(figures) } else { Measured::median_of_runs(figures) };
             table.rows.push(crate::report::Row::new(&definition, &row, measured));

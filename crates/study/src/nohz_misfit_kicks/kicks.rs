@@ -159,7 +159,7 @@ pub(super) fn picture(table: &Table, load: Load, arm: &str) -> Picture {
 }
 
 fn own_row(table: &TableDefinition, label: String, arm: &str, measured: Measured) -> Row {
-    Row::new(table, &RowDefinition { label, arm: arm.to_owned(), published: None, verdict: None }, measured)
+    Row::new(table, &RowDefinition::unpublished(label, arm), measured)
 }
 
 fn own_table(table: &TableDefinition, rows: Vec<Row>) -> Table {

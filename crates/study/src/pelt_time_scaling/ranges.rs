@@ -9,6 +9,7 @@
 use super::response::PERIOD;
 use crate::StudyError;
 use crate::definition::{Figure, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
+use crate::evidence::Evidence;
 use crate::report::{Measured, Row, Table};
 use crate::run::{Run, run, single_cpu};
 use fairlab_machine::engine::Machine;
@@ -66,7 +67,9 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
         title: "util_avg of periodic tasks against the formulas".to_owned(),
         metric: "util_avg".to_owned(),
         unit: "of 1024".to_owned(),
+        change: false,
         verdict: VerdictRule { within: Some(WITHIN), ..VerdictRule::default() },
+        why: None,
         rows: Vec::new(),
     };
     let mut rows = Vec::new();
@@ -92,11 +95,11 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
                 let fraction = capacity as f64 / CAPACITY_FULL as f64;
                 let (least, most) = formula(work, period, fraction, is_contribution_scaled);
                 for (which, simulated, expected) in [("least", extremes.least, least), ("most", extremes.most, most)] {
+                    let label = format!("{work} of {period} periods, {capacity_name} capacity, {which}");
                     let row = RowDefinition {
-                        label: format!("{work} of {period} periods, {capacity_name} capacity, {which}"),
-                        arm: arm.name.clone(),
                         published: Some(Figure::Number((expected * 10.0).round() / 10.0)),
-                        verdict: None,
+                        evidence: Some(Evidence::Formula),
+                        ..RowDefinition::unpublished(label, &arm.name)
                     };
                     rows.push(Row::new(&definition, &row, Measured::number(simulated as f64)));
                 }

@@ -17,12 +17,17 @@ use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
 use fairlab_workload::scn;
 use fairlab_workload::workload::Workload;
 
-/// Two caches of 112 CPUs.
-pub(super) const MACHINE: &str = "xeon-2s-224";
+/// One cache of 112 CPUs.
+pub(super) const MACHINE: &str = "xeon-1s-112";
+/// Its CPUs.
+pub(super) const NR_CPUS: u32 = 112;
 /// Tasks of a group of hackbench and of a message thread of schbench.
 const TASKS_PER_GROUP: u32 = 28;
 /// Half of them send, in hackbench, half receive.
 const FDS: u32 = TASKS_PER_GROUP / 2;
+/// How long a shell takes to start one of several instances of netperf. The author's script starts them in a loop, one after the
+/// other; that one fork and exec of a shell takes about so long is an assumption.
+const SHELL_LOOP: Nanos = Nanos::from_micros(300);
 /// What schbench was asked for (`-s` and `-c`).
 const SCHBENCH: Nanos = Nanos::from_micros(30_000);
 
@@ -52,9 +57,6 @@ pub(super) struct Case {
     pub(super) bench: Bench,
     /// Instances, groups or message threads.
     pub(super) load: u32,
-    /// It starts with the machine. Then `nr_idle_scan` is 0 until caches are first balanced, so that with SIS_UTIL no search looks anywhere
-    /// and each pair stays on the CPU on which it was woken.
-    pub(super) from_boot: bool,
     pub(super) arm: String,
     /// With a tracer of searches, which has a price.
     pub(super) traced: bool,
@@ -96,7 +98,8 @@ impl Bench {
     }
 
     fn workload(self, load: u32, length: Nanos) -> Workload {
-        let netperf = |test| Netperf { test, length, pairs: load, ..Netperf::default() }.workload();
+        let netperf =
+            |test| Netperf { test, length, pairs: load, start_every: SHELL_LOOP, ..Netperf::default() }.workload();
         let hackbench = |pipe, threads| Hackbench {
             groups: load,
             fds: FDS,
@@ -112,7 +115,8 @@ impl Bench {
             Self::Tbench => Tbench { clients: load, runtime: length, seed: 0 }.workload(),
             Self::Hackbench { pipe, threads } => {
                 let mut workload = hackbench(pipe, threads).workload();
-                // Nothing else tells the two apart; so they are two runs at different phases against the tick.
+                // Nothing else tells the two apart: what a switch between address spaces takes is part of `ContextSwitch` for both. So
+                // they are two runs at different phases against the tick.
                 workload.tasks[0].start_at = Some(Nanos(if threads { 1_300_000 } else { 0 }));
                 workload
             }
@@ -171,8 +175,7 @@ impl Case {
         let mut words = label.split([' ', ',']);
         let bench = Bench::from_name(words.next()?)?;
         let load = words.next()?.parse().ok()?;
-        let (traced, from_boot) = (label.ends_with(", traced"), label.ends_with(", from the boot"));
-        Some(Self { traced, bench, load, from_boot, arm: arm.to_owned() })
+        Some(Self { traced: label.ends_with(", traced"), bench, load, arm: arm.to_owned() })
     }
 
     /// Runs it.
@@ -185,11 +188,10 @@ impl Case {
         if self.traced {
             hardware.prices.trace_searches(tracer_price());
         }
-        let uptime = if self.from_boot { Nanos::ZERO } else { UPTIME };
-        let span = Span { warm_up: uptime + span.warm_up, ..span };
+        let span = Span { warm_up: UPTIME + span.warm_up, ..span };
         let mut workload = self.bench.workload(self.load, span.warm_up + span.window);
         for task in &mut workload.tasks {
-            task.start_at = task.start_at.map(|at| uptime + at);
+            task.start_at = task.start_at.map(|at| UPTIME + at);
         }
         add_daemons(&hardware, &mut workload);
         run_window(arm, hardware, workload, span)
@@ -198,7 +200,6 @@ impl Case {
     /// The name for progress.
     pub(super) fn name(&self) -> String {
         let traced = if self.traced { " traced" } else { "" };
-        let start = if self.from_boot { " from the boot" } else { "" };
-        format!("{:?} {} {}{traced}{start}", self.bench, self.load, self.arm)
+        format!("{:?} {} {}{traced}", self.bench, self.load, self.arm)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The figure of a row from what was seen in its run, and in that of the arm it is compared with.
 
-use super::case::Case;
+use super::case::{Case, NR_CPUS};
 use crate::report::Measured;
 use crate::window::Seen;
 use fairlab_observe::measure::search::SearchCounters;
@@ -9,15 +9,10 @@ use fairlab_observe::measure::search::SearchCounters;
 /// The time for which counts are told, in seconds: the length of the published runs.
 const PUBLISHED_S: f64 = 100.0;
 
-/// The name of a table without what it says of the start of its runs.
-fn plain_name(table: &str) -> &str {
-    table.strip_suffix(" from the boot").unwrap_or(table)
-}
-
 /// With which arm's run the rows of a table are compared, if they are changes.
 pub(super) fn base_of(table: &str) -> Option<&'static str> {
     matches!(
-        plain_name(table),
+        table,
         "netperf" | "hackbench" | "tbench" | "schbench" | "counters" | "lock waiting" | "stress-ng sock" | "OLTP"
     )
     .then_some("before")
@@ -52,7 +47,7 @@ impl Figures<'_> {
         let Self { case, seen, base } = *self;
         let ratios = seen.search.ratios();
         let what = label.split(", ").nth(1);
-        Some(Measured::number(match plain_name(table) {
+        Some(Measured::number(match table {
             "se_eff" => ratios.se_eff,
             "dom_eff" => ratios.dom_eff,
             "fast_rate" => ratios.fast_rate,
@@ -73,7 +68,7 @@ impl Figures<'_> {
                 return Some(Measured::number(quantile(0.99)).because(remark));
             }
             "counters" => change(counter(&base?.search, what?)?, counter(&seen.search, what?)?),
-            "counts" => counter(&seen.search, what?)? * PUBLISHED_S * 1e9 / seen.window.0 as f64 / 224.0,
+            "counts" => counter(&seen.search, what?)? * PUBLISHED_S * 1e9 / seen.window.0 as f64 / f64::from(NR_CPUS),
             "lock waiting" => {
                 let per_search = |seen: &Seen| seen.lock_waits as f64 / seen.search.sis_search as f64;
                 let waiting = |seen: &Seen| seen.lock_waiting.0 as f64 / seen.search.sis_search as f64;
@@ -98,7 +93,6 @@ impl Figures<'_> {
                 }
                 _ => return None,
             },
-            "reckoning" => 100.0 / ratios.dom_eff,
             "one CPU" => seen.search.sis_scanned as f64 / seen.search.sis_search as f64,
             "utilisation" => seen.util_percent,
             "histogram shares" | "untraced shares" => {

@@ -19,8 +19,6 @@ const RUNS: &[&str] = &[
     "threads-sockets 8 groups",
     "OLTP 28 clients",
 ];
-/// Runs that begin with the machine.
-const FROM_BOOT: &[&str] = &["TCP_RR 224 threads, from the boot"];
 /// Rows with counters.
 const COUNTED: &[&str] = &[
     "TCP_RR 224 threads, sis_search",
@@ -37,9 +35,6 @@ pub(crate) const TABLES: &[TableForm] = &[
     TableForm::read("fast_rate", is_label, RUNS),
     TableForm::read("success_rate", is_label, RUNS),
     TableForm::read("netperf", is_label, RUNS),
-    TableForm::read("netperf from the boot", is_label, FROM_BOOT),
-    TableForm::read("counters from the boot", is_label, &["TCP_RR 224 threads, sis_scanned, from the boot"]),
-    TableForm::read("one CPU from the boot", is_label, FROM_BOOT),
     TableForm::read("hackbench", is_label, RUNS),
     TableForm::read("tbench", is_label, RUNS),
     TableForm::read("schbench", is_label, RUNS),
@@ -47,14 +42,13 @@ pub(crate) const TABLES: &[TableForm] = &[
     TableForm::read("counters", is_label, COUNTED),
     TableForm::read("counts", is_label, COUNTED),
     TableForm::read("lock waiting", is_label, RUNS),
-    TableForm::read("reckoning", is_label, RUNS),
     TableForm::read("one CPU", is_label, RUNS),
     TableForm::read("utilisation", is_label, RUNS),
     TableForm::read("histogram", is_label, &["TCP_RR 224 threads, traced"]),
     TableForm::read("histogram shares", is_label, &["TCP_RR 224 threads, 64 us, traced"]),
     TableForm::read("untraced shares", is_label, &["TCP_RR 224 threads, 64 us, untraced"]),
     TableForm::read("OLTP", is_label, RUNS),
-    TableForm::read("stress-ng sock", is_label, &["sock 224, bogo ops", "sock 224, involuntary"]),
+    TableForm::read("stress-ng sock", is_label, &["sock 112, bogo ops", "sock 112, involuntary"]),
     TableForm::one_of(small_llc::TABLE, small_llc::LABELS),
     TableForm::one_of(eight_cpus::TABLE, eight_cpus::LABELS),
     TableForm::own(prices::TABLE),
@@ -65,9 +59,7 @@ fn is_label(table: &str, label: &str) -> bool {
     let (run, what) = label.split_once(", ").unwrap_or((label, ""));
     is_run(run)
         && match table {
-            "netperf from the boot" | "one CPU from the boot" => what == "from the boot",
             "counters" | "counts" => is_counter(what),
-            "counters from the boot" => what.strip_suffix(", from the boot").is_some_and(is_counter),
             "histogram" => what == "traced",
             "histogram shares" => what.strip_suffix(", traced").is_some_and(is_bucket),
             "untraced shares" => what.strip_suffix(", untraced").is_some_and(is_bucket),

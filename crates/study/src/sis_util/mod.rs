@@ -20,7 +20,7 @@ use crate::report::{Measured, Report, Row, Table};
 use crate::tally::Tally;
 use crate::window::Seen;
 use crate::{Options, Progress, StudyError};
-use case::{Bench, Case, UPTIME};
+use case::{Bench, Case, MACHINE, UPTIME};
 use figures::Figures;
 pub(crate) use labels::TABLES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,12 +104,10 @@ fn run_cases(
     Ok(pool::longest_first(cases, |case| u64::from(case.load), run)?.into_iter().collect())
 }
 
-/// The run of a row under an arm. Where a change is told, that before it started as usual.
+/// The run of a row under an arm.
 fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<Case, StudyError> {
-    let case = Case::of_row(&row.label, arm)
-        .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))?;
-    let is_base = figures::base_of(&table.name) == Some(arm);
-    Ok(Case { from_boot: case.from_boot && !is_base, ..case })
+    Case::of_row(&row.label, arm)
+        .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))
 }
 
 /// A table with its figures.
@@ -135,7 +133,7 @@ fn notes(options: Options) -> Vec<String> {
     let hackbench = tell(Bench::Hackbench { pipe: true, threads: false });
     let spans = tells.map(|(name, span)| format!("{span} for {name}")).join(", ");
     let mut notes = vec![format!(
-        "Machine xeon-2s-224 with its prices, one run per figure. Measured are {spans}, {hackbench} for hackbench; warm-ups begin after {UPTIME} in which \
+        "Machine {MACHINE} with its prices, one run per figure. Measured are {spans}, {hackbench} for hackbench; warm-ups begin after {UPTIME} in which \
          the machine is nearly idle."
     )];
     if options.quick {

@@ -13,9 +13,9 @@
 //! (`-c`, `-C`), and netperf's control connection. Latencies are from one transaction's end to the next one's, as the client is
 //! always busy with one.
 
-use super::{CREATOR, Repeat, created_task, creator};
+use super::{CREATOR, Repeat, created_task};
 use crate::step::Step;
-use crate::workload::{Channel, ChannelKind, Objects, Workload};
+use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 
 /// The mark of a client at the end of a transaction.
@@ -43,11 +43,19 @@ pub struct Netperf {
     pub pairs: u32,
     /// What client and server do themselves in each transaction, each of them.
     pub own_work: Nanos,
+    /// How long the shell is busy with starting one instance before it starts the next.
+    pub start_every: Nanos,
 }
 
 impl Default for Netperf {
     fn default() -> Self {
-        Self { test: Test::TcpRr, length: Nanos::from_secs(10), pairs: 1, own_work: Nanos(500) }
+        Self {
+            test: Test::TcpRr,
+            length: Nanos::from_secs(10),
+            pairs: 1,
+            own_work: Nanos(500),
+            start_every: Nanos::ZERO,
+        }
     }
 }
 
@@ -57,10 +65,10 @@ pub(super) const fn loopback(kind: ChannelKind) -> Channel {
 }
 
 impl Netperf {
-    /// The workload: a shell that starts all, then for each pair the server and the client.
+    /// The workload: a shell that starts all, pair by pair, then for each pair the server and the client.
     pub fn workload(self) -> Workload {
         let nr_tasks = 2 * self.pairs as usize;
-        let mut tasks = vec![creator("shell", (CREATOR + 1..=nr_tasks).collect())];
+        let mut tasks = vec![self.shell()];
         let work = Step::Run(self.own_work);
         for pair in 0..self.pairs as usize {
             let (request, response) = (2 * pair, 2 * pair + 1);
@@ -81,6 +89,20 @@ impl Netperf {
         }
     }
 
+    /// What starts the pairs, one after the other, and then ends.
+    fn shell(self) -> TaskSpec {
+        let mut steps = Vec::new();
+        for pair in 0..self.pairs as usize {
+            let server = CREATOR + 1 + 2 * pair;
+            steps.extend([Step::Fork(server), Step::Fork(server + 1)]);
+            if self.start_every > Nanos::ZERO {
+                steps.push(Step::Run(self.start_every));
+            }
+        }
+        let behaviour = move |_| Repeat::once(steps.clone());
+        TaskSpec { start_at: Some(Nanos::ZERO), ..created_task("shell".to_owned(), "shell", behaviour) }
+    }
+
     /// The tasks that are clients, in the order of the pairs.
     pub fn clients(&self) -> impl Iterator<Item = usize> {
         (0..self.pairs as usize).map(|pair| CREATOR + 2 + 2 * pair)
@@ -90,6 +112,18 @@ impl Netperf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_starts_pairs_one_after_the_other() {
+        let steps = |start_every: Nanos| {
+            let workload = Netperf { pairs: 2, start_every, ..Netperf::default() }.workload();
+            let mut shell = (workload.tasks[0].behaviour)(0);
+            core::iter::from_fn(move || Some(shell.next()).filter(|step| *step != Step::Exit)).collect::<Vec<_>>()
+        };
+        let (fork, loops) = (Step::Fork, Step::Run(Nanos(300)));
+        assert_eq!(steps(Nanos::ZERO), [fork(1), fork(2), fork(3), fork(4)]);
+        assert_eq!(steps(Nanos(300)), [fork(1), fork(2), loops, fork(3), fork(4), loops]);
+    }
 
     #[test]
     fn clients_ask_and_servers_answer_on_the_same_channels() {

@@ -185,6 +185,9 @@ pub(crate) struct NetperfArgs {
     /// What client and server each do themselves in a transaction, in nanoseconds at full speed
     #[arg(long, value_name = "NS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) own_work: u64,
+    /// How long the shell that starts them is busy with each, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    pub(crate) start_every: u64,
     #[command(flatten)]
     pub(crate) on: On,
 }

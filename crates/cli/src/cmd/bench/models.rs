@@ -209,6 +209,7 @@ fn netperf(args: &NetperfArgs) -> Netperf {
         length: Nanos::from_secs(args.length),
         pairs: args.instances,
         own_work: Nanos(args.own_work),
+        start_every: Nanos::from_micros(args.start_every),
     }
 }
 

@@ -24,7 +24,7 @@ impl State {
     /// 3. A throttled task does not get into the queue, unless it is replenished; if it wakes up it becomes active.
     /// 4. Budget and deadline are checked or renewed, and it is queued; it may be moved while it does not run.
     pub(crate) fn enqueue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        ctx.charge(Op::Enqueue);
+        flags.charge(ctx);
         if !self.enters_deadline_queue(ctx, task) {
             return;
         }

@@ -25,6 +25,16 @@ pub(crate) struct EnqueueFlags {
     pub head: bool,
     /// Its deadline budget is renewed.
     pub replenish: bool,
+    /// The path has charged the operation already, to let its time pass before anything shows.
+    pub is_paid: bool,
+}
+
+impl EnqueueFlags {
+    /// Counts the operation, once.
+    #[inline]
+    pub(crate) fn charge(self, ctx: &mut Ctx<'_>) {
+        ctx.work.count(Op::Enqueue, u64::from(!self.is_paid));
+    }
 }
 
 /// Why and how a task is dequeued: DEQUEUE_*.
@@ -45,7 +55,7 @@ impl State {
     /// 3. Further up, averages, runnable counts and weights of the groups are brought up to date.
     /// 4. All that ends at a throttled group: above it the task does not count.
     pub(crate) fn enqueue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        ctx.charge(Op::Enqueue);
+        flags.charge(ctx);
         self.util_est_enqueue(cpu, task);
         if self.tasks[task.index()].in_iowait {
             self.cpufreq_iowait(ctx, cpu);

@@ -17,7 +17,7 @@ impl State {
     /// Enqueues a real-time task: behind the others of its priority, before them if its priority was lowered, or where it
     /// was if it was only taken off for a moment.
     pub(crate) fn enqueue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        ctx.charge(Op::Enqueue);
+        flags.charge(ctx);
         let nr_before = self.rqs[cpu.index()].rt.nr_running;
         self.dequeue_top_rt_rq(cpu, nr_before);
         if !flags.restore || flags.moved {

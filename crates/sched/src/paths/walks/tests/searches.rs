@@ -2,15 +2,17 @@
 //! A search for an idle CPU sees each CPU as it is when it comes to it.
 
 use crate::lab::machine;
-use crate::paths::walks::PausedPath;
 use crate::paths::walks::tests::host::{Host, PAUSING};
+use crate::paths::walks::{PausedPath, PhaseLock};
 use crate::rules::wakeup::search::{Search, Selection};
 use crate::state::State;
+use crate::state::task::TaskState;
 use crate::state::topology::TopologyLevel;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::WakeRule;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
+use crate::words::work::Op;
 use std::vec::Vec;
 
 /// Twelve CPUs, all busy but CPU 9; a task that used CPU 0 sleeps, and CPU 0 has begun to wake it, which searches from CPU 1
@@ -63,7 +65,9 @@ fn end(host: &mut Host, sleeper: TaskId) -> CpuId {
         look(host, 1);
     }
     assert_eq!(host.paused(CpuId(0)).map(|pause| pause.path), Some(PausedPath::Wakeup));
-    host.resume(CpuId(0));
+    while host.paused(CpuId(0)).is_some() {
+        host.resume(CpuId(0));
+    }
     assert_eq!(host.sched.waking_cpu(sleeper), None);
     host.sched.task(sleeper).cpu
 }
@@ -137,4 +141,27 @@ fn a_change_of_domains_ends_its_looks() {
     host.on(CpuId(0), |sched, ctx| sched.take_cpu_offline(ctx, CpuId(11))).expect("others are left");
     block(&mut host, 6);
     assert_eq!(end(&mut host, sleeper), CpuId(9), "as it was when the domains changed");
+}
+
+#[test]
+fn a_wake_up_shows_when_its_enqueueing_is_over_so_a_second_one_meets_it() {
+    let (mut host, _, sleeper) = searching();
+    // Otherwise the wake-up is left to the idle CPU.
+    host.sched.features.set(Feature::TtwuQueue, false);
+    while is_searching(&host) {
+        look(&mut host, 1);
+    }
+    let next = |host: &Host| host.paused(CpuId(0)).map(|pause| pause.next);
+    assert_eq!(next(&host), Some(PhaseLock::Rq(CpuId(9))), "CPU 9 is chosen");
+    let counted = host.work.of(Op::Enqueue);
+    host.resume(CpuId(0));
+    // The lock is taken and what comes before the stores is paid; nobody sees anything of it yet.
+    assert_eq!(next(&host), Some(PhaseLock::Held(CpuId(9))));
+    assert_eq!(host.work.of(Op::Enqueue), counted + 1);
+    let rq = &host.sched.rqs[9];
+    assert!(rq.nr_running == 0 && !rq.need_resched && host.sched.is_idle_task_running(CpuId(9)));
+    assert_eq!(host.sched.task(sleeper).state, TaskState::Waking);
+    host.resume(CpuId(0));
+    assert_eq!((next(&host), host.sched.rqs[9].nr_running), (None, 1));
+    assert_eq!(host.work.of(Op::Enqueue), counted + 1, "it is paid once");
 }

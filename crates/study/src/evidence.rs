@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a verdict is worth: how the figure of a row comes about.
+//!
+//! A figure that was set by the row itself, or that could not have been another one, is no evidence for the model. So each published
+//! row says which kind it is, and kinds are counted apart.
+
+use crate::report::{Table, Verdict};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How the figure of a row comes about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// It follows from the algorithm: whoever implements that gets it.
+    Construction,
+    /// Something of the model, which is named, was set by this row.
+    Calibrated(String),
+    /// It follows, with little else, from a row that is named and by which something was set.
+    Follows(String),
+    /// Prices or a model enter, and none was set for it.
+    Predicted,
+    /// Neither arm could have given anything else.
+    Trivial,
+    /// What it is compared with is a formula, not a measurement.
+    Formula,
+}
+
+impl Evidence {
+    /// Names of the kinds, in the order in which they are counted, and in words that follow a number.
+    pub const KINDS: [(&'static str, &'static str); 6] = [
+        ("construction", "by construction"),
+        ("calibrated", "calibrated"),
+        ("follows", "that follow from a calibration"),
+        ("predicted", "predicted"),
+        ("trivial", "trivial"),
+        ("formula", "of formulas"),
+    ];
+
+    /// Its place among the kinds.
+    const fn place(&self) -> usize {
+        match self {
+            Self::Construction => 0,
+            Self::Calibrated(_) => 1,
+            Self::Follows(_) => 2,
+            Self::Predicted => 3,
+            Self::Trivial => 4,
+            Self::Formula => 5,
+        }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(Self::KINDS[self.place()].0)
+    }
+}
+
+/// The published rows of some tables, and those of them that are reproduced, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    reproduced: [u32; Evidence::KINDS.len()],
+    published: [u32; Evidence::KINDS.len()],
+}
+
+impl Tally {
+    /// Counts the rows of tables.
+    pub fn of(tables: &[Table]) -> Self {
+        let mut tally = Self::default();
+        for row in tables.iter().flat_map(|table| &table.rows) {
+            let Some(evidence) = &row.evidence else { continue };
+            tally.published[evidence.place()] += 1;
+            tally.reproduced[evidence.place()] += u32::from(row.verdict == Verdict::Reproduced);
+        }
+        tally
+    }
+}
+
+impl fmt::Display for Tally {
+    /// `5 of 8 rows reproduced: 3 of 3 by construction, 2 of 5 predicted`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sum = |counts: &[u32]| counts.iter().sum::<u32>();
+        write!(f, "{} of {} rows reproduced", sum(&self.reproduced), sum(&self.published))?;
+        let kinds = Evidence::KINDS.iter().zip(self.reproduced.iter().zip(&self.published));
+        let present = kinds.filter(|(_, (_, published))| **published > 0);
+        for (place, ((_, words), (reproduced, published))) in present.enumerate() {
+            let before = if place == 0 { ": " } else { ", " };
+            write!(f, "{before}{reproduced} of {published} {words}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Figure, RowDefinition, TableDefinition};
+    use crate::report::{Measured, Row};
+
+    #[test]
+    fn rows_are_counted_by_kind_and_those_without_a_published_figure_are_not() {
+        let definition: TableDefinition =
+            toml::from_str("name = 't'\ntitle = 't'\nmetric = 'm'\nunit = 'u'").expect("a table");
+        let row = |published: Option<f64>, evidence: Option<Evidence>| {
+            let published = published.map(Figure::Number);
+            let row = RowDefinition { published, evidence, ..RowDefinition::unpublished("r", "a") };
+            Row::new(&definition, &row, Measured::number(1.0))
+        };
+        let rows = vec![
+            row(Some(1.0), Some(Evidence::Predicted)),
+            row(Some(2.0), Some(Evidence::Predicted)),
+            row(Some(1.0), Some(Evidence::Calibrated("Tick".to_owned()))),
+            row(None, None),
+        ];
+        let table = Table { name: String::new(), title: String::new(), rows };
+        assert_eq!(Tally::of(&[table]).to_string(), "2 of 3 rows reproduced: 1 of 1 calibrated, 1 of 2 predicted");
+        assert_eq!(Tally::of(&[]).to_string(), "0 of 0 rows reproduced");
+    }
+
+    #[test]
+    fn kinds_are_called_in_data_as_on_pages() {
+        let read = |text: &str| {
+            #[derive(Deserialize)]
+            struct Of {
+                of: Evidence,
+            }
+            toml::from_str::<Of>(&format!("of = {text}")).expect("a kind").of
+        };
+        let named = |kind: &str| read(&format!("{{ {kind} = \"x\" }}"));
+        for (kind, _) in Evidence::KINDS {
+            let evidence =
+                if matches!(kind, "calibrated" | "follows") { named(kind) } else { read(&format!("'{kind}'")) };
+            assert_eq!(evidence.to_string(), kind);
+        }
+    }
+}
