@@ -4,6 +4,7 @@
 
 mod bench_oracle;
 mod codegen;
+mod instructions;
 mod licences;
 mod mixes;
 mod oracle;
@@ -48,6 +49,8 @@ enum Chore {
     BenchOracle(bench_oracle::Args),
     /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
     BenchScale(scale::Args),
+    /// Count the instructions of standard runs, and compare with golden/instructions.toml.
+    Instructions(instructions::Args),
 }
 
 fn main() -> Result<()> {
@@ -60,6 +63,7 @@ fn main() -> Result<()> {
         Chore::Oracle(args) => oracle::compare(&root(), &args),
         Chore::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         Chore::BenchScale(args) => scale::bench(&root(), &args),
+        Chore::Instructions(args) => instructions::run(&root(), &args),
     }
 }
 
