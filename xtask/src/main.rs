@@ -10,6 +10,7 @@ mod mixes;
 mod oracle;
 mod programs;
 mod readme;
+mod release;
 mod scale;
 mod storeys;
 mod table;
@@ -49,6 +50,8 @@ enum Chore {
     BenchOracle(bench_oracle::Args),
     /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
     BenchScale(scale::Args),
+    /// Build the optimised program: a static file, compiled with a profile of the project's own runs.
+    Release(release::Args),
     /// Count the instructions of standard runs, and compare with golden/instructions.toml.
     Instructions(instructions::Args),
 }
@@ -63,6 +66,7 @@ fn main() -> Result<()> {
         Chore::Oracle(args) => oracle::compare(&root(), &args),
         Chore::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         Chore::BenchScale(args) => scale::bench(&root(), &args),
+        Chore::Release(args) => release::build(&root(), &args),
         Chore::Instructions(args) => instructions::run(&root(), &args),
     }
 }
