@@ -57,8 +57,9 @@ pub(super) fn find(compiler: &Compiler, given: Option<&Path>) -> Result<PathBuf>
         ],
     };
     let mut seen = Vec::new();
+    // Asked without a subcommand, older ones do not tell their version.
     for candidate in candidates {
-        match said(Command::new(&candidate).arg("--version")).ok().and_then(|text| major_of_tool(&text)) {
+        match said(Command::new(&candidate).args(["merge", "--version"])).ok().and_then(|text| major_of_tool(&text)) {
             Some(version) if version == *llvm => return Ok(candidate),
             Some(version) => seen.push(format!("{} is of LLVM {version}", candidate.display())),
             None => seen.push(format!("{} cannot be run", candidate.display())),
