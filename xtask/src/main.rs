@@ -2,12 +2,18 @@
 //! Chores of the project: `cargo xtask --help`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
+mod bench_oracle;
 mod codegen;
+mod instructions;
 mod licences;
+mod mixes;
 mod oracle;
+mod programs;
 mod readme;
+mod release;
 mod scale;
 mod storeys;
+mod table;
 mod tables;
 mod tidy;
 
@@ -41,9 +47,13 @@ enum Chore {
     /// Compare random scenarios with the reference program, line by line.
     Oracle(oracle::Args),
     /// Compare the speed of whole runs with the reference program, in one run.
-    BenchOracle(oracle::BenchArgs),
+    BenchOracle(bench_oracle::Args),
     /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
     BenchScale(scale::Args),
+    /// Build the optimised program: a static file, compiled with a profile of the project's own runs.
+    Release(release::Args),
+    /// Count the instructions of standard runs, and compare with golden/instructions.toml.
+    Instructions(instructions::Args),
 }
 
 fn main() -> Result<()> {
@@ -54,8 +64,10 @@ fn main() -> Result<()> {
         Chore::Licences => licences::check(&root()),
         Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
         Chore::Oracle(args) => oracle::compare(&root(), &args),
-        Chore::BenchOracle(args) => oracle::bench(&root(), &args),
+        Chore::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         Chore::BenchScale(args) => scale::bench(&root(), &args),
+        Chore::Release(args) => release::build(&root(), &args),
+        Chore::Instructions(args) => instructions::run(&root(), &args),
     }
 }
 

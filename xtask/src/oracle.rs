@@ -4,9 +4,9 @@
 //! The program and its fuzzer lie beside the project, in `../shared/oracle`, or where FAIRLAB_ORACLE points. Without them, or
 //! without the kernel's sources, nothing is compared, and that is said.
 
+use crate::programs;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -58,13 +58,6 @@ pub(crate) struct Args {
     ci: bool,
 }
 
-#[derive(ClapArgs)]
-pub(crate) struct BenchArgs {
-    /// Runs of each; the fastest counts.
-    #[arg(long, default_value_t = 5)]
-    runs: u32,
-}
-
 /// One call of the fuzzer.
 struct Job {
     profile: String,
@@ -75,13 +68,13 @@ struct Job {
 }
 
 pub(crate) fn compare(root: &Path, args: &Args) -> Result<()> {
-    let Some(oracle) = find_oracle(root) else {
+    let Some(oracle) = find(root) else {
         return absent(args.ci, "there is no reference program beside the project (FAIRLAB_ORACLE can point to it)");
     };
     if let Err(error) = build(&oracle, &args.version, args.ci) {
         return absent(args.ci, &format!("the reference program cannot be built here: {error:#}"));
     }
-    let binary = build_release(root)?;
+    let binary = programs::plain(root)?;
     let jobs = jobs(args)?;
     let (failed, started) = (Mutex::new(Vec::new()), Instant::now());
     let queue = Mutex::new(jobs.into_iter());
@@ -161,13 +154,13 @@ fn run_job(oracle: &Path, binary: &Path, job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn find_oracle(root: &Path) -> Option<PathBuf> {
+pub(crate) fn find(root: &Path) -> Option<PathBuf> {
     let place = std::env::var_os("FAIRLAB_ORACLE").map_or_else(|| root.join("../shared/oracle"), PathBuf::from);
     place.join("fuzz.sh").is_file().then_some(place)
 }
 
 /// Builds the reference program, and in CI also the switched one; returns the path of the one asked for.
-fn build(oracle: &Path, version: &str, is_ci: bool) -> Result<PathBuf> {
+pub(crate) fn build(oracle: &Path, version: &str, is_ci: bool) -> Result<PathBuf> {
     let mut program = PathBuf::new();
     let versions = if is_ci { vec!["6.1-arms", version] } else { vec![version] };
     for version in versions {
@@ -184,75 +177,4 @@ fn build(oracle: &Path, version: &str, is_ci: bool) -> Result<PathBuf> {
         program = PathBuf::from(text.lines().last().unwrap_or_default());
     }
     Ok(program)
-}
-
-pub(crate) fn build_release(root: &Path) -> Result<PathBuf> {
-    let status = Command::new("cargo")
-        .args(["build", "--release", "--quiet", "--package", "fairlab"])
-        .current_dir(root)
-        .status()
-        .context("cargo build")?;
-    if !status.success() {
-        bail!("the release build fails");
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release/fairlab"))
-}
-
-/// Scenarios whose whole runs are timed: a name, and where they come from.
-fn bench_scenarios(oracle: &Path) -> Result<Vec<(String, String)>> {
-    let mut scenarios = Vec::new();
-    let one_cpu = Command::new(oracle.join("gen_scen.py")).args(["3", "--profile", "one-cpu-groups"]).output()?;
-    scenarios.push(("one-cpu-groups, 120 s".to_owned(), lengthened(&String::from_utf8(one_cpu.stdout)?, "120s")));
-    for (name, length) in [("pinned16", "30s"), ("mix16", "20s")] {
-        let text = fs::read_to_string(oracle.join("scen").join(format!("{name}.txt")))?;
-        scenarios.push((format!("{name}, {length}"), lengthened(&text, length)));
-    }
-    for (nr_cpus, length) in [(64, "10s"), (256, "2s")] {
-        let text = format!(
-            "cpus {nr_cpus}\ntopo smt=2 llc=16 pkg=64\nlevels SMPA\nend {length}\ntrace 0\n\
-             task per n={nr_cpus} runr 500us 4ms sleepr 1ms 12ms\ntask pa n={half} loop run 50us wakesync pb wait\n\
-             task pb n={half} loop wait run 60us wake pa\n",
-            half = nr_cpus / 2
-        );
-        scenarios.push((format!("{nr_cpus} CPUs, {} tasks, {length}", 2 * nr_cpus), text));
-    }
-    Ok(scenarios)
-}
-
-/// A scenario of another length, without snapshots and trace.
-fn lengthened(text: &str, length: &str) -> String {
-    let kept = text.lines().filter(|line| !["end ", "stats ", "trace "].iter().any(|word| line.starts_with(word)));
-    format!("{}\nend {length}\ntrace 0\n", kept.collect::<Vec<_>>().join("\n"))
-}
-
-pub(crate) fn bench(root: &Path, args: &BenchArgs) -> Result<()> {
-    let oracle = find_oracle(root).context("there is no reference program beside the project")?;
-    let reference = build(&oracle, "6.1", false)?;
-    let binary = build_release(root)?;
-    let folder = root.join("target/bench-oracle");
-    fs::create_dir_all(&folder)?;
-    println!("{:28} {:>12} {:>12} {:>8}", "scenario", "reference", "fairlab", "ratio");
-    for (index, (name, text)) in bench_scenarios(&oracle)?.into_iter().enumerate() {
-        let path = folder.join(format!("{index}.scn"));
-        fs::write(&path, text)?;
-        let (mut ours, mut theirs) = (f64::INFINITY, f64::INFINITY);
-        // Alternating, so that both see the same machine.
-        for _ in 0..args.runs {
-            theirs = theirs.min(seconds(Command::new(&reference).arg(&path))?);
-            ours = ours.min(seconds(Command::new(&binary).args(["run", "--trace-jsonl", "-"]).arg(&path))?);
-        }
-        println!("{name:28} {:>10.3} s {:>10.3} s {:>8.2}", theirs, ours, ours / theirs);
-    }
-    println!("ratio: fairlab's time over the reference's, whole processes, the fastest of {} runs each", args.runs);
-    Ok(())
-}
-
-fn seconds(command: &mut Command) -> Result<f64> {
-    let start = Instant::now();
-    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-    if !status.success() {
-        bail!("{command:?} fails");
-    }
-    Ok(start.elapsed().as_secs_f64())
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Scenarios of any size, for measuring and training.
+
+use std::fmt::Write as _;
+
+/// Tasks of one statement; the grammar has a limit.
+const OF_A_STATEMENT: usize = 10_000;
+
+/// What all machines of these mixes look like: two threads in a core, 16 CPUs around a cache, 64 in a package.
+fn head(nr_cpus: u64, length: &str) -> String {
+    format!("cpus {nr_cpus}\ntopo smt=2 llc=16 pkg=64\nlevels SMPA\nend {length}\ntrace 0\n")
+}
+
+/// Two tasks for each CPU: half of them periodic with random times, half pairs that wake each other.
+pub(crate) fn crowded(nr_cpus: u64, length: &str) -> String {
+    let half = nr_cpus / 2;
+    format!(
+        "{}task per n={nr_cpus} runr 500us 4ms sleepr 1ms 12ms\ntask pa n={half} loop run 50us wakesync pb wait\n\
+         task pb n={half} loop wait run 60us wake pa\n",
+        head(nr_cpus, length)
+    )
+}
+
+/// So many tasks that all run now and then, on any CPU.
+pub(crate) fn many_tasks(nr_cpus: u64, nr_tasks: u64, length: &str) -> String {
+    let mut text = head(nr_cpus, length);
+    for (index, first) in (0..nr_tasks).step_by(OF_A_STATEMENT).enumerate() {
+        let n = (nr_tasks - first).min(OF_A_STATEMENT as u64);
+        writeln!(text, "task t{index}_ n={n} runr 50us 400us sleepr 10ms 120ms").expect("text can be written");
+    }
+    text
+}
+
+/// Ten periodic tasks, and a hog for every four CPUs: the example of a simulator of sched_ext schedulers in user space, whose
+/// speeds are published. Times are in microseconds there.
+pub(crate) fn light(nr_cpus: u64, length: &str) -> String {
+    format!(
+        "{}task small n=4 run 2000us sleep 8000us\ntask tiny n=4 run 500us sleep 4500us\n\
+         task large n=2 run 10000us sleep 22000us\ntask hog n={} run 1s\n",
+        head(nr_cpus, length),
+        nr_cpus / 4
+    )
+}
+
+/// The same work on sixteen CPUs of a machine of any size, whose other CPUs do nothing: 32 tasks that sleep and wake, and 8 pairs.
+pub(crate) fn corner(nr_cpus: u64, length: &str) -> String {
+    format!(
+        "{}task per n=32 mask=0-15 runr 200us 2ms sleepr 1ms 12ms\ntask pa n=8 mask=0-15 loop run 50us wakesync pb wait\n\
+         task pb n=8 mask=0-15 loop wait run 60us wake pa\n",
+        head(nr_cpus, length)
+    )
+}
+
+/// One task that hardly runs, in a group beside so many groups that are empty.
+pub(crate) fn groups(nr_cpus: u64, nr_groups: u64) -> String {
+    let groups: String = (0..nr_groups).map(|index| format!("group g{index}\n")).collect();
+    format!("{}{groups}task t run 10us sleep 10ms\n", head(nr_cpus, "20ms"))
+}
+
+/// So many tasks that hardly run, on sixteen CPUs.
+pub(crate) fn sleepers(nr_tasks: u64) -> String {
+    format!("{}task t n={nr_tasks} run 10us sleep 10ms\n", head(16, "20ms"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_workload::scn;
+
+    #[test]
+    fn all_mixes_are_scenarios_at_all_sizes() {
+        for nr_cpus in [4, 16, 64, 112, 256, 4096] {
+            let mixes = [
+                crowded(nr_cpus, "1s"),
+                many_tasks(nr_cpus, 1000, "1s"),
+                light(nr_cpus, "60s"),
+                groups(nr_cpus, 3),
+                sleepers(5),
+            ];
+            for text in mixes.into_iter().chain((nr_cpus >= 16).then(|| corner(nr_cpus, "10ms"))) {
+                if let Err(error) = scn::parse("mix", &text) {
+                    panic!("{nr_cpus} CPUs: {error}\n{text}");
+                }
+            }
+        }
+    }
+}

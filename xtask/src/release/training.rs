@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The runs of which the optimised program has a profile.
+//!
+//! Their counts must not depend on anything but the program, or no two builds would be equal. So they are runs of one thread
+//! (no studies), read standard input (no paths), and write a run directory and a trace, in which there are no times of this
+//! machine. Mixes have other sizes than those that are measured.
+
+use crate::mixes;
+use crate::programs::{self, Input};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What comes before the input of a run that is only simulated, and of one that is also observed.
+const ALONE: &[&str] = &["run", "--trace-jsonl", "-"];
+const OBSERVED: &[&str] = &["run", "--trace-jsonl", "-", "--output", "directory"];
+
+/// Files whose machines have prices, idle states and frequencies, with more options: an energy model with misfit tasks, and a
+/// machine of 224 CPUs.
+const PRICED: [(&str, &[&str]); 3] = [
+    ("scenarios/hello.json", &[]),
+    ("scenarios/hello.json", &["--machine", "xeon-2s-224", "--for", "200ms"]),
+    ("scenarios/energy-aware.json", &["--for", "500ms"]),
+];
+
+/// Models of benchmarks.
+const BENCHMARKS: [&str; 4] = [
+    "bench schbench --release 2020 -m 2 -t 2 -r 1 --machine sc7180",
+    "bench hackbench -g 2 -f 4 -l 50 --pipe --machine xeon-2s-224",
+    "bench perf sched pipe -l 2000 --machine hikey",
+    "bench cyclictest -t 8 -S -p 80 --hogs 16 --for 200ms",
+];
+
+/// Sizes and lengths of mixes that keep all CPUs busy, and of mixes that leave most of them idle.
+const CROWDED: [(u64, &str); 3] = [(4, "2s"), (32, "1s"), (128, "250ms")];
+const LIGHT: [(u64, &str); 2] = [(8, "4s"), (96, "1s")];
+
+/// One run.
+struct Run {
+    arguments: Vec<String>,
+    input: Option<String>,
+}
+
+impl Run {
+    fn new(arguments: &[&str], more: &[&str], input: Option<String>) -> Self {
+        let arguments = arguments.iter().chain(more).map(|word| (*word).to_owned()).collect();
+        Self { arguments, input }
+    }
+}
+
+/// Runs all, in a folder that is made for it, and returns the files with counts in their order.
+pub(super) fn run(root: &Path, binary: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let mut files = Vec::new();
+    for (index, run) in runs(root)?.into_iter().enumerate() {
+        let file = folder.join(format!("{index:03}.profraw"));
+        let mut command = Command::new(binary);
+        command.args(&run.arguments).env_clear().env("LLVM_PROFILE_FILE", &file);
+        programs::finish(&mut command, folder, run.input.map(Input::Text).as_ref())?;
+        let directory = folder.join("directory");
+        if directory.exists() {
+            fs::remove_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        }
+        files.push(file);
+    }
+    Ok(files)
+}
+
+fn runs(root: &Path) -> Result<Vec<Run>> {
+    let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
+    let mut runs = Vec::new();
+    for path in scenarios(root)? {
+        runs.push(Run::new(OBSERVED, &[], Some(read(&path)?)));
+    }
+    for (file, more) in PRICED {
+        runs.push(Run::new(OBSERVED, more, Some(read(&root.join(file))?)));
+    }
+    for line in BENCHMARKS {
+        runs.push(Run::new(&line.split(' ').collect::<Vec<_>>(), &[], None));
+    }
+    let crowded = CROWDED.map(|(nr_cpus, length)| mixes::crowded(nr_cpus, length));
+    let light = LIGHT.map(|(nr_cpus, length)| mixes::light(nr_cpus, length));
+    for mix in crowded.into_iter().chain(light) {
+        runs.push(Run::new(OBSERVED, &[], Some(mix.clone())));
+        runs.push(Run::new(ALONE, &[], Some(mix)));
+    }
+    Ok(runs)
+}
+
+/// The project's scenarios, each of which shows a mechanism, by name.
+fn scenarios(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in ["scenarios", "scenarios/switches"] {
+        for entry in fs::read_dir(root.join(folder)).context(folder)? {
+            let path = entry.context(folder)?.path();
+            if path.extension().is_some_and(|extension| extension == "scn") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn training_has_every_scenario_and_no_path() {
+        let root = crate::root();
+        let runs = runs(&root).expect("all can be read");
+        let nr_scenarios = scenarios(&root).expect("they can be listed").len();
+        assert_eq!(runs.len(), nr_scenarios + PRICED.len() + BENCHMARKS.len() + 2 * (CROWDED.len() + LIGHT.len()));
+        let place = root.display().to_string();
+        assert!(runs.iter().flat_map(|run| &run.arguments).all(|word| !word.contains(&place)));
+    }
+}
