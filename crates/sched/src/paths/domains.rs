@@ -55,7 +55,7 @@ impl Sched {
             continue_balancing: true,
             has_decayed: false,
             max_cost: 0,
-            latest: self.jiffies + 60 * self.hz(),
+            latest: self.jiffies + 60 * self.hz,
             next_balance: None,
             next: self.domains.cpus[cpu.index()].base,
             pass: None,

@@ -52,8 +52,8 @@ impl State {
     /// 3. Otherwise the groups of the domain below are.
     pub(crate) fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId) {
         let domain = &self.domains.domains[sd];
-        let interval = msecs_to_jiffies(u64::from(domain.balance_interval), self.hz());
-        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval());
+        let interval = msecs_to_jiffies(u64::from(domain.balance_interval), self.hz);
+        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval);
         let group = &self.domains.groups[domain.groups];
         let id = group.capacity;
         let sum = match domain.child {

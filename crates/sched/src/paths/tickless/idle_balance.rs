@@ -214,7 +214,7 @@ impl Sched {
         }
         self.write_next_balance(walk);
         if walk.wants_stats() {
-            self.nohz.next_blocked = walk.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz());
+            self.nohz.next_blocked = walk.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);
         }
         self.nohz.has_blocked |= walk.has_blocked;
         None
@@ -237,7 +237,7 @@ impl Sched {
             return;
         }
         let due = self.rqs[cpu.index()].next_balance;
-        if due < walk.next_balance.unwrap_or_else(|| walk.began + 60 * self.hz()) {
+        if due < walk.next_balance.unwrap_or_else(|| walk.began + 60 * self.hz) {
             walk.next_balance = Some(due);
         }
     }

@@ -35,7 +35,7 @@ impl State {
     /// again after a half-life.
     pub(crate) fn end_nohz_stats(&mut self, env: &LbEnv) {
         if env.flags.nohz_again && self.nohz.idle_cpus_mask.is_subset_of(&self.domains.domains[env.sd].span) {
-            self.nohz.next_blocked = self.jiffies + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz());
+            self.nohz.next_blocked = self.jiffies + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);
         }
     }
 }
