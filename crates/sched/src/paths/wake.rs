@@ -205,7 +205,7 @@ impl Sched {
         }
         if self.is_wakeup_queued(ctx.cpu, task, cpu) {
             self.tasks[task.index()].remote_wakeup = migrated;
-            self.rqs[cpu.index()].ttwu_pending = true;
+            self.set_ttwu_pending(cpu, true);
             ctx.work.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
@@ -262,7 +262,7 @@ impl Sched {
         if self.rqs[cpu.index()].call_queue.is_empty() {
             return;
         }
-        self.rqs[cpu.index()].ttwu_pending = false;
+        self.set_ttwu_pending(cpu, false);
         let rq = self.rq_lock_clocked(ctx, cpu);
         while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
             let migrated = self.tasks[task.index()].remote_wakeup;

@@ -16,6 +16,7 @@ use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::timeline::Timeline;
 use crate::state::rq::{Rq, Rqs};
 use crate::state::rt::RtRoot;
+use crate::state::tallies::Tallies;
 use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::state::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
 use crate::state::uclamp::FirstClamps;
@@ -57,6 +58,7 @@ pub struct State {
     pub(crate) cfs_rqs: Vec<CfsRq>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) domains: SchedDomains,
+    pub(crate) tallies: Tallies,
     pub(crate) hotplug: Hotplug,
     pub(crate) cpusets: Vec<Cpuset>,
     pub(crate) nohz: Nohz,
@@ -111,6 +113,7 @@ impl State {
             entities: Vec::new(),
             cfs_rqs: Vec::with_capacity(nr_cpus),
             groups: Vec::new(),
+            tallies: Tallies::new(nr_cpus, &domains),
             domains,
             hotplug: Hotplug::new(topology.clone()),
             cpusets: Vec::from([Cpuset::of_all(nr_cpus)]),
@@ -188,6 +191,8 @@ impl State {
 
     /// Switches features.
     pub fn features_mut(&mut self) -> &mut FeatureSet {
+        // Whether utilisation is remembered.
+        self.tallies.note_all();
         &mut self.features
     }
 

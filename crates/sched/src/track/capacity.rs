@@ -58,9 +58,8 @@ impl State {
         let id = group.capacity;
         let sum = match domain.child {
             None => {
-                let rq = &mut self.rqs[cpu.index()];
-                let capacity = scale_rt_capacity(rq);
-                rq.cpu_capacity = capacity;
+                let capacity = scale_rt_capacity(&self.rqs[cpu.index()]);
+                self.set_cpu_capacity(cpu, capacity);
                 Sum::NONE.with(capacity, capacity, capacity)
             }
             Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => {

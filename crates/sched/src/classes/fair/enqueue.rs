@@ -77,7 +77,7 @@ impl State {
             }
             entity = parent;
         }
-        self.add_nr_running(cpu);
+        self.add_nr_running(cpu, 1);
         if flags.wakeup {
             self.check_update_overutilized_status(cpu);
         }
@@ -125,7 +125,7 @@ impl State {
             }
             entity = parent;
         }
-        self.rqs[cpu.index()].nr_running -= 1;
+        self.sub_nr_running(cpu, 1);
         if !had_only_idle && self.sched_idle_cpu(cpu) {
             self.rqs[cpu.index()].next_balance = self.jiffies;
         }
@@ -137,21 +137,6 @@ impl State {
         self.hrtick_update(ctx, cpu);
     }
 
-    /// One more runnable task on the CPU; from two on somebody might want to pull.
-    pub(crate) fn add_nr_running(&mut self, cpu: CpuId) {
-        self.add_nr_running_by(cpu, 1);
-    }
-
-    /// The same for several tasks at once.
-    pub(crate) fn add_nr_running_by(&mut self, cpu: CpuId, count: u32) {
-        let rq = &mut self.rqs[cpu.index()];
-        let before = rq.nr_running;
-        rq.nr_running += count;
-        if before < 2 && rq.nr_running >= 2 {
-            self.domains.root.overload = true;
-        }
-    }
-
     fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
         self.se_update_runnable(se);
@@ -160,17 +145,13 @@ impl State {
 
     /// Counts a task into a cfs_rq; above an idle group it counts as idle.
     fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_running += 1;
-        queue.idle_h_nr_running += u32::from(*is_idle);
-        *is_idle |= queue.is_idle;
+        self.count_tasks_in(cfs_rq, 1, u32::from(*is_idle));
+        *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
     }
 
     fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_running -= 1;
-        queue.idle_h_nr_running -= u32::from(*is_idle);
-        *is_idle |= queue.is_idle;
+        self.count_tasks_out(cfs_rq, 1, u32::from(*is_idle));
+        *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
     }
 
     /// Enqueues one entity.
