@@ -275,8 +275,9 @@ impl Sched {
 
     /// Returns whether the search is over.
     fn end_newidle(&mut self, walk: &mut NewIdleWalk, result: NewIdle) -> bool {
+        let of = &mut self.nohz.cpus[walk.cpu.index()];
+        of.next_balance = of.next_balance.min(walk.next_balance);
         let rq = &mut self.rqs[walk.cpu.index()];
-        rq.next_balance = rq.next_balance.min(walk.next_balance);
         if result != NewIdle::Nothing {
             rq.idle_stamp = 0;
             return true;

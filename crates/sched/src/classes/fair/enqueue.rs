@@ -127,7 +127,7 @@ impl State {
         }
         self.sub_nr_running(cpu, 1);
         if !had_only_idle && self.sched_idle_cpu(cpu) {
-            self.rqs[cpu.index()].next_balance = self.jiffies;
+            self.nohz.cpus[cpu.index()].next_balance = self.jiffies;
         }
         self.finish_dequeue(ctx, cpu, task, flags);
     }
