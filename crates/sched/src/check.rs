@@ -5,7 +5,7 @@
 //! a flag or an order of, and compared. That takes time in proportion to the number of tasks and cfs_rqs, so it is no part of
 //! a normal run: tests and swarms ask for it. [`fair`] looks at cfs_rqs and their entities, [`cpus`] at runqueues and tasks,
 //! [`groups`] at task groups and their lists, [`idle`] at who is idle and who has been asked for something; the real-time and
-//! deadline classes look after their own.
+//! deadline classes look after their own, [`tallies`] at sums over CPUs.
 
 pub(crate) mod cpus;
 pub(crate) mod deadline;
@@ -13,6 +13,7 @@ pub(crate) mod fair;
 pub(crate) mod groups;
 pub(crate) mod idle;
 pub(crate) mod realtime;
+pub(crate) mod tallies;
 #[cfg(test)]
 mod tests;
 
@@ -70,6 +71,7 @@ impl InvariantChecker {
         idle::check(sched)?;
         realtime::check(sched)?;
         deadline::check(sched)?;
+        tallies::check(sched)?;
         self.check_virtual_time(sched)
     }
 

@@ -224,6 +224,7 @@ impl Fixture {
         for (cpu, state) in self.sched.cpu_ids().zip(&states) {
             state.set(&mut self.sched, cpu, self.runners[cpu.index()]);
         }
+        self.sched.tallies.note_all();
         let domains = &mut self.sched.domains;
         for group in domains.groups.iter() {
             let capacities = || group.span.iter().map(|cpu| states[cpu.index()].0[11]);

@@ -52,6 +52,21 @@ fn damaged_counts_and_sums_are_found() {
 }
 
 #[test]
+fn a_change_that_nobody_notes_is_found() {
+    let silently = |sched: &mut Sched, change: fn(&mut Sched)| {
+        sched.refresh_tallies();
+        change(sched);
+    };
+    assert!(damage(|sched, _, _| silently(sched, |s| s.cfs_rqs[0].avg.load_avg += 1)).contains("nobody noted it"));
+    assert!(damage(|sched, _, _| silently(sched, |s| s.max_balance_interval += 1)).contains("longest interval"));
+    let (mut rig, _, _) = busy();
+    rig.sched.refresh_tallies();
+    rig.sched.cfs_rqs[0].avg.load_avg += 1;
+    rig.sched.tallies.note(CPU);
+    assert_eq!(rig.sched.check_invariants(), Ok(()));
+}
+
+#[test]
 fn damaged_orders_and_lists_are_found() {
     assert!(damage(|sched, _, waiting| sched.entities[waiting.index()].vruntime += 1).contains("waits on"));
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].curr = None).contains("2 entities, but 1 wait and 0 run"));

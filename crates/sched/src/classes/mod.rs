@@ -41,7 +41,7 @@ impl State {
             SchedClass::Fair => self.enqueue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.enqueue_task_rt(ctx, cpu, task, flags),
             SchedClass::Deadline => self.enqueue_task_dl(ctx, cpu, task, flags),
-            SchedClass::Stop => self.add_nr_running(cpu),
+            SchedClass::Stop => self.add_nr_running(cpu, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
     }
@@ -61,7 +61,7 @@ impl State {
             SchedClass::Fair => self.dequeue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.dequeue_task_rt(ctx, cpu, task, flags),
             SchedClass::Deadline => self.dequeue_task_dl(ctx, cpu, task, flags),
-            SchedClass::Stop => self.rqs[cpu.index()].nr_running -= 1,
+            SchedClass::Stop => self.sub_nr_running(cpu, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {task:?}"),
         }
     }

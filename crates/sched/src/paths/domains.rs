@@ -55,7 +55,7 @@ impl Sched {
             continue_balancing: true,
             has_decayed: false,
             max_cost: 0,
-            latest: self.jiffies + 60 * self.hz(),
+            latest: self.jiffies + 60 * self.hz,
             next_balance: None,
             next: self.domains.cpus[cpu.index()].base,
             pass: None,
@@ -140,7 +140,7 @@ impl Sched {
             rq.max_idle_balance_cost = walk.max_cost.max(migration_cost);
         }
         if let Some(due) = walk.next_balance {
-            rq.next_balance = due;
+            self.nohz.cpus[walk.cpu.index()].next_balance = due;
             if self.tunables.changes.ilb_others > 0 && walk.idle == CpuIdleType::Idle {
                 self.nohz.next_balance = self.nohz.next_balance.min(due);
             }

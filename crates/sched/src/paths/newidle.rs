@@ -144,7 +144,7 @@ impl Sched {
         let avg_idle = rq.avg_idle;
         let mut walk = NewIdleWalk {
             cpu,
-            next_balance: self.jiffies + self.hz(),
+            next_balance: self.jiffies + self.hz,
             since: ctx.sched_clock(),
             cost: 0,
             pulled: false,
@@ -247,7 +247,7 @@ impl Sched {
         let now = ctx.sched_clock();
         let domain_cost = now - core::mem::replace(&mut walk.since, now);
         walk.cost += domain_cost;
-        let (jiffies, hz) = (self.jiffies, self.hz());
+        let (jiffies, hz) = (self.jiffies, self.hz);
         let success = if walk.pulled { weight } else { 0 };
         self.domains.domains[sd].update_newidle_cost(domain_cost, success, jiffies, hz);
         walk.stage = if self.newidle_may_stop(walk) { Stage::Relock } else { Stage::Domain };
@@ -275,8 +275,9 @@ impl Sched {
 
     /// Returns whether the search is over.
     fn end_newidle(&mut self, walk: &mut NewIdleWalk, result: NewIdle) -> bool {
+        let of = &mut self.nohz.cpus[walk.cpu.index()];
+        of.next_balance = of.next_balance.min(walk.next_balance);
         let rq = &mut self.rqs[walk.cpu.index()];
-        rq.next_balance = rq.next_balance.min(walk.next_balance);
         if result != NewIdle::Nothing {
             rq.idle_stamp = 0;
             return true;
@@ -300,7 +301,7 @@ impl Sched {
 
     /// Lets the price of newly-idle balancing in a domain decay. Returns whether it was time for that.
     pub(crate) fn decay_newidle_cost(&mut self, sd: DomainId) -> bool {
-        let (jiffies, hz) = (self.jiffies, self.hz());
+        let (jiffies, hz) = (self.jiffies, self.hz);
         self.domains.domains[sd].update_newidle_cost(0, 0, jiffies, hz)
     }
 }

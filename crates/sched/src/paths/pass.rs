@@ -79,8 +79,11 @@ impl Sched {
     pub(crate) fn begin_pass(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId, sd: DomainId, idle: CpuIdleType) -> Pass {
         let mut cpus = self.lend_balance_mask(ctx.cpu);
         let domain = &self.domains.domains[sd];
-        cpus.assign_and(&domain.span, &self.domains.root.online);
-        let env = LbEnv::new(ctx.cpu, sd, domain.level, this_cpu, idle, cpus);
+        let online = &self.domains.root.online;
+        cpus.assign_and(&domain.span, online);
+        let has_all_cpus = domain.span.is_subset_of(online);
+        let mut env = LbEnv::new(ctx.cpu, sd, domain.level, this_cpu, idle, cpus);
+        env.has_all_cpus = has_all_cpus;
         ctx.charge(Op::BalancePass);
         if idle == CpuIdleType::NewlyIdle {
             ctx.charge_elapsing(Op::NewidlePass);
@@ -133,6 +136,7 @@ impl Sched {
     /// Which runqueue of the group is the busiest? Until its lock is held, others can take its tasks.
     fn choose(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass, group: SchedGroupId) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
+        self.refresh_tallies_in(env.sd);
         let Some(busiest) = self.find_busiest_queue(ctx, env, group) else {
             self.count_lb(ctx, env, LbCounter::NobusyQ, 1);
             return Step::Done(BalanceVerdict::NoBusiestQueue);
@@ -181,7 +185,7 @@ impl Sched {
             return Step::Pause(Boundary::lock(env.src_cpu));
         }
         if env.flags.dst_pinned && env.imbalance > 0 {
-            env.cpus.clear(env.dst_cpu);
+            env.leave_out(env.dst_cpu);
             env.dst_cpu = env.new_dst_cpu;
             env.flags.dst_pinned = false;
             env.restart_looking();
@@ -212,7 +216,7 @@ impl Sched {
     /// 1. A CPU that was set aside because of pinned tasks does not.
     /// 2. A CPU that runs out of work does, unless it has got some meanwhile.
     /// 3. Otherwise the first idle CPU of the group, or the group's first CPU if none is idle.
-    pub(crate) fn should_we_balance(&self, env: &LbEnv) -> bool {
+    pub(crate) fn should_we_balance(&mut self, env: &LbEnv) -> bool {
         if !env.cpus.contains(env.dst_cpu) {
             return false;
         }
@@ -220,15 +224,15 @@ impl Sched {
             let rq = &self.rqs[env.dst_cpu.index()];
             return rq.nr_running == 0 && !rq.ttwu_pending;
         }
+        self.refresh_tallies_in(env.sd);
         let group = &self.domains.groups[self.domains.domains[env.sd].groups];
-        let mut candidates = group.balance_mask.iter_and(&env.cpus);
-        let idle = candidates.find(|cpu| self.rqs[cpu.index()].is_idle());
+        let idle = group.balance_mask.first_and_and(&env.cpus, self.tallies.idle());
         idle.unwrap_or(group.balance_cpu) == env.dst_cpu
     }
 
     /// Whether the pass starts over without the runqueue whose tasks are all pinned: CPUs of other groups must be left.
     fn may_start_over(&self, env: &mut LbEnv) -> bool {
-        env.cpus.clear(env.src_cpu);
+        env.leave_out(env.src_cpu);
         let local = &self.domains.groups[self.domains.domains[env.sd].groups].balance_mask;
         let is_allowed = self.tunables.changes.redo_max.is_none_or(|max| env.decision.redos < max);
         !env.cpus.is_subset_of(local) && is_allowed
@@ -326,6 +330,7 @@ impl Sched {
         Some(&mut self.domains.capacities[capacity])
     }
 
+    #[inline]
     fn count_lb(&mut self, ctx: &mut Ctx<'_>, env: &LbEnv, counter: LbCounter, amount: i64) {
         self.count_domain(ctx, env.sd, DomainCounter::Lb(counter, env.idle), amount);
     }

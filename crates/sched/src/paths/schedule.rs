@@ -137,9 +137,8 @@ impl Sched {
 
     fn context_switch(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         ctx.charge(Op::ContextSwitch);
-        let rq = &mut self.rqs[cpu.index()];
-        rq.nr_switches += 1;
-        rq.curr = next;
+        self.rqs[cpu.index()].nr_switches += 1;
+        self.set_curr(cpu, next);
         self.sched_info_switch(cpu, prev, next);
         self.end_clock_skip(cpu);
         self.tasks[prev.index()].on_cpu = false;

@@ -104,7 +104,7 @@ impl Sched {
         if self.domains.cpus[cpu.index()].base.is_none() {
             return false;
         }
-        if self.jiffies >= self.rqs[cpu.index()].next_balance {
+        if self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
             self.rqs[cpu.index()].sched_softirq = true;
         }
         true

@@ -221,7 +221,7 @@ impl Sched {
         }
         if is_queued {
             self.tasks[task.index()].remote_wakeup = migrated;
-            self.rqs[cpu.index()].ttwu_pending = true;
+            self.set_ttwu_pending(cpu, true);
             ctx.work.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
@@ -282,7 +282,7 @@ impl Sched {
         if self.rqs[cpu.index()].call_queue.is_empty() {
             return;
         }
-        self.rqs[cpu.index()].ttwu_pending = false;
+        self.set_ttwu_pending(cpu, false);
         let rq = self.rq_lock_clocked(ctx, cpu);
         while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
             let migrated = self.tasks[task.index()].remote_wakeup;

@@ -16,17 +16,17 @@ use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::timeline::Timeline;
 use crate::state::rq::{Rq, Rqs};
 use crate::state::rt::RtRoot;
+use crate::state::tallies::Tallies;
 use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::state::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
 use crate::state::uclamp::FirstClamps;
 use crate::state::warn::WarnState;
-use crate::units::hz;
 use crate::words::cpumask::CpuMask;
 use crate::words::features::FeatureSet;
 use crate::words::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::words::pelt::SchedAvg;
 use crate::words::tunables::Tunables;
-use crate::words::units::{Capacity, Nanos};
+use crate::words::units::{Capacity, Nanos, hz};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -47,6 +47,10 @@ pub struct State {
     pub(crate) features: FeatureSet,
     pub(crate) tunables: Tunables,
     pub(crate) tick_ns: u64,
+    /// Ticks in a second.
+    pub(crate) hz: u64,
+    /// The longest interval between passes, in ticks: the kernel's `max_load_balance_interval`.
+    pub(crate) max_balance_interval: u64,
     pub(crate) jiffies: u64,
     pub(crate) rqs: Rqs,
     pub(crate) tasks: Vec<Task>,
@@ -54,6 +58,7 @@ pub struct State {
     pub(crate) cfs_rqs: Vec<CfsRq>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) domains: SchedDomains,
+    pub(crate) tallies: Tallies,
     pub(crate) hotplug: Hotplug,
     pub(crate) cpusets: Vec<Cpuset>,
     pub(crate) nohz: Nohz,
@@ -92,21 +97,23 @@ impl State {
     pub(crate) fn new(config: SchedConfig) -> Result<Self, BuildError> {
         let SchedConfig { topology, tick_ns, jiffies } = config;
         let nr_cpus = topology.cpus.len();
-        let domains = build_sched_domains(
-            &topology,
-            &BuildParams { jiffies, hz: (1_000_000_000 / tick_ns) as u32, ..BuildParams::default() },
-        )?;
+        let hz = hz(tick_ns);
+        let domains =
+            build_sched_domains(&topology, &BuildParams { jiffies, hz: hz as u32, ..BuildParams::default() })?;
         let tunables = Tunables::for_cpus(nr_cpus);
         let mut state = Self {
             features: FeatureSet::default(),
             tunables,
             tick_ns,
+            hz,
+            max_balance_interval: 0,
             jiffies,
             rqs: Vec::with_capacity(nr_cpus),
             tasks: Vec::new(),
             entities: Vec::new(),
             cfs_rqs: Vec::with_capacity(nr_cpus),
             groups: Vec::new(),
+            tallies: Tallies::new(nr_cpus, &domains),
             domains,
             hotplug: Hotplug::new(topology.clone()),
             cpusets: Vec::from([Cpuset::of_all(nr_cpus)]),
@@ -122,6 +129,7 @@ impl State {
             balancing: false,
             polling_idle: false,
         };
+        state.update_max_interval();
         state.groups.push(TaskGroup::new(None));
         for (index, &capacity) in topology.capacity.iter().enumerate() {
             let cpu = CpuId::from_index(index);
@@ -183,6 +191,8 @@ impl State {
 
     /// Switches features.
     pub fn features_mut(&mut self) -> &mut FeatureSet {
+        // Whether utilisation is remembered.
+        self.tallies.note_all();
         &mut self.features
     }
 
@@ -285,14 +295,10 @@ impl State {
         self.nodes[cpu.index()]
     }
 
-    /// Ticks in a second.
-    pub(crate) const fn hz(&self) -> u64 {
-        hz(self.tick_ns)
-    }
-
-    /// The longest interval between passes, in ticks: a tenth of a second for each CPU (`max_load_balance_interval`).
-    pub(crate) fn max_balance_interval(&self) -> u64 {
-        (self.hz() * self.domains.root.online.weight() as u64 / 10).max(1)
+    /// Computes the longest interval between passes anew, when CPUs have joined the root domain or left it: a tenth of a second
+    /// for each, but at least a tick (`update_max_interval()`).
+    pub(crate) fn update_max_interval(&mut self) {
+        self.max_balance_interval = max_balance_interval(self.hz, &self.domains.root.online);
     }
 
     /// Whether the idle task runs on a CPU.
@@ -305,4 +311,9 @@ impl State {
     pub(crate) const fn migration_cost_u64(&self) -> u64 {
         self.tunables.migration_cost_ns as u32 as u64
     }
+}
+
+/// The longest interval between passes, in ticks, with these CPUs.
+pub(crate) fn max_balance_interval(hz: u64, online: &CpuMask) -> u64 {
+    (hz * online.weight() as u64 / 10).max(1)
 }

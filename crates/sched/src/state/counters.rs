@@ -34,6 +34,7 @@ pub(crate) enum DomainCounter {
 
 impl DomainCounter {
     /// The kernel's name.
+    #[inline]
     const fn name(self) -> &'static str {
         match self {
             Self::Lb(LbCounter::Count, _) => "lb_count",
@@ -51,6 +52,7 @@ impl DomainCounter {
         }
     }
 
+    #[inline]
     fn of(self, stats: &mut DomainStats) -> &mut u32 {
         match self {
             Self::Lb(LbCounter::Count, idle) => &mut stats.lb[idle].count,
@@ -71,6 +73,7 @@ impl DomainCounter {
 
 impl State {
     /// Increases a counter of a domain. The counters have 32 bits and wrap.
+    #[inline]
     pub(crate) fn count_domain(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, counter: DomainCounter, amount: i64) {
         let domain = &mut self.domains.domains[sd];
         let value = counter.of(&mut domain.stats);

@@ -91,7 +91,7 @@ impl State {
             irq_util_avg: rq.avg_irq.util_avg,
             misfit_task_load: rq.misfit_task_load,
             uclamp: rq.uclamp.clamps(),
-            next_balance: rq.next_balance,
+            next_balance: self.nohz.cpus[cpu.index()].next_balance,
             avg_idle: Nanos(rq.avg_idle),
             is_tickless: rq.nohz_tick_stopped,
             stats: rq.stats,

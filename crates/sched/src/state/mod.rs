@@ -3,7 +3,7 @@
 //!
 //! [`State`] holds them all. What follows from them is measured in [`crate::track`] and decided further up.
 
-mod all;
+pub(crate) mod all;
 pub mod callbacks;
 pub mod calls;
 pub(crate) mod counters;
@@ -17,11 +17,13 @@ pub mod hotplug;
 pub(crate) mod lock;
 pub mod new_task;
 pub mod nohz;
+pub(crate) mod noted;
 pub(crate) mod prio;
 pub mod rq;
 pub mod rt;
 pub(crate) mod sched_info;
 pub mod stop_work;
+pub(crate) mod tallies;
 pub mod task;
 pub mod timers;
 pub mod topology;

@@ -9,6 +9,8 @@ use crate::told::ctx::Ctx;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::CpuId;
 use crate::words::work::Op;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The kernel's `nohz`: what is known of tickless CPUs.
 #[derive(Clone, Debug)]
@@ -25,10 +27,24 @@ pub struct Nohz {
     pub next_balance: u64,
     /// When blocked load is to be updated, in jiffies.
     pub next_blocked: u64,
+    /// Each CPU's part.
+    pub(crate) cpus: Vec<NohzCpu>,
+}
+
+/// What idle balancing reads of each CPU: fields of `struct rq` that stand side by side here, since a walk looks at all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NohzCpu {
+    /// When it balances next, in jiffies.
+    pub next_balance: u64,
+    /// When its blocked load was updated last, in jiffies.
+    pub last_blocked_load_update_tick: u64,
+    /// Whether it has blocked load that somebody must decay.
+    pub has_blocked_load: bool,
 }
 
 impl Nohz {
     pub(crate) fn new(nr_cpus: usize, jiffies: u64) -> Self {
+        let of_cpu = NohzCpu { next_balance: jiffies, last_blocked_load_update_tick: jiffies, has_blocked_load: false };
         Self {
             idle_cpus_mask: CpuMask::new(nr_cpus),
             nr_cpus: 0,
@@ -36,6 +52,7 @@ impl Nohz {
             needs_update: false,
             next_balance: jiffies,
             next_blocked: jiffies,
+            cpus: vec![of_cpu; nr_cpus],
         }
     }
 }
@@ -43,8 +60,8 @@ impl Nohz {
 impl State {
     /// The tick of an idle CPU stops. Its blocked load has to be decayed by others from now on.
     pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
+        self.nohz.cpus[cpu.index()].has_blocked_load = true;
         let rq = &mut self.rqs[cpu.index()];
-        rq.has_blocked_load = true;
         if !rq.nohz_tick_stopped {
             if self.domains.cpus[cpu.index()].base.is_none() {
                 return;

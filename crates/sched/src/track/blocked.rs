@@ -16,13 +16,13 @@ impl State {
     pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
         let visited_before = ctx.work.of(Op::BlockedCfsRq);
         let rq = self.rq_lock(cpu);
-        self.rqs[cpu.index()].last_blocked_load_update_tick = self.jiffies;
+        self.nohz.cpus[cpu.index()].last_blocked_load_update_tick = self.jiffies;
         self.update_rq_clock(ctx, &rq);
         let others_decayed = self.update_blocked_others(ctx, cpu);
         let mut has_blocked = self.others_have_blocked(cpu);
         let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
         if !has_blocked {
-            self.rqs[cpu.index()].has_blocked_load = false;
+            self.nohz.cpus[cpu.index()].has_blocked_load = false;
         }
         if others_decayed || fair_decayed {
             self.cpufreq_update_util(ctx, cpu);
@@ -75,24 +75,24 @@ impl State {
 
     /// Whether the blocked load of a tickless CPU would be updated now.
     pub(crate) fn nohz_stats_are_due(&self, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu.index()];
-        rq.has_blocked_load
+        let of = &self.nohz.cpus[cpu.index()];
+        of.has_blocked_load
             && self.nohz.idle_cpus_mask.contains(cpu)
-            && self.jiffies > rq.last_blocked_load_update_tick + self.tunables.changes.blocked_limit
+            && self.jiffies > of.last_blocked_load_update_tick + self.tunables.changes.blocked_limit
     }
 
     /// Brings a tickless CPU up to date, once in a tick. Returns whether it has blocked load.
     ///
     /// The tunable `blocked_limit` makes that less often.
     pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) -> bool {
-        let rq = &self.rqs[cpu.index()];
-        if !rq.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
+        let of = &self.nohz.cpus[cpu.index()];
+        if !of.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
             return false;
         }
-        if self.jiffies <= rq.last_blocked_load_update_tick + self.tunables.changes.blocked_limit {
+        if self.jiffies <= of.last_blocked_load_update_tick + self.tunables.changes.blocked_limit {
             return true;
         }
         self.update_blocked_averages(ctx, cpu, caller);
-        self.rqs[cpu.index()].has_blocked_load
+        self.nohz.cpus[cpu.index()].has_blocked_load
     }
 }

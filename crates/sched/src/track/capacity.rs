@@ -52,15 +52,14 @@ impl State {
     /// 3. Otherwise the groups of the domain below are.
     pub(crate) fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId) {
         let domain = &self.domains.domains[sd];
-        let interval = msecs_to_jiffies(u64::from(domain.balance_interval), self.hz());
-        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval());
+        let interval = msecs_to_jiffies(u64::from(domain.balance_interval), self.hz);
+        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval);
         let group = &self.domains.groups[domain.groups];
         let id = group.capacity;
         let sum = match domain.child {
             None => {
-                let rq = &mut self.rqs[cpu.index()];
-                let capacity = scale_rt_capacity(rq);
-                rq.cpu_capacity = capacity;
+                let capacity = scale_rt_capacity(&self.rqs[cpu.index()]);
+                self.set_cpu_capacity(cpu, capacity);
                 Sum::NONE.with(capacity, capacity, capacity)
             }
             Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => {

@@ -11,5 +11,6 @@ pub(crate) mod h_load;
 pub(crate) mod lock;
 pub(crate) mod misfit;
 pub(crate) mod pelt;
+pub(crate) mod tallies;
 pub(crate) mod uclamp;
 pub(crate) mod warn;

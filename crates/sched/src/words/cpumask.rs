@@ -13,6 +13,7 @@ use crate::words::ids::CpuId;
 use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt;
+use core::ops::Range;
 use iter::{Both, Cpus, One};
 
 const BITS: usize = u64::BITS as usize;
@@ -95,6 +96,20 @@ impl CpuMask {
         }
     }
 
+    /// A word of 64 CPUs; zero beyond the last one.
+    #[inline]
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        self.words().get(index).copied().unwrap_or(0)
+    }
+
+    /// Between which words of 64 CPUs all of the set are.
+    pub(crate) fn used_words(&self) -> Range<usize> {
+        let words = self.words();
+        let first = words.iter().position(|&word| word != 0).unwrap_or(0);
+        let end = words.iter().rposition(|&word| word != 0).map_or(first, |last| last + 1);
+        first..end
+    }
+
     /// Adds a CPU.
     ///
     /// # Panics
@@ -113,6 +128,19 @@ impl CpuMask {
     pub fn clear(&mut self, cpu: CpuId) {
         assert!(cpu.0 < self.nr_cpus, "cpu {} of a machine of {}", cpu.0, self.nr_cpus);
         self.words_mut()[cpu.index() / BITS] &= !bit(cpu);
+    }
+
+    /// Adds a CPU or removes it.
+    ///
+    /// # Panics
+    /// If the machine has no such CPU.
+    #[inline]
+    pub fn assign(&mut self, cpu: CpuId, is_in: bool) {
+        if is_in {
+            self.set(cpu);
+        } else {
+            self.clear(cpu);
+        }
     }
 
     /// Adds all CPUs of the machine.
@@ -165,6 +193,13 @@ impl CpuMask {
         lowest(self.pairs(other).map(|(a, b)| a & b), 0)
     }
 
+    /// The lowest CPU that is in all three sets.
+    #[inline]
+    pub fn first_and_and(&self, second: &Self, third: &Self) -> Option<CpuId> {
+        self.check_same_machine(third);
+        lowest(self.pairs(second).zip(third.words()).map(|((a, b), c)| a & b & c), 0)
+    }
+
     /// The lowest CPU of the set that is `cpu` or higher: the kernel's `cpumask_next(cpu - 1)`.
     #[inline]
     pub fn next_from(&self, cpu: CpuId) -> Option<CpuId> {
@@ -209,6 +244,7 @@ impl CpuMask {
     ///
     /// # Panics
     /// If the masks belong to machines of different sizes.
+    #[inline]
     pub fn assign_and(&mut self, a: &Self, b: &Self) {
         self.check_same_machine(a);
         for (word, (a, b)) in self.words_mut().iter_mut().zip(a.pairs(b)) {
@@ -217,11 +253,13 @@ impl CpuMask {
     }
 
     /// Whether all CPUs of the set are in `other` too.
+    #[inline]
     pub fn is_subset_of(&self, other: &Self) -> bool {
         self.pairs(other).all(|(a, b)| a & !b == 0)
     }
 
     /// Whether some CPU is in both sets.
+    #[inline]
     pub fn intersects(&self, other: &Self) -> bool {
         self.pairs(other).any(|(a, b)| a & b != 0)
     }
@@ -279,6 +317,7 @@ impl CpuMask {
         assert!(self.nr_cpus == other.nr_cpus, "masks of machines of {} and {} cpus meet", self.nr_cpus, other.nr_cpus);
     }
 
+    #[inline]
     fn pairs(&self, other: &Self) -> impl Iterator<Item = (u64, u64)> {
         self.check_same_machine(other);
         self.words().iter().copied().zip(other.words().iter().copied())

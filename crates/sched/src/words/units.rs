@@ -110,6 +110,7 @@ pub(crate) const fn hz(tick_ns: u64) -> u64 {
 }
 
 /// Ticks that cover a number of milliseconds: `msecs_to_jiffies()`.
+#[inline]
 pub(crate) const fn msecs_to_jiffies(ms: u64, hz: u64) -> u64 {
     (ms * hz).div_ceil(1000)
 }

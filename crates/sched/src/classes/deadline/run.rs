@@ -245,7 +245,7 @@ impl State {
         if is_only {
             self.set_cpupri_of_deadline(cpu, true);
         }
-        self.add_nr_running(cpu);
+        self.add_nr_running(cpu, 1);
         self.update_dl_overload(cpu);
     }
 
@@ -254,8 +254,8 @@ impl State {
         let p = &mut self.tasks[task.index()];
         if core::mem::take(&mut p.dl.is_queued) {
             let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
+            self.sub_nr_running(cpu, 1);
             let rq = &mut self.rqs[cpu.index()];
-            rq.nr_running -= 1;
             let dl = &mut rq.dl;
             dl.tasks.remove(deadline, task);
             dl.nr_running -= 1;

@@ -87,7 +87,7 @@ impl State {
             }
             entity = parent;
         }
-        self.add_nr_running(cpu);
+        self.add_nr_running(cpu, 1);
         if flags.wakeup {
             self.check_update_overutilized_status(cpu);
         }
@@ -135,9 +135,9 @@ impl State {
             }
             entity = parent;
         }
-        self.rqs[cpu.index()].nr_running -= 1;
+        self.sub_nr_running(cpu, 1);
         if !had_only_idle && self.sched_idle_cpu(cpu) {
-            self.rqs[cpu.index()].next_balance = self.jiffies;
+            self.nohz.cpus[cpu.index()].next_balance = self.jiffies;
         }
         self.finish_dequeue(ctx, cpu, task, flags);
     }
@@ -145,21 +145,6 @@ impl State {
     fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
         self.util_est_update(cpu, task, flags.sleep);
         self.hrtick_update(ctx, cpu);
-    }
-
-    /// One more runnable task on the CPU; from two on somebody might want to pull.
-    pub(crate) fn add_nr_running(&mut self, cpu: CpuId) {
-        self.add_nr_running_by(cpu, 1);
-    }
-
-    /// The same for several tasks at once.
-    pub(crate) fn add_nr_running_by(&mut self, cpu: CpuId, count: u32) {
-        let rq = &mut self.rqs[cpu.index()];
-        let before = rq.nr_running;
-        rq.nr_running += count;
-        if before < 2 && rq.nr_running >= 2 {
-            self.domains.root.overload = true;
-        }
     }
 
     fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
@@ -170,17 +155,13 @@ impl State {
 
     /// Counts a task into a cfs_rq; above an idle group it counts as idle.
     fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_running += 1;
-        queue.idle_h_nr_running += u32::from(*is_idle);
-        *is_idle |= queue.is_idle;
+        self.count_tasks_in(cfs_rq, 1, u32::from(*is_idle));
+        *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
     }
 
     fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_running -= 1;
-        queue.idle_h_nr_running -= u32::from(*is_idle);
-        *is_idle |= queue.is_idle;
+        self.count_tasks_out(cfs_rq, 1, u32::from(*is_idle));
+        *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
     }
 
     /// Enqueues one entity.

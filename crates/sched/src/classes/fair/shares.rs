@@ -58,6 +58,7 @@ impl State {
         }
         let entity = &mut self.entities[se.index()];
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        self.tallies.note_cfs_rq(cfs_rq);
         sums.sub_load(entity.avg.load_avg, entity.weight() * entity.avg.load_sum);
         entity.load = LoadWeight::new(weight);
         entity.avg.load_avg = entity.weight().wrapping_mul(entity.avg.load_sum) / u64::from(entity.avg.divider());

@@ -61,12 +61,9 @@ impl State {
             return;
         }
         if rq.rt.nr_running > 0 {
-            let before = rq.nr_running;
-            rq.nr_running += rq.rt.nr_running;
             rq.rt.queued = true;
-            if before < 2 && rq.nr_running >= 2 {
-                self.domains.root.overload = true;
-            }
+            let nr = rq.rt.nr_running;
+            self.add_nr_running(cpu, nr);
         }
         self.cpufreq_update_util(ctx, cpu);
     }
@@ -75,7 +72,7 @@ impl State {
     pub(crate) fn dequeue_top_rt_rq(&mut self, cpu: CpuId, nr: u32) {
         let rq = &mut self.rqs[cpu.index()];
         if core::mem::take(&mut rq.rt.queued) {
-            rq.nr_running -= nr;
+            self.sub_nr_running(cpu, nr);
         }
     }
 

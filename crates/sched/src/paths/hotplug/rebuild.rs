@@ -24,6 +24,7 @@ impl Sched {
         self.rt_root.cpupri.set(cpu, CpuLevel::INVALID);
         self.unthrottle_offline_cfs_rqs(ctx, cpu);
         self.domains.root.online.clear(cpu);
+        self.update_max_interval();
         self.rqs[cpu.index()].online = false;
     }
 
@@ -47,6 +48,7 @@ impl Sched {
         }
         self.update_runtime_enabled(cpu);
         self.domains.root.online.set(cpu);
+        self.update_max_interval();
     }
 
     /// Builds the sched domains of the active CPUs anew.
@@ -64,12 +66,14 @@ impl Sched {
         }
         let params = BuildParams {
             jiffies: self.jiffies,
-            hz: (1_000_000_000 / self.tick_ns) as u32,
+            hz: self.hz as u32,
             online: Some(self.hotplug.active.clone()),
             ..BuildParams::default()
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
             .expect("a machine that had domains has them with other CPUs too");
+        self.update_max_interval();
+        self.state.tallies.follow_domains(&self.state.domains);
         self.rt_root.forget_cpus();
         self.dl_root.forget_cpus();
         self.spread_admitted();

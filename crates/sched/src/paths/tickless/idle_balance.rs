@@ -167,7 +167,7 @@ impl Sched {
                     if self.is_own_apart(walk, cpu) && self.tunables.changes.ilb_others < 2 {
                         self.write_next_balance(walk);
                     }
-                    if self.is_own_apart(walk, cpu) || self.jiffies >= self.rqs[cpu.index()].next_balance {
+                    if self.is_own_apart(walk, cpu) || self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
                         walk.has_worked = true;
                         let _rq = self.rq_lock_clocked(ctx, cpu);
                         if walk.flags & NOHZ_BALANCE_KICK != 0 {
@@ -193,16 +193,22 @@ impl Sched {
         }
     }
 
-    /// The next CPU that is idle. None if there is no more, or this CPU has got work; then the walk is over, and says so.
+    /// The next CPU that is idle and for which something is due. None if there is no more, or this CPU has got work; then the
+    /// walk is over, and says so.
+    ///
+    /// Of the idle CPUs on the way, for which nothing is due, only that is noted: most are such, so the walk reads no more
+    /// of them than it must.
     fn next_tickless(&mut self, ctx: &mut Ctx<'_>, walk: &mut TicklessWalk) -> Option<CpuId> {
+        self.refresh_tallies();
+        let this_rq = &self.rqs[walk.this_cpu.index()];
+        let has_got_work = !this_rq.is_idle() && this_rq.need_resched;
         while let Some(cpu) = walk.cpus.next(&self.nohz.idle_cpus_mask) {
             ctx.charge(Op::TicklessCpu);
             ctx.work.touch_read(cpu);
-            if !self.rqs[cpu.index()].is_idle() {
+            if !self.tallies.idle().contains(cpu) {
                 continue;
             }
-            let this_rq = &self.rqs[walk.this_cpu.index()];
-            if !this_rq.is_idle() && this_rq.need_resched {
+            if has_got_work {
                 self.nohz.needs_update |= walk.wants_next();
                 self.nohz.has_blocked |= walk.has_blocked || walk.wants_stats();
                 if self.tunables.changes.ilb_others == 2 {
@@ -210,14 +216,25 @@ impl Sched {
                 }
                 return None;
             }
-            return Some(cpu);
+            if self.is_anything_due(walk, cpu) {
+                return Some(cpu);
+            }
+            walk.has_blocked |= walk.wants_stats() && self.nohz.cpus[cpu.index()].has_blocked_load;
+            self.note_next_balance(walk, cpu);
         }
         self.write_next_balance(walk);
         if walk.wants_stats() {
-            self.nohz.next_blocked = walk.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz());
+            self.nohz.next_blocked = walk.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);
         }
         self.nohz.has_blocked |= walk.has_blocked;
         None
+    }
+
+    /// Whether a tickless CPU's blocked load is to be updated, or it is to be balanced, or it is a case of its own.
+    fn is_anything_due(&self, walk: &TicklessWalk, cpu: CpuId) -> bool {
+        self.jiffies >= self.nohz.cpus[cpu.index()].next_balance
+            || walk.wants_stats() && self.nohz_stats_are_due(cpu)
+            || self.is_own_apart(walk, cpu)
     }
 
     /// Whether the CPU at hand is the one that walks, and that is a case of its own (the tunable `ilb_others`).
@@ -236,8 +253,8 @@ impl Sched {
         if self.is_own_apart(walk, cpu) {
             return;
         }
-        let due = self.rqs[cpu.index()].next_balance;
-        if due < walk.next_balance.unwrap_or_else(|| walk.began + 60 * self.hz()) {
+        let due = self.nohz.cpus[cpu.index()].next_balance;
+        if due < walk.next_balance.unwrap_or_else(|| walk.began + 60 * self.hz) {
             walk.next_balance = Some(due);
         }
     }

@@ -43,7 +43,7 @@ fn a_cpu_counts_as_tickless_from_its_idle_loop_until_its_next_tick() {
     lab.sched.nohz_balance_enter_idle(CpuId(2));
     assert_eq!((lab.sched.nohz.nr_cpus, lab.nr_busy()), (1, 3));
     assert!(lab.sched.nohz.idle_cpus_mask.contains(CpuId(2)) && lab.sched.nohz.needs_update);
-    assert!(lab.sched.rqs[2].has_blocked_load && lab.sched.nohz.has_blocked);
+    assert!(lab.sched.nohz.cpus[2].has_blocked_load && lab.sched.nohz.has_blocked);
     assert!(lab.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
     assert!(!lab.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
     assert_eq!((lab.sched.nohz.nr_cpus, lab.nr_busy()), (0, 4));
@@ -197,8 +197,8 @@ fn with_ilb_others_the_next_balancing_follows_the_other_tickless_cpus() {
         lab.kick(0);
         let jiffies = lab.sched.jiffies;
         lab.sched.nohz.next_balance = jiffies + 500;
-        lab.sched.rqs[1].next_balance = jiffies + own;
-        lab.sched.rqs[2].next_balance = jiffies + other;
+        lab.sched.nohz.cpus[1].next_balance = jiffies + own;
+        lab.sched.nohz.cpus[2].next_balance = jiffies + other;
         for cpu in [1, 2] {
             let chain: vec::Vec<_> = lab.sched.domains.chain(CpuId(cpu)).collect();
             for sd in chain {
@@ -222,7 +222,7 @@ fn before_5_9_a_walk_that_is_broken_off_writes_what_it_has_noted() {
         lab.tickless(&[1, 2, 3]);
         lab.sched.tunables.changes.ilb_others = ilb_others;
         lab.sched.nohz.next_balance = 5000;
-        lab.sched.rqs[2].next_balance = 2000;
+        lab.sched.nohz.cpus[2].next_balance = 2000;
         let mut walk = lab.sched.begin_tickless(CpuId(1), NOHZ_STATS_KICK, BlockedCaller::NohzKick);
         // It stops twice for CPU 2, whose blocked load is brought up to date; then CPU 1 gets work.
         lab.sched.jiffies += 1;
@@ -308,7 +308,7 @@ fn a_cpu_that_found_no_work_updates_blocked_load_in_its_idle_loop() {
     lab.wait_ms(4);
     lab.on(1, |sched, ctx| sched.nohz_run_idle_balance(ctx, CpuId(1)));
     assert_eq!(lab.sched.rqs[1].nohz_flags, 0);
-    assert!(!lab.sched.nohz.has_blocked && !lab.sched.rqs[2].has_blocked_load);
+    assert!(!lab.sched.nohz.has_blocked && !lab.sched.nohz.cpus[2].has_blocked_load);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn blocked_load_of_a_cpu_is_updated_once_in_a_tick_or_less_often() {
     lab.tickless(&[1]);
     let update = |lab: &mut Lab| {
         let has_blocked = lab.on(0, |sched, ctx| sched.update_nohz_stats(ctx, CpuId(1), BlockedCaller::NohzKick));
-        (has_blocked, lab.sched.rqs[1].last_blocked_load_update_tick)
+        (has_blocked, lab.sched.nohz.cpus[1].last_blocked_load_update_tick)
     };
     // Something is left to decay.
     lab.sched.cfs_rqs[1].avg.last_update_time = lab.now.0;

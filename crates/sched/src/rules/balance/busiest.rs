@@ -49,16 +49,68 @@ impl State {
     ///    leave it too little.
     /// 3. Utilisation only counts if there are two tasks or more: something of it must stay.
     pub(crate) fn find_busiest_queue(&self, ctx: &mut Ctx<'_>, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
+        let span = &self.domains.groups[group].span;
+        ctx.work.touch_read_all(span.iter_and(&env.cpus));
+        if !self.tallies_say_which(env, group) {
+            let (nr_cpus, busiest) = self.look_for_busiest_queue(env, group);
+            ctx.work.count(Op::QueueStatCpu, nr_cpus);
+            return busiest;
+        }
+        ctx.work.count(Op::QueueStatCpu, u64::from(self.domains.groups[group].group_weight));
+        let busiest = self.busiest_queue_by_tallies(env, group);
+        debug_assert_eq!(busiest, self.look_for_busiest_queue(env, group).1, "{group:?} in {env:?}");
+        busiest
+    }
+
+    /// Whether tallies have what the search asks for: neither capacities nor priorities of CPUs nor misfit tasks.
+    fn tallies_say_which(&self, env: &LbEnv, group: SchedGroupId) -> bool {
+        self.tallies_serve(env)
+            && self.tallies.has(group)
+            && env.migration != MigrationType::Misfit
+            && !self.domains.domains[env.sd].flags.intersects(SdFlags::ASYM_PACKING)
+    }
+
+    /// The same among the CPUs that have fair tasks.
+    fn busiest_queue_by_tallies(&self, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
+        let sd = &self.domains.domains[env.sd];
+        let mut busiest = None;
+        let (mut most, mut most_capacity) = (0, 1);
+        self.domains.groups[group].span.for_each_and(self.tallies.busy(), |cpu| {
+            let of = self.tallies.cpu(cpu);
+            let is_single = of.h_nr_running == 1;
+            let is_more = match env.migration {
+                MigrationType::Load => {
+                    let rq = &self.rqs[cpu.index()];
+                    let (load, capacity) = (of.load, rq.cpu_capacity);
+                    let is_too_much = is_single && load > env.imbalance as u64;
+                    let stays = is_too_much && !(of.reduced_cpus > 0 && check_cpu_capacity(rq, sd));
+                    let is_more = !stays && load * most_capacity > most * capacity;
+                    if is_more {
+                        (most, most_capacity) = (load, capacity);
+                    }
+                    is_more
+                }
+                MigrationType::Util => !is_single && raise(&mut most, u64::from(of.util)),
+                MigrationType::Task => raise(&mut most, u64::from(of.h_nr_running)),
+                MigrationType::Misfit => unreachable!("tallies do not say which task is a misfit one"),
+            };
+            if is_more {
+                busiest = Some(cpu);
+            }
+        });
+        busiest
+    }
+
+    /// The same by a look at each runqueue, and how many there were.
+    fn look_for_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> (u64, Option<CpuId>) {
         let sd = &self.domains.domains[env.sd];
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
         let is_packed = sd.flags.intersects(SdFlags::ASYM_PACKING);
         let dst_capacity = self.capacity_of(env.dst_cpu);
         let mut busiest = None;
         let (mut most, mut most_capacity) = (0, 1);
-        let cpus = self.domains.groups[group].span.iter_and(&env.cpus);
-        ctx.work.touch_read_all(cpus.clone());
         let mut nr_cpus = 0;
-        for cpu in cpus {
+        for cpu in self.domains.groups[group].span.iter_and(&env.cpus) {
             nr_cpus += 1;
             let rq = &self.rqs[cpu.index()];
             let cfs_rq = &self.cfs_rqs[cpu.index()];
@@ -91,8 +143,7 @@ impl State {
                 busiest = Some(cpu);
             }
         }
-        ctx.work.count(Op::QueueStatCpu, nr_cpus);
-        busiest
+        (nr_cpus, busiest)
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct LbEnv {
     pub new_dst_cpu: CpuId,
     /// The CPUs that take part.
     pub cpus: CpuMask,
+    /// Whether those are all CPUs of the domain.
+    pub has_all_cpus: bool,
     /// Whether the other CPUs of the destination's core are idle.
     pub dst_core_idle: bool,
     /// What is to be moved.
@@ -77,6 +79,7 @@ impl LbEnv {
             src_cpu: dst_cpu,
             new_dst_cpu: dst_cpu,
             cpus,
+            has_all_cpus: false,
             dst_core_idle: false,
             migration: MigrationType::Load,
             imbalance: 0,
@@ -107,6 +110,12 @@ impl LbEnv {
                 emptied: 0,
             },
         }
+    }
+
+    /// Leaves out a CPU from now on.
+    pub(crate) fn leave_out(&mut self, cpu: CpuId) {
+        self.cpus.clear(cpu);
+        self.has_all_cpus = false;
     }
 
     /// Starts to look at a runqueue from its oldest task.

@@ -83,11 +83,13 @@ impl Fixture {
         let nr_idle_scan = |sched: &Sched| shared.map_or(-1, |shared| sched.domains.shared[shared].nr_idle_scan);
         let before = nr_idle_scan(&self.sched);
         let mut env = LbEnv::new(dst, sd, 0, dst, idle_type(line), cpus);
+        env.has_all_cpus = true;
         let mut ours = json!({});
         self.ctx(dst, |sched, ctx, _| {
             let sds = sched.update_sd_lb_stats(ctx, &mut env);
             ours["tl"] = json!(sds.total_load);
-            ours["tc"] = json!(sds.total_capacity);
+            ours["tc"] = json!(sched.capacity_of_domain(env.sd));
+            assert!(sds.busiest.is_none() || sds.total_capacity == sched.capacity_of_domain(env.sd));
             ours["ps"] = json!(u32::from(sds.prefer_sibling));
             ours["bg0"] = json!(first_cpu(sched, sds.busiest));
             ours["nr_scan"] = json!(nr_idle_scan(sched));

@@ -13,6 +13,7 @@ use crate::units::msecs_to_jiffies;
 /// 1. A busy CPU waits longer by the busy factor,
 /// 2. and one tick less than that, so that levels with multiples of one interval do not meet.
 /// 3. Never less than a tick, nor more than the longest interval of the machine.
+#[inline]
 pub(crate) fn balance_interval(sd: &SchedDomain, cpu_busy: bool, hz: u64, max: u64) -> u64 {
     let factor = if cpu_busy { sd.busy_factor } else { 1 };
     let ticks = msecs_to_jiffies(u64::from(sd.balance_interval) * u64::from(factor), hz);
@@ -22,8 +23,9 @@ pub(crate) fn balance_interval(sd: &SchedDomain, cpu_busy: bool, hz: u64, max: u
 
 impl State {
     /// The interval of a domain for a CPU that is busy or not, in ticks.
+    #[inline]
     pub(crate) fn get_sd_balance_interval(&self, sd: DomainId, cpu_busy: bool) -> u64 {
-        balance_interval(&self.domains.domains[sd], cpu_busy, self.hz(), self.max_balance_interval())
+        balance_interval(&self.domains.domains[sd], cpu_busy, self.hz, self.max_balance_interval)
     }
 
     /// Moves `next_balance` forward to when an idle CPU would balance the domain, if that is earlier.

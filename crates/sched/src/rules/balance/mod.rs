@@ -10,6 +10,7 @@ pub(crate) mod busiest;
 pub(crate) mod classify;
 pub(crate) mod detach;
 pub(crate) mod env;
+pub(crate) mod gather;
 #[cfg(test)]
 mod golden_tests;
 pub(crate) mod imbalance;

@@ -24,7 +24,7 @@ impl State {
     pub(crate) fn update_nohz_stats_of_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, group: SchedGroupId) {
         let mut from = CpuId(0);
         while let Some(cpu) = self.domains.groups[group].span.next_from(from) {
-            if env.cpus.contains(cpu) && self.rqs[cpu.index()].has_blocked_load {
+            if env.cpus.contains(cpu) && self.nohz.cpus[cpu.index()].has_blocked_load {
                 env.flags.nohz_again |= self.update_nohz_stats(ctx, cpu, BlockedCaller::NohzNewIdle);
             }
             from = CpuId(cpu.0 + 1);
@@ -35,7 +35,7 @@ impl State {
     /// again after a half-life.
     pub(crate) fn end_nohz_stats(&mut self, env: &LbEnv) {
         if env.flags.nohz_again && self.nohz.idle_cpus_mask.is_subset_of(&self.domains.domains[env.sd].span) {
-            self.nohz.next_blocked = self.jiffies + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz());
+            self.nohz.next_blocked = self.jiffies + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);
         }
     }
 }

@@ -8,11 +8,9 @@
 use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer};
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
-use crate::state::topology::{SchedGroupId, SdFlags};
+use crate::state::topology::{DomainId, SchedGroupId, SdFlags};
 use crate::told::balance::GroupType;
 use crate::told::ctx::Ctx;
-use crate::track::capacity::check_cpu_capacity;
-use crate::track::fits::util_cfs;
 use crate::track::misfit::capacity_greater;
 use crate::words::features::Feature;
 use crate::words::idle_type::CpuIdleType;
@@ -49,7 +47,7 @@ impl SgLbStats {
 }
 
 /// What is known of a domain: the kernel's `struct sd_lb_stats`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SdLbStats {
     pub busiest: Option<SchedGroupId>,
     pub local: SchedGroupId,
@@ -83,11 +81,15 @@ impl SdLbStats {
     }
 }
 
-/// What the CPUs of a domain together tell the root domain.
-#[derive(Clone, Copy, Debug, Default)]
-struct SgStatus {
+/// What the CPUs of a domain are like together: what the root domain and the cache domain are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SdStatus {
     overload: bool,
     overutilized: bool,
+    /// Sum of the groups' utilisation.
+    util: u64,
+    /// How many CPUs were looked at.
+    nr_cpus: u32,
 }
 
 impl State {
@@ -99,39 +101,16 @@ impl State {
     /// 3. The widest domain says whether the machine is overloaded and over-utilised; a narrower one only that it is.
     pub(crate) fn update_sd_lb_stats(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> SdLbStats {
         let sd = &self.domains.domains[env.sd];
-        let (first, child, parent) = (sd.groups, sd.child, sd.parent);
-        let gathered_before = ctx.work.of(Op::GroupStatCpu);
-        let mut sds = SdLbStats::new(first);
-        let (mut status, mut sum_util) = (SgStatus::default(), 0);
+        let (child, parent) = (sd.child, sd.parent);
         env.dst_core_idle = !self.domains.smt_present || self.is_core_idle(env.dst_cpu);
         self.begin_nohz_stats(env);
-        let mut group = first;
-        loop {
-            let is_local = self.domains.groups[group].span.contains(env.dst_cpu);
-            if is_local {
-                sds.local = group;
-                let next_update = self.domains.capacities[self.domains.groups[group].capacity].next_update;
-                if env.idle != CpuIdleType::NewlyIdle || self.jiffies >= next_update {
-                    self.update_group_capacity(env.sd, env.dst_cpu);
-                }
-            }
-            if env.flags.nohz_stats {
-                self.update_nohz_stats_of_group(ctx, env, group);
-            }
-            let sgs = self.update_sg_lb_stats(ctx, env, &sds, group, &mut status);
-            if is_local {
-                sds.local_stat = sgs;
-            } else if self.update_sd_pick_busiest(env, &sds, group, &sgs) {
-                sds.busiest = Some(group);
-                sds.busiest_stat = sgs;
-            }
-            sds.total_load += sgs.group_load;
-            sds.total_capacity += sgs.group_capacity;
-            sum_util += sgs.group_util;
-            group = self.domains.groups[group].next;
-            if group == first {
-                break;
-            }
+        self.refresh_tallies_in(env.sd);
+        let is_short = self.takes_short_way(ctx, env);
+        let (mut sds, mut status) = (SdLbStats::new(self.domains.domains[env.sd].groups), SdStatus::default());
+        if is_short {
+            self.go_short_way(env, &mut sds, &mut status);
+        } else {
+            self.go_around(ctx, env, &mut sds, &mut status);
         }
         self.end_nohz_stats(env);
         sds.prefer_sibling =
@@ -142,73 +121,143 @@ impl State {
         } else if status.overutilized {
             self.set_overutilized_status(true);
         }
-        self.update_idle_cpu_scan(env, sum_util);
-        let gathered = ctx.work.of(Op::GroupStatCpu) - gathered_before;
-        env.decision.nr_cpus += u32::try_from(gathered).expect("a machine has few CPUs");
+        self.update_idle_cpu_scan(env, status.util);
+        ctx.work.count(Op::GroupStatCpu, u64::from(status.nr_cpus));
+        env.decision.nr_cpus += status.nr_cpus;
         sds
     }
 
-    /// Gathers what there is to know of a group.
-    ///
-    /// Of groups other than the local one also whether a task there should be helped:
-    /// 1. Where capacities differ, one that is too big for its CPU.
-    /// 2. Elsewhere, to a CPU without work, the only fair task of a CPU of which other classes leave too little.
+    /// Goes around all groups of the domain.
+    fn go_around(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, sds: &mut SdLbStats, status: &mut SdStatus) {
+        let first = self.domains.domains[env.sd].groups;
+        let mut group = first;
+        loop {
+            let is_local = self.domains.groups[group].span.contains(env.dst_cpu);
+            if is_local {
+                sds.local = group;
+                self.update_local_capacity(env, group);
+            }
+            if env.flags.nohz_stats {
+                self.update_nohz_stats_of_group(ctx, env, group);
+                self.refresh_tallies_in(env.sd);
+            }
+            if ctx.work.records_touches() {
+                ctx.work.touch_read_all(self.domains.groups[group].span.iter_and(&env.cpus));
+            }
+            self.see_group(env, sds, status, group, is_local);
+            group = self.domains.groups[group].next;
+            if group == first {
+                return;
+            }
+        }
+    }
+
+    /// Whether the short way leads to the same end: tallies are enough, there is one for the whole domain, and nobody wants to
+    /// know which runqueues are read.
+    fn takes_short_way(&self, ctx: &Ctx<'_>, env: &LbEnv) -> bool {
+        self.tallies_serve(env)
+            && self.tallies.domain(env.sd).is_some()
+            && !env.flags.nohz_stats
+            && !ctx.work.records_touches()
+    }
+
+    /// Sees the local group and those that have fair tasks: no other can be the busiest. Sums are those of the whole domain.
+    /// (Its capacity is only asked for if there is a busiest group.)
+    fn go_short_way(&mut self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus) {
+        let local = self.domains.domains[env.sd].groups;
+        self.update_local_capacity(env, local);
+        self.see_group(env, sds, status, local, true);
+        let all = self.tallies.domain(env.sd).expect("whoever goes this way has asked");
+        if all.h_nr_running != sds.local_stat.sum_h_nr_running {
+            let mut group = self.domains.groups[local].next;
+            while group != local {
+                if self.tallies.h_nr_running(group) > 0 {
+                    self.see_group(env, sds, status, group, false);
+                }
+                group = self.domains.groups[group].next;
+            }
+            sds.total_capacity = self.capacity_of_domain(env.sd);
+        }
+        sds.total_load = all.load;
+        status.util = u64::from(all.util);
+        status.overload |= all.overloaded_cpus > 0;
+        status.nr_cpus = self.domains.domains[env.sd].span_weight;
+        debug_assert_eq!(
+            (sds.busiest.map(|_| *sds), *status),
+            self.see_all(env, sds.local),
+            "the short way and the way around {env:?}"
+        );
+    }
+
+    /// What the way around sees when no capacity is to be computed anew; of the domain only if there is a busiest group.
+    fn see_all(&self, env: &LbEnv, local: SchedGroupId) -> (Option<SdLbStats>, SdStatus) {
+        let (mut sds, mut status) = (SdLbStats::new(local), SdStatus::default());
+        for group in self.domains.ring(env.sd) {
+            self.see_group(env, &mut sds, &mut status, group, group == local);
+        }
+        (sds.busiest.map(|_| sds), status)
+    }
+
+    /// Sum of the capacities of a domain's groups.
+    pub(crate) fn capacity_of_domain(&self, sd: DomainId) -> u64 {
+        let groups = self.domains.ring(sd).map(|group| self.domains.groups[group].capacity);
+        groups.map(|capacity| self.domains.capacities[capacity].capacity).sum()
+    }
+
+    fn update_local_capacity(&mut self, env: &LbEnv, local: SchedGroupId) {
+        let next_update = self.domains.capacities[self.domains.groups[local].capacity].next_update;
+        if env.idle != CpuIdleType::NewlyIdle || self.jiffies >= next_update {
+            self.update_group_capacity(env.sd, env.dst_cpu);
+            self.refresh_tallies_in(env.sd);
+        }
+    }
+
+    /// Takes a group into account.
+    fn see_group(&self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus, group: SchedGroupId, is_local: bool) {
+        let sgs = self.update_sg_lb_stats(env, sds, group, status);
+        sds.total_load += sgs.group_load;
+        sds.total_capacity += sgs.group_capacity;
+        status.util += sgs.group_util;
+        if is_local {
+            sds.local_stat = sgs;
+        } else if self.update_sd_pick_busiest(env, sds, group, &sgs) {
+            sds.busiest = Some(group);
+            sds.busiest_stat = sgs;
+        }
+    }
+
+    /// Gathers what there is to know of a group, and puts it into a state.
     fn update_sg_lb_stats(
         &self,
-        ctx: &mut Ctx<'_>,
         env: &LbEnv,
         sds: &SdLbStats,
         group_id: SchedGroupId,
-        status: &mut SgStatus,
+        status: &mut SdStatus,
     ) -> SgLbStats {
         let (sd, group) = (&self.domains.domains[env.sd], &self.domains.groups[group_id]);
         let is_local = group_id == sds.local;
-        let has_time = env.idle != CpuIdleType::NotIdle;
-        let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
-        let mut sgs = SgLbStats::default();
-        let mut nr_cpus = 0;
-        let energy_enabled = self.sched_energy_enabled();
-        let with_util_est = self.features.has(Feature::UtilEst);
-        // The root cfs_rqs come first.
-        let rqs = self.rqs.as_slice();
-        let cfs_rqs = &self.cfs_rqs[..rqs.len()];
-        if ctx.work.records_touches() {
-            ctx.work.touch_read_all(group.span.iter_and(&env.cpus));
-        }
-        group.span.for_each_and(&env.cpus, |cpu| {
-            nr_cpus += 1;
-            let (rq, cfs_rq) = (&rqs[cpu.index()], &cfs_rqs[cpu.index()]);
-            let load = cfs_rq.avg.load_avg;
-            sgs.group_load += load;
-            sgs.group_util += util_cfs(rq, cfs_rq, with_util_est);
-            sgs.group_runnable += cfs_rq.avg.runnable_avg;
-            sgs.sum_h_nr_running += cfs_rq.h_nr_running;
-            sgs.sum_nr_running += rq.nr_running;
-            status.overload |= rq.nr_running > 1;
-            status.overutilized |= energy_enabled && self.cpu_overutilized(cpu);
-            if rq.is_idle() {
-                sgs.idle_cpus += 1;
-                return;
-            }
-            if is_local {
-                return;
-            }
-            if is_asym_capacity {
-                if sgs.group_misfit_task_load < rq.misfit_task_load {
-                    sgs.group_misfit_task_load = rq.misfit_task_load;
-                    status.overload = true;
-                }
-            } else if has_time && cfs_rq.h_nr_running == 1 && check_cpu_capacity(rq, sd) {
-                sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
-            }
-        });
-        ctx.work.count(Op::GroupStatCpu, nr_cpus);
+        let gathered = self.gather(env, group_id, is_local);
+        status.nr_cpus += gathered.nr_cpus;
+        status.overload |= gathered.overload;
+        status.overutilized |= gathered.overutilized;
         let capacity = &self.domains.capacities[group.capacity];
-        sgs.group_capacity = capacity.capacity;
-        sgs.group_weight = group.group_weight;
+        let mut sgs = SgLbStats {
+            avg_load: 0,
+            group_load: gathered.load,
+            group_capacity: capacity.capacity,
+            group_util: gathered.util,
+            group_runnable: gathered.runnable,
+            sum_nr_running: gathered.nr_running,
+            sum_h_nr_running: gathered.h_nr_running,
+            idle_cpus: gathered.idle_cpus,
+            group_weight: group.group_weight,
+            group_type: GroupType::default(),
+            group_asym_packing: false,
+            group_misfit_task_load: gathered.misfit_task_load,
+        };
         sgs.group_asym_packing = !is_local
             && sd.flags.intersects(SdFlags::ASYM_PACKING)
-            && has_time
+            && env.idle != CpuIdleType::NotIdle
             && sgs.sum_h_nr_running > 0
             && sched_asym(env.dst_cpu, &self.domains.groups[sds.local], sds, &sgs, group);
         sgs.group_type = group_classify(sd.imbalance_pct, capacity.imbalance, &sgs);

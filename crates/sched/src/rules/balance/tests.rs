@@ -195,7 +195,7 @@ fn intervals_grow_while_a_cpu_is_busy_and_have_bounds() {
     // 4 ms times 16, in ticks of 4 ms, less one.
     assert_eq!(balance_interval(sd, true, 250, 100), 15);
     assert_eq!(balance_interval(sd, true, 250, 10), 10);
-    assert_eq!(lab.sched.max_balance_interval(), 100);
+    assert_eq!(lab.sched.max_balance_interval, 100);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::rules::balance::classify::group_classify;
 use crate::rules::balance::imbalance::adjust_numa_imbalance;
 use crate::rules::balance::stats::SgLbStats;
 use crate::state::State;
-use crate::state::topology::{DomainId, SchedGroupId, SdFlags};
+use crate::state::tallies::Tally;
+use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
 use crate::told::balance::GroupType;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::WakeupDecision;
@@ -25,6 +26,16 @@ struct Candidate {
     stats: SgLbStats,
 }
 
+/// What is left out of account, and where.
+#[derive(Clone, Copy, Debug)]
+struct Without {
+    task: TaskId,
+    /// The CPU of the task, with what its load is there.
+    own_cpu: CpuId,
+    own_load: u64,
+    is_asym: bool,
+}
+
 impl State {
     /// The idlest group of a domain for a task, or `None` if the group of `this_cpu` is as good.
     ///
@@ -36,6 +47,7 @@ impl State {
         this_cpu: CpuId,
         decision: &mut WakeupDecision,
     ) -> Option<SchedGroupId> {
+        self.refresh_tallies_in(sd);
         let (mut local, mut idlest): (Option<Candidate>, Option<Candidate>) = (None, None);
         let first = self.domains.domains[sd].groups;
         let mut next = Some(first);
@@ -85,16 +97,39 @@ impl State {
         let is_asym = domain.flags.contains(SdFlags::ASYM_CPUCAPACITY);
         let group = &self.domains.groups[id];
         let capacity = &self.domains.capacities[group.capacity];
-        let mut stats = SgLbStats {
-            group_capacity: capacity.capacity,
-            group_weight: group.group_weight,
-            group_misfit_task_load: u64::from(is_asym),
-            ..SgLbStats::default()
+        let p = &self.tasks[task.index()];
+        ctx.work.touch_read_all(group.span.iter_and(&p.cpus_allowed));
+        let without = Without { task, own_cpu, own_load, is_asym };
+        let may_use_all = p.nr_cpus_allowed as usize == self.rqs.len();
+        let sums = self.tallies.group(id).filter(|_| may_use_all && !is_asym);
+        let (nr_cpus, mut stats) = match sums {
+            Some(sums) => {
+                let stats = self.tallied_without(&without, &sums, group);
+                debug_assert_eq!(
+                    (group.group_weight, stats),
+                    self.look_without(&without, group),
+                    "{id:?}: {without:?}"
+                );
+                (group.group_weight, stats)
+            }
+            None => self.look_without(&without, group),
         };
+        ctx.work.count(Op::GroupStatCpu, u64::from(nr_cpus));
+        decision.nr_scanned += nr_cpus;
+        stats.group_type = group_classify(domain.imbalance_pct, capacity.imbalance, &stats);
+        if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
+            stats.avg_load = stats.load_per_capacity();
+        }
+        stats
+    }
+
+    /// Sums over those CPUs of a group that the task may use, and how many they are.
+    fn look_without(&self, without: &Without, group: &SchedGroup) -> (u32, SgLbStats) {
+        let &Without { task, own_cpu, own_load, is_asym } = without;
+        let mut stats = self.nothing_of(group, is_asym);
+        let mut nr_cpus = 0;
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
-            ctx.charge(Op::GroupStatCpu);
-            ctx.work.touch_read(cpu);
-            decision.nr_scanned += 1;
+            nr_cpus += 1;
             let load = self.cpu_load(cpu);
             stats.group_load += if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
             stats.group_util += self.cpu_util_without(cpu, task);
@@ -108,11 +143,43 @@ impl State {
                 stats.group_misfit_task_load = 0;
             }
         }
-        stats.group_type = group_classify(domain.imbalance_pct, capacity.imbalance, &stats);
-        if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
-            stats.avg_load = stats.load_per_capacity();
+        (nr_cpus, stats)
+    }
+
+    /// The same from the group's tally ([`crate::state::tallies`]): only the CPU on which the task counts is another without it.
+    fn tallied_without(&self, without: &Without, sums: &Tally, group: &SchedGroup) -> SgLbStats {
+        let &Without { task, own_cpu: cpu, own_load, is_asym } = without;
+        let mut stats = SgLbStats {
+            group_load: sums.load,
+            group_util: u64::from(sums.util),
+            group_runnable: sums.runnable,
+            sum_nr_running: sums.nr_running,
+            sum_h_nr_running: sums.h_nr_running,
+            idle_cpus: sums.idle_cpus,
+            ..self.nothing_of(group, is_asym)
+        };
+        if group.span.contains(cpu) {
+            let with = self.tallies.cpu(cpu);
+            let own = self.task_running_on_cpu(cpu, task);
+            stats.group_load -= with.load.min(own_load);
+            stats.group_util = stats.group_util - u64::from(with.util) + self.cpu_util_without(cpu, task);
+            stats.group_runnable = stats.group_runnable - with.runnable + self.cpu_runnable_without(cpu, task);
+            stats.sum_nr_running -= own;
+            stats.sum_h_nr_running -= own;
+            let is_idle = self.rqs[cpu.index()].nr_running == own && self.idle_cpu_without(cpu, task);
+            stats.idle_cpus = stats.idle_cpus - with.idle_cpus + u32::from(is_idle);
         }
         stats
+    }
+
+    /// A group before any of its CPUs is looked at.
+    fn nothing_of(&self, group: &SchedGroup, is_asym: bool) -> SgLbStats {
+        SgLbStats {
+            group_capacity: self.domains.capacities[group.capacity].capacity,
+            group_weight: group.group_weight,
+            group_misfit_task_load: u64::from(is_asym),
+            ..SgLbStats::default()
+        }
     }
 
     /// Whether the idlest group beats the local one.

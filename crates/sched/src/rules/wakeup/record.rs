@@ -16,7 +16,7 @@ impl State {
     /// A new task's stamp lies before all jiffies of a run (the kernel counts them from a number far above 0), so its
     /// first wake-up always sets it.
     pub(crate) fn record_wakee(&mut self, this_cpu: CpuId, wakee: TaskId) {
-        let (now, second) = (self.jiffies, 1_000_000_000 / self.tick_ns);
+        let (now, second) = (self.jiffies, self.hz);
         let waker = &mut self.tasks[self.rqs[this_cpu.index()].curr.index()];
         if waker.wakee_flip_decay_ts == 0 || now > waker.wakee_flip_decay_ts + second {
             waker.wakee_flips >>= 1;

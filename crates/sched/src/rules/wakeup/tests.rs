@@ -183,6 +183,8 @@ impl Lab {
             probe: &mut recorder,
             work: &mut self.work,
         };
+        // Tests write into runqueues as they like.
+        self.sched.tallies.note_all();
         (act(&mut self.sched, ctx), recorder)
     }
 

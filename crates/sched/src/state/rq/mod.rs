@@ -143,12 +143,6 @@ pub struct Rq {
     pub tick_stopped: bool,
     /// How often the idle loop was entered (`tick_nohz_get_idle_calls_cpu()`).
     pub idle_calls: u64,
-    /// Whether it has blocked load that somebody must decay.
-    pub has_blocked_load: bool,
-    /// When its blocked load was updated last, in jiffies.
-    pub last_blocked_load_update_tick: u64,
-    /// When it balances next, in jiffies.
-    pub next_balance: u64,
     /// Load of a task that does not fit this CPU; 0: none.
     pub misfit_task_load: u64,
     /// Whether active balancing is under way.
@@ -238,9 +232,6 @@ impl Rq {
             nohz_tick_stopped: false,
             tick_stopped: false,
             idle_calls: 0,
-            has_blocked_load: false,
-            last_blocked_load_update_tick: jiffies,
-            next_balance: jiffies,
             misfit_task_load: 0,
             active_balance: false,
             push_cpu: CpuId(0),

@@ -87,6 +87,9 @@ impl State {
             self.report_cfs_rq(ctx, cfs_rq);
         }
         let mut decayed = advanced.changed();
+        if decayed {
+            self.tallies.note_cfs_rq(cfs_rq);
+        }
         if let Some(below) = below.filter(|below| self.cfs_rqs[below.index()].propagate) {
             self.propagate_entity_load_avg(ctx, se, below);
             decayed = true;
@@ -148,6 +151,9 @@ impl State {
         if advanced.refreshed {
             self.report_cfs_rq(ctx, id);
         }
+        if advanced.changed() {
+            self.tallies.note_cfs_rq(id);
+        }
         advanced.changed()
     }
 
@@ -174,6 +180,7 @@ impl State {
         sums.runnable_avg += avg.runnable_avg;
         sums.runnable_sum += avg.runnable_sum;
         let load_sum = avg.load_sum as i64;
+        self.tallies.note_cfs_rq(cfs_rq);
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(load_sum);
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
@@ -187,6 +194,7 @@ impl State {
         sums.sub_load(avg.load_avg, weight * avg.load_sum);
         sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
         sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
+        self.tallies.note_cfs_rq(cfs_rq);
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);

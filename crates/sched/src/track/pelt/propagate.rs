@@ -37,6 +37,7 @@ impl State {
         group_cfs_rq.propagate = false;
         let runnable_sum = group_cfs_rq.prop_runnable_sum;
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(runnable_sum);
+        self.tallies.note_cfs_rq(cfs_rq);
         self.take_over_util(id, cfs_rq, below);
         self.take_over_runnable(id, cfs_rq, below);
         self.take_over_load(id, cfs_rq, below);

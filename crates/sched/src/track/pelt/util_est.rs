@@ -12,6 +12,7 @@ impl State {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
             let root = self.root_cfs_rq(cpu);
+            self.tallies.note(cpu);
             let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
             *sum = sum.wrapping_add(estimate);
         }
@@ -22,6 +23,7 @@ impl State {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
             let root = self.root_cfs_rq(cpu);
+            self.tallies.note(cpu);
             let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
             *sum = sum.saturating_sub(estimate);
         }

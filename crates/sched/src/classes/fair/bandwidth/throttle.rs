@@ -67,7 +67,7 @@ impl State {
         self.groups[group.index()].bandwidth.throttled.push_back(id);
         self.stop_clocks(ctx, group, cpu);
         if self.take_branch_off(ctx, entity, tasks) {
-            self.rqs[cpu.index()].nr_running -= tasks.all;
+            self.sub_nr_running(cpu, tasks.all);
         }
         let clock = self.rqs[cpu.index()].clock;
         let cfs_rq = &mut self.cfs_rqs[id.index()];
@@ -99,7 +99,7 @@ impl State {
         if cfs_rq.load.weight > 0 {
             let tasks = Tasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
             if self.put_branch_on(ctx, entity, tasks) {
-                self.add_nr_running_by(cpu, tasks.all);
+                self.add_nr_running(cpu, tasks.all);
             }
         } else if cfs_rq.on_list {
             self.complete_leaf_branch(entity);
@@ -166,10 +166,8 @@ impl State {
             if self.se_is_idle(se) {
                 idle = tasks.all;
             }
-            let queue = &mut self.cfs_rqs[above.index()];
-            queue.h_nr_running -= tasks.all;
-            queue.idle_h_nr_running -= idle;
-            is_last &= queue.load.weight == 0;
+            self.count_tasks_out(above, tasks.all, idle);
+            is_last &= self.cfs_rqs[above.index()].load.weight == 0;
             entity = parent;
         }
         true
@@ -193,10 +191,8 @@ impl State {
             if self.se_is_idle(se) {
                 idle = tasks.all;
             }
-            let queue = &mut self.cfs_rqs[above.index()];
-            queue.h_nr_running += tasks.all;
-            queue.idle_h_nr_running += idle;
-            if queue.throttled {
+            self.count_tasks_in(above, tasks.all, idle);
+            if self.cfs_rqs[above.index()].throttled {
                 return false;
             }
             entity = parent;
