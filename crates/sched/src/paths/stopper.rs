@@ -17,12 +17,6 @@ impl Sched {
         self.wake_up_process(ctx, stopper);
     }
 
-    /// Whether the stopper runs on a CPU.
-    #[inline]
-    pub fn is_stopper_running(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].curr == self.rqs[cpu.index()].stop
-    }
-
     /// If the stopper of the CPU that executes this has work, somebody waits for that: the CPU reschedules to it, and it
     /// does its work, without waiting for the interrupt. One that was woken from another cache waits in the
     /// call-function queue, which is served first. What the CPU is in the middle of is ended first, and nothing pauses.

@@ -3,6 +3,7 @@
 
 use crate::check::InvariantChecker;
 use crate::paths::sched::{Sched, SchedConfig};
+use crate::state::figures::Duty;
 use crate::state::new_task::NewTask;
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
@@ -254,7 +255,7 @@ impl Lab {
                     self.on(cpu, |sched, ctx| sched.handle_idle_exit(ctx));
                 }
                 self.on(cpu, |sched, ctx| sched.handle_reschedule(ctx));
-            } else if self.sched.is_stopper_running(cpu) {
+            } else if self.sched.duty(cpu) == Duty::Stopper {
                 self.on(cpu, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) {
                 if core::mem::replace(&mut self.is_idle[cpu.index()], true) {

@@ -4,6 +4,7 @@
 use crate::check::InvariantChecker;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::paths::walks::{Pause, PausedPath, Pausing};
+use crate::state::figures::Duty;
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, TaskState};
 use crate::state::topology::MachineTopology;
@@ -135,7 +136,7 @@ impl Host {
                     }
                     sched.handle_reschedule(ctx);
                 });
-            } else if self.sched.is_stopper_running(cpu) {
+            } else if self.sched.duty(cpu) == Duty::Stopper {
                 self.enter(cpu, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) && !self.in_idle[cpu.index()] {
                 let paused = |host: &Self| host.paused(cpu).map(|pause| pause.path) == Some(PausedPath::IdleLoop);
