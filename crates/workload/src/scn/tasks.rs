@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Limits of the grammar.
 pub(super) const MAX_NAME: usize = 15;
-const MAX_TASKS: usize = 20_000;
+const MAX_TASKS: usize = 100_000;
 const MAX_OPS: usize = 64;
 
 /// An operation whose target, if it has one, is still a name.
@@ -62,7 +62,10 @@ struct TaskOption {
 
 /// All options but the policies.
 const OPTIONS: &[TaskOption] = &[
-    TaskOption { word: "n=", read: |line, words, value, _| words.small(value, 1..=20_000).map(|n| line.count = n) },
+    TaskOption {
+        word: "n=",
+        read: |line, words, value, _| words.small(value, 1..=MAX_TASKS as u32).map(|n| line.count = n),
+    },
     TaskOption {
         word: "nice=",
         read: |line, words, value, _| nice_of(words, value).map(|nice| line.start.nice = Some(nice)),

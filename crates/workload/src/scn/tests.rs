@@ -200,7 +200,7 @@ fn the_limits_of_the_grammar_hold() {
     assert!(message(&program(65)).contains("too many"));
     assert!(parse("t", "cpus 1\ntask abcdefghijklmn n=10 run 1").is_ok());
     assert!(message("cpus 1\ntask abcdefghijklmn n=11 run 1").contains("too long"));
-    assert!(message("cpus 1\ntask a n=20000 run 1\ntask b run 1").contains("too many"));
+    assert!(message("cpus 1\ntask a n=100000 run 1\ntask b run 1").contains("too many"));
     let groups: String = (0..257).map(|i| format!("group g{i}\n")).collect();
     assert!(message(&format!("cpus 1\n{groups}")).contains("too many"));
     let domains: String = (0..17).map(|i| format!("fdom {i} 1000\n")).collect();
