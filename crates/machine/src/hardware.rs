@@ -33,6 +33,8 @@ pub struct IdleState {
     pub exit_latency: Nanos,
     /// For how long it must last to be worth it.
     pub target_residency: Nanos,
+    /// The CPU looks for work all the time instead of waiting for it.
+    pub polls: bool,
     /// What a CPU draws in it, in microwatts, if that is known.
     pub power_uw: Option<u64>,
 }
@@ -183,6 +185,7 @@ impl Hardware {
                     name: state.name().to_owned(),
                     exit_latency: state.exit_latency(),
                     target_residency: state.target_residency(),
+                    polls: state.polls(),
                     power_uw: state.power_uw(),
                 })
                 .collect()

@@ -8,6 +8,7 @@ pub mod digest;
 pub mod engine;
 pub mod event;
 pub mod hardware;
+mod menu;
 pub mod observer;
 pub mod prices;
 pub mod streams;

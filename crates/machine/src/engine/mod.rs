@@ -37,6 +37,7 @@ use effects::Tap;
 use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
 use fairlab_sched::paths::entry::Entry;
+use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::figures::Duty;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -83,6 +84,8 @@ enum IdleLoop {
     Outside,
     /// In its loop: the tick is stopped.
     Inside,
+    /// In its loop, and the tick goes on.
+    Ticking,
     /// It has left the loop to reschedule.
     Left,
 }
@@ -386,9 +389,12 @@ impl Machine {
                 return Ok(());
             }
             EventKind::Tick(cpu) => {
-                self.events.push_in_turn(Lane::Ticks, event.key.at + self.hardware.tick, event.kind);
+                let next = event.key.at + self.hardware.tick;
+                self.events.push_in_turn(Lane::Ticks, next, event.kind);
+                self.note_tick(cpu, next);
                 cpu
             }
+            EventKind::PollLimit(cpu) | EventKind::LateTick(cpu) => cpu,
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) => cpu,
             EventKind::SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             EventKind::Fork(cpu, _) if self.sched.is_online(cpu) => cpu,
@@ -398,6 +404,14 @@ impl Machine {
         match event.kind {
             kind if self.is_stale(cpu, kind) => Ok(()),
             kind @ (EventKind::Fork(..) | EventKind::Change(_)) => self.ask(observer, cpu, kind),
+            EventKind::PollLimit(_) => {
+                if self.end_polling(cpu) {
+                    self.settle(observer, cpu)
+                } else {
+                    Ok(())
+                }
+            }
+            EventKind::LateTick(_) => self.interrupt(observer, cpu, EventKind::Tick(cpu)),
             kind => self.interrupt(observer, cpu, kind),
         }
     }
@@ -406,7 +420,7 @@ impl Machine {
     /// not there. Then nobody is disturbed.
     fn is_stale(&self, cpu: CpuId, kind: EventKind) -> bool {
         match kind {
-            EventKind::Tick(_) => self.is_tickless(cpu),
+            EventKind::Tick(_) | EventKind::LateTick(_) => self.is_tickless(cpu),
             EventKind::Timer(_, version) => version != self.cpus[cpu.index()].timer_version,
             EventKind::SleepEnd(_, task, version) => version != self.tasks[task as usize].sleep,
             EventKind::Change(index) => self.changes_nobody(index as usize),
@@ -439,7 +453,10 @@ impl Machine {
                 self.cpus[cpu.index()].timer_at = Nanos(u64::MAX);
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_timer(ctx));
             }
-            EventKind::SleepEnd(_, task, _) => self.end_sleep(observer, cpu, task as usize),
+            EventKind::SleepEnd(_, task, _) => {
+                self.forget_sleeps(cpu);
+                self.end_sleep(observer, cpu, task as usize);
+            }
             EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {
                 let where_to = self.cpu_of_change(index as usize);
@@ -525,23 +542,38 @@ impl Machine {
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
     }
 
+    /// Whether the idle task of a CPU is in its loop, with its tick or without.
+    fn is_in_idle_loop(&self, cpu: CpuId) -> bool {
+        let is_inside = matches!(self.cpus[cpu.index()].idle_loop, IdleLoop::Inside | IdleLoop::Ticking);
+        is_inside && self.sched.is_idle_task_running(cpu)
+    }
+
     /// Whether the idle task of a CPU waits in its loop.
     fn idles_on(&mut self, cpu: CpuId) -> bool {
+        if self.chooses_again(cpu) {
+            self.cpus[cpu.index()].idle_loop = IdleLoop::Outside;
+        }
         let place = &mut self.cpus[cpu.index()].idle_loop;
         if *place == IdleLoop::Left && self.hardware.idle_loop_once {
             *place = IdleLoop::Inside;
         }
-        *place == IdleLoop::Inside
+        matches!(*place, IdleLoop::Inside | IdleLoop::Ticking)
     }
 
     fn enter_idle_loop(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
-        let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx));
+        let tick = self.choose_idle_state(cpu);
+        let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx, tick));
+        let is_stopped = self.sched.is_tick_stopped(cpu);
         // One that has paused enters its loop again afterwards.
         let is_inside = self.sched.paused(cpu).is_none();
         let host = &mut self.cpus[cpu.index()];
-        host.idle_loop = if is_inside { IdleLoop::Inside } else { IdleLoop::Outside };
+        host.idle_loop = match (is_inside, is_stopped || tick == IdleTick::Stops) {
+            (false, _) => IdleLoop::Outside,
+            (true, true) => IdleLoop::Inside,
+            (true, false) => IdleLoop::Ticking,
+        };
         host.kernel.will_sleep = idles;
-        if self.timekeeper == Some(cpu) {
+        if host.idle_loop != IdleLoop::Ticking && self.timekeeper == Some(cpu) {
             self.timekeeper = None;
         }
     }
@@ -549,7 +581,7 @@ impl Machine {
     /// A CPU reschedules; an idle one leaves its loop first. Returns whether it could: it may have to wait for its own lock.
     #[inline]
     fn reschedule(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
-        if self.is_tickless(cpu) {
+        if self.is_in_idle_loop(cpu) {
             self.cpus[cpu.index()].idle_loop = IdleLoop::Left;
             self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
             return true;

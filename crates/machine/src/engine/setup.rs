@@ -148,7 +148,10 @@ impl Machine {
             freq: sched.figures(CpuId::from_index(cpu)).freq_capacity,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
-            idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
+            idle: idle::IdleState::new(
+                hardware.idle_states[cpu].len(),
+                START + hardware.tick + Nanos(hardware.tick_skew.0 * cpu as u64),
+            ),
             kernel: KernelState::with_room(),
         });
         let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::at_start(nr_frequencies(&hardware, cpu))).collect();

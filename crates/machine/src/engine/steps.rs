@@ -254,6 +254,7 @@ impl Machine {
         let version = self.tasks[task].sleep;
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
+        self.note_sleep(cpu, until, task as u32, version);
         self.block(cpu, task);
     }
 
