@@ -2,9 +2,13 @@
 //! The command line.
 
 use crate::cmd::bench::args::BenchArgs;
+use crate::cmd::export;
+use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use fairlab_observe::export::Format;
+use fairlab_observe::export::record::Groups;
 use fairlab_sched::features::Feature;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{KERNELS, Kernel};
@@ -51,6 +55,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
     Explain(ExplainArgs),
+    /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
+    Export(ExportCommandArgs),
     /// Run the model of a benchmark, with the benchmark's own options and in its own form
     Bench(Box<BenchArgs>),
     /// Check a workload file: read it, run it, and say whether all is well
@@ -120,6 +126,8 @@ pub(crate) struct RunArgs {
     /// steps of load balancing). With -o, a relative FILE is put into DIR.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace_jsonl: Option<String>,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
 }
 
 /// What a workload runs on.
@@ -206,6 +214,8 @@ pub(crate) struct CompareArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
 }
 
 /// An arm of a comparison: its changes on top of the workload's variant.
@@ -246,6 +256,23 @@ pub(crate) struct ExplainArgs {
     /// The moment, after its events: 5s, 12.345ms, 1001us, ...
     #[arg(long, value_name = "TIME", value_parser = time_of)]
     pub(crate) at: Nanos,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = export::help())]
+pub(crate) struct ExportCommandArgs {
+    /// Directory of the run, as `fairlab run FILE -o DIR` has written it
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Format, from the list below
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_of)]
+    pub(crate) format: &'static Format,
+    /// File to write; `-` is standard output [default: DIR/trace.* with the format's ending]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<String>,
+    /// Which events the trace has, from the list below; or all [default: what suits the format]
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = group_of)]
+    pub(crate) events: Vec<Groups>,
 }
 
 #[derive(Debug, ClapArgs)]

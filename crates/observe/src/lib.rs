@@ -9,6 +9,7 @@ pub mod cpus;
 pub mod decisions;
 pub mod energy;
 pub mod explain;
+pub mod export;
 pub mod families;
 pub mod latency;
 pub mod manifest;

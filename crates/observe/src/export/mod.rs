@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Traces of a run in the formats of other tools.
+//!
+//! An [`Exporter`] listens to a run and turns what happens into records ([`record`]), which all formats share. A format is a [`Sink`]: it
+//! writes each record as it comes, so that memory does not grow with the length of a run. What a file needs at its beginning
+//! and is known only at the end waits in a file of its own. Formats of tracepoints (`trace.dat`, `perf.data`, text) have a
+//! common list of them ([`tracepoint`]).
+//!
+//! Formats are entries of [`FORMATS`].
+
+mod exporter;
+mod ftrace_text;
+mod perf_data;
+pub mod record;
+mod sink;
+pub mod thread;
+mod trace_dat;
+pub mod tracepoint;
+
+pub use exporter::Exporter;
+pub use sink::Sink;
+
+use fairlab_machine::engine::Machine;
+use ftrace_text::FtraceText;
+use perf_data::PerfData;
+use record::{Group, Groups};
+use std::io::{self, Write};
+use std::path::Path;
+use thread::Threads;
+use trace_dat::{TraceDat, Version};
+
+/// Where a trace goes.
+pub struct Target<'a> {
+    /// The file.
+    pub out: Box<dyn Write>,
+    /// A directory with room for what waits for the end of the run.
+    pub directory: &'a Path,
+}
+
+/// What a format is told of the run.
+struct Run<'a> {
+    machine: &'a Machine,
+    threads: &'a Threads,
+}
+
+impl Run<'_> {
+    fn nr_cpus(&self) -> usize {
+        self.machine.hardware().nr_cpus()
+    }
+
+    fn name(&self) -> String {
+        self.machine.hardware().name.clone()
+    }
+}
+
+/// A format of traces.
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// How names of its files usually end.
+    pub extension: &'static str,
+    /// What it is, and who reads it.
+    pub meaning: &'static str,
+    /// What it has unless something else is asked for.
+    pub groups: Groups,
+    open: fn(Target<'_>, &Run<'_>) -> io::Result<Box<dyn Sink>>,
+}
+
+/// What tracepoints tell, without averages: those are most of a trace.
+const EVENTS: Groups =
+    Groups::of(&[Group::Sched, Group::Stat, Group::Idle, Group::Frequency, Group::Ipi, Group::Markers]);
+
+/// All formats.
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "trace-dat",
+        extension: "dat",
+        meaning: "trace.dat of version 6: trace-cmd, KernelShark, LISA",
+        groups: EVENTS,
+        open: |target, run| open_trace_dat(target, run, Version::V6),
+    },
+    Format {
+        name: "trace-dat-7",
+        extension: "dat",
+        meaning: "trace.dat of version 7, not compressed: trace-cmd since 3.0",
+        groups: EVENTS,
+        open: |target, run| open_trace_dat(target, run, Version::V7),
+    },
+    Format {
+        name: "ftrace",
+        extension: "txt",
+        meaning: "the kernel's own text: systrace, Perfetto, LISA, grep",
+        groups: EVENTS,
+        open: |target, run| Ok(Box::new(FtraceText::new(target.out, run.nr_cpus()))),
+    },
+    Format {
+        name: "perf",
+        extension: "data",
+        meaning: "perf.data: perf script, perf sched timehist, latency and map",
+        groups: EVENTS,
+        open: |target, run| {
+            let data = PerfData::new(target.out, run.nr_cpus(), run.name(), run.threads, target.directory)?;
+            Ok(Box::new(data))
+        },
+    },
+];
+
+fn open_trace_dat(target: Target<'_>, run: &Run<'_>, version: Version) -> io::Result<Box<dyn Sink>> {
+    Ok(Box::new(TraceDat::new(target.out, version, run.nr_cpus(), run.name(), target.directory)?))
+}
+
+impl Format {
+    /// The format of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+
+    /// Begins a trace of a run that has not begun, and adds it to what the exporter writes.
+    ///
+    /// # Errors
+    /// If there is no room for what has to wait for the end.
+    pub fn open(
+        &self,
+        target: Target<'_>,
+        groups: Option<Groups>,
+        machine: &Machine,
+        exporter: &mut Exporter,
+    ) -> io::Result<()> {
+        let sink = (self.open)(target, &Run { machine, threads: exporter.threads() })?;
+        exporter.add(groups.unwrap_or(self.groups), sink);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Format").field("name", &self.name).field("groups", &self.groups).finish_non_exhaustive()
+    }
+}
