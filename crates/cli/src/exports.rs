@@ -23,6 +23,8 @@ pub(crate) struct Export {
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct ExportArgs {
     /// Write a trace for another tool, several times if need be: see `fairlab export --help` for formats
+    ///
+    /// `-` is standard output. With a run directory (-o), a relative FILE is put into it.
     #[arg(long, value_name = "FORMAT=FILE", value_parser = export_of)]
     pub(crate) export: Vec<Export>,
     /// Which events such traces have [default: what suits the format]
@@ -77,6 +79,33 @@ impl Traces {
 }
 
 impl ExportArgs {
+    /// Whether a trace goes to standard output, which then carries nothing else.
+    pub(crate) fn is_on_stdout(&self) -> bool {
+        self.export.iter().any(|export| export.file == "-")
+    }
+
+    /// Refuses standard output for a command that writes its results there.
+    pub(crate) fn refuse_stdout(&self, command: &str) -> Result<(), CliError> {
+        if !self.is_on_stdout() {
+            return Ok(());
+        }
+        let help = "give --export the name of a file";
+        Err(CliError::Input(format!(
+            "{command} writes its results to standard output, so no trace can go there\nhelp: {help}"
+        )))
+    }
+
+    /// The same, with relative files in a run directory.
+    pub(crate) fn inside(&self, directory: Option<&Path>) -> Self {
+        let mut args = self.clone();
+        if let Some(directory) = directory {
+            for export in args.export.iter_mut().filter(|export| export.file != "-") {
+                export.file = directory.join(&export.file).display().to_string();
+            }
+        }
+        args
+    }
+
     /// The same for one of several runs.
     pub(crate) fn of_run(&self, run: &str) -> Self {
         Self { export: self.export.iter().map(|export| export.of_run(run)).collect(), events: self.events.clone() }

@@ -36,6 +36,7 @@ struct Outcome<'a> {
 pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
     let unchanged = Arm { name: "unchanged".to_owned(), ..Arm::default() };
     let base = if args.arm.len() < 2 { Some(&unchanged) } else { None };
+    args.exports.refuse_stdout("compare")?;
     args.jobs.apply();
     let arms: Vec<&Arm> = base.into_iter().chain(&args.arm).collect();
     // Once for all arms: what comes through a pipe can be read once only.

@@ -127,12 +127,16 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, args.output.as_deref()));
-    let to_stdout = matches!(target, Some(TraceTarget::Stdout));
+    let to_stdout = matches!(target, Some(TraceTarget::Stdout)) || args.exports.is_on_stdout();
     let wants_report = !to_stdout || std::io::stderr().is_terminal();
     let mut listeners = Listeners {
         recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
         trace: target.as_ref().map(|target| open_trace(target, &plan)).transpose()?,
-        traces: Traces::open(&args.exports, &plan.machine, process_of(&plan.subject.kind))?,
+        traces: Traces::open(
+            &args.exports.inside(args.output.as_deref()),
+            &plan.machine,
+            process_of(&plan.subject.kind),
+        )?,
     };
     let start = Instant::now();
     simulate(&mut plan.machine, &mut listeners)

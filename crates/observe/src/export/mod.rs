@@ -8,9 +8,13 @@
 //!
 //! Formats are entries of [`FORMATS`].
 
+mod chrome;
+mod details;
 mod exporter;
 mod ftrace_text;
+mod passes;
 mod perf_data;
+mod perfetto;
 pub mod record;
 mod sink;
 pub mod thread;
@@ -20,9 +24,11 @@ pub mod tracepoint;
 pub use exporter::Exporter;
 pub use sink::Sink;
 
-use fairlab_machine::engine::Machine;
+use chrome::Chrome;
+use fairlab_machine::engine::{Machine, START};
 use ftrace_text::FtraceText;
 use perf_data::PerfData;
+use perfetto::Perfetto;
 use record::{Group, Groups};
 use std::io::{self, Write};
 use std::path::Path;
@@ -71,8 +77,34 @@ pub struct Format {
 const EVENTS: Groups =
     Groups::of(&[Group::Sched, Group::Stat, Group::Idle, Group::Frequency, Group::Ipi, Group::Markers]);
 
+/// What pictures show.
+const PICTURES: Groups = Groups::of(&[
+    Group::Sched,
+    Group::Idle,
+    Group::Frequency,
+    Group::Ipi,
+    Group::Counters,
+    Group::Decisions,
+    Group::Paths,
+    Group::Markers,
+]);
+
 /// All formats.
 pub const FORMATS: &[Format] = &[
+    Format {
+        name: "perfetto",
+        extension: "pftrace",
+        meaning: "Perfetto's protocol buffers: ui.perfetto.dev, trace_processor",
+        groups: PICTURES,
+        open: |target, run| Ok(Box::new(Perfetto::new(target.out, run.nr_cpus(), &run.name(), run.threads))),
+    },
+    Format {
+        name: "chrome",
+        extension: "json",
+        meaning: "Chrome's trace events in JSON: chrome://tracing, ui.perfetto.dev",
+        groups: PICTURES,
+        open: |target, run| Ok(Box::new(Chrome::new(target.out, run.nr_cpus(), START))),
+    },
     Format {
         name: "trace-dat",
         extension: "dat",

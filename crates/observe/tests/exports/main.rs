@@ -2,6 +2,7 @@
 //! Traces in the formats of other tools: small readers find in them what the machine has counted, and the run is the run without
 //! them.
 
+mod perfetto;
 mod readers;
 
 use fairlab_machine::description::preset;
@@ -39,7 +40,7 @@ const RTAPP: &str = r#"{
         "timer": {"instance": 3, "phases": {
             "light": {"loop": 4, "run": 500, "timer": {"ref": "tick", "period": 4000}},
             "heavy": {"loop": 2, "run": 3000, "timer": {"ref": "tick", "period": 8000}}}},
-        "hog": {"instance": 2, "priority": 5, "run": 2000000},
+        "hog": {"instance": 9, "priority": 5, "run": 2000000},
         "short": {"loop": 1, "run": 1000}
     }
 }"#;
@@ -123,6 +124,62 @@ fn every_format_with_tracepoints_has_what_the_machine_has_counted() {
 }
 
 #[test]
+fn perfetto_gets_the_same_events_and_the_reasons_of_all_decisions() {
+    let mut machine = rtapp_machine();
+    let files = export(&mut machine, Some("rt-app"), None);
+    let (found, text) = (perfetto::read(&files["perfetto"]), readers::text(&files["ftrace"]));
+    let count = |event: &str| text.counts[event] as usize;
+    assert_eq!(found.switches.len(), count("sched_switch"));
+    assert_eq!(found.wakings, count("sched_waking"));
+    let fields = [
+        (17, "sched_wakeup"),
+        (114, "sched_wakeup_new"),
+        (491, "sched_migrate_task"),
+        (239, "sched_process_fork"),
+        (238, "sched_process_exit"),
+        (13, "cpu_idle"),
+        (11, "cpu_frequency"),
+        (23, "ipi_raise"),
+        (3, "tracing_mark_write"),
+    ];
+    for (field, event) in fields {
+        assert_eq!(found.events[&field], count(event), "{event}");
+    }
+    for (_, _, pid, name) in found.switches.iter().filter(|(_, _, pid, _)| *pid > 0) {
+        assert_eq!(&found.threads[pid], name, "switches and the tree of processes agree");
+    }
+    assert!(found.open.values().all(|&open| open == 0), "each span ends: {:?}", found.open);
+    for group in ["selections", "balancing", "nohz kicks"] {
+        assert!(found.moments[group].iter().any(|reason| reason.is_some()), "{group}");
+    }
+    assert!(found.moments["selections"].iter().all(|reason| reason.as_ref().is_some_and(|text| text.ends_with('.'))));
+    for cpu in 0..8 {
+        let nr_running = &found.counters[&("nr_running".to_owned(), format!("CPU {cpu}"))];
+        let (_, last) = nr_running.last().expect("tasks ran everywhere");
+        assert_eq!(*last, u64::from(machine.sched().figures(fairlab_sched::ids::CpuId(cpu)).nr_running), "CPU {cpu}");
+    }
+}
+
+#[test]
+fn chrome_gets_json_in_which_tasks_run_as_long_as_they_did() {
+    for (mut machine, process) in [(rtapp_machine(), Some("rt-app")), (scenario_machine(), None)] {
+        let files = export(&mut machine, process, None);
+        let trace: serde_json::Value = serde_json::from_slice(&files["chrome"]).expect("it is JSON");
+        let events = trace["traceEvents"].as_array().expect("a list");
+        let mut run = BTreeMap::new();
+        for event in events.iter().filter(|event| event["ph"] == "X" && event["pid"] == 1) {
+            let ns = (event["dur"].as_f64().expect("a number") * 1000.0).round() as i64;
+            *run.entry(event["args"]["pid"].as_i64().expect("a pid")).or_insert(0) += ns;
+        }
+        for task in machine.tasks().iter().filter(|task| task.id.is_some()) {
+            let run = run.get(&i64::from(task.pid)).copied().unwrap_or(0);
+            // Those that run at the end are shown up to the last event.
+            assert!((0..1_000_000).contains(&(task.runtime_ns - run)), "{}: {run} of {}", task.name, task.runtime_ns);
+        }
+    }
+}
+
+#[test]
 fn a_run_with_traces_is_the_run_without_them_and_traces_are_the_same_each_time() {
     let all = Some(Groups::of(Group::ALL));
     for make in [rtapp_machine, scenario_machine] {
@@ -151,7 +208,7 @@ fn threads_of_rt_app_say_in_which_loop_they_are() {
     assert_eq!(timer[3], "rtapp_loop: event=start thread_loop=0 phase=0 phase_loop=1");
     assert_eq!(timer[9], "rtapp_loop: event=start thread_loop=0 phase=1 phase_loop=0");
     assert_eq!(timer[13], "rtapp_loop: event=start thread_loop=1 phase=0 phase_loop=0");
-    let short = of("short-5-1005 ");
+    let short = of("short-12-1012 ");
     assert_eq!(short.len(), 4, "{short:?}");
     assert_eq!(short[3], "rtapp_task: event=end");
     assert_eq!(of("rt-app-999 "), ["rtapp_main: event=start", "rtapp_main: event=end"]);

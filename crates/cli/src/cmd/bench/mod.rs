@@ -52,6 +52,7 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let kernel = settings.kernel.name;
     let mut machine = make(Hardware::from_description(&machine.description), workload, settings, choices)
         .map_err(|error| CliError::Input(format!("{}: {error}", machine.given)))?;
+    exports.refuse_stdout("bench")?;
     let mut traces = Traces::open(exports, &machine, Some(name))?;
     let mut progress = Progress::new("simulating", machine.duration());
     let run = bench::warm_up(&mut machine, &mut both(&mut *meter, &mut traces), warmup).and_then(|()| {
