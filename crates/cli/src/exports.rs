@@ -122,13 +122,24 @@ impl Export {
             let help = "--export takes FORMAT=FILE with a file that can be written, or - for standard output";
             CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", self.name()))
         };
+        if self.format.is_directory() {
+            if self.file == "-" {
+                let help = "give the name of a directory";
+                let message =
+                    format!("{} is a directory of files, not one for standard output\nhelp: {help}", self.format.name);
+                return Err(CliError::Input(message));
+            }
+            std::fs::create_dir_all(&self.file).map_err(wrong)?;
+            let target = Target::Directory(Path::new(&self.file));
+            return self.format.open(target, groups, machine, exporter).map_err(wrong);
+        }
         let (out, directory): (Box<dyn Write>, PathBuf) = if self.file == "-" {
             (Box::new(std::io::stdout()), std::env::temp_dir())
         } else {
             let parent = Path::new(&self.file).parent().filter(|parent| !parent.as_os_str().is_empty());
             (Box::new(File::create(&self.file).map_err(wrong)?), parent.unwrap_or_else(|| Path::new(".")).to_owned())
         };
-        let target = Target { out, directory: &directory };
+        let target = Target::File { out, directory: &directory };
         self.format.open(target, groups, machine, exporter).map_err(wrong)
     }
 

@@ -17,6 +17,7 @@ mod perf_data;
 mod perfetto;
 pub mod record;
 mod sink;
+mod tables;
 pub mod thread;
 mod trace_dat;
 pub mod tracepoint;
@@ -32,15 +33,21 @@ use perfetto::Perfetto;
 use record::{Group, Groups};
 use std::io::{self, Write};
 use std::path::Path;
+use tables::{Csv, TableSink};
 use thread::Threads;
 use trace_dat::{TraceDat, Version};
 
 /// Where a trace goes.
-pub struct Target<'a> {
-    /// The file.
-    pub out: Box<dyn Write>,
-    /// A directory with room for what waits for the end of the run.
-    pub directory: &'a Path,
+pub enum Target<'a> {
+    /// A file.
+    File {
+        /// The file.
+        out: Box<dyn Write>,
+        /// A directory with room for what waits for the end of the run.
+        directory: &'a Path,
+    },
+    /// A directory, which exists, for formats with several files.
+    Directory(&'a Path),
 }
 
 /// What a format is told of the run.
@@ -70,7 +77,16 @@ pub struct Format {
     pub meaning: &'static str,
     /// What it has unless something else is asked for.
     pub groups: Groups,
-    open: fn(Target<'_>, &Run<'_>) -> io::Result<Box<dyn Sink>>,
+    open: Opens,
+}
+
+/// How a format begins.
+#[derive(Clone, Copy)]
+enum Opens {
+    /// With a file and a directory for what waits.
+    File(fn(Box<dyn Write>, &Path, &Run<'_>) -> io::Result<Box<dyn Sink>>),
+    /// With a directory for its files.
+    Directory(fn(&Path, &Run<'_>) -> io::Result<Box<dyn Sink>>),
 }
 
 /// What tracepoints tell, without averages: those are most of a trace.
@@ -96,53 +112,64 @@ pub const FORMATS: &[Format] = &[
         extension: "pftrace",
         meaning: "Perfetto's protocol buffers: ui.perfetto.dev, trace_processor",
         groups: PICTURES,
-        open: |target, run| Ok(Box::new(Perfetto::new(target.out, run.nr_cpus(), &run.name(), run.threads))),
+        open: Opens::File(|out, _, run| Ok(Box::new(Perfetto::new(out, run.nr_cpus(), &run.name(), run.threads)))),
     },
     Format {
         name: "chrome",
         extension: "json",
         meaning: "Chrome's trace events in JSON: chrome://tracing, ui.perfetto.dev",
         groups: PICTURES,
-        open: |target, run| Ok(Box::new(Chrome::new(target.out, run.nr_cpus(), START))),
+        open: Opens::File(|out, _, run| Ok(Box::new(Chrome::new(out, run.nr_cpus(), START)))),
     },
     Format {
         name: "trace-dat",
         extension: "dat",
         meaning: "trace.dat of version 6: trace-cmd, KernelShark, LISA",
         groups: EVENTS,
-        open: |target, run| open_trace_dat(target, run, Version::V6),
+        open: Opens::File(|out, directory, run| open_trace_dat(out, directory, run, Version::V6)),
     },
     Format {
         name: "trace-dat-7",
         extension: "dat",
         meaning: "trace.dat of version 7, not compressed: trace-cmd since 3.0",
         groups: EVENTS,
-        open: |target, run| open_trace_dat(target, run, Version::V7),
+        open: Opens::File(|out, directory, run| open_trace_dat(out, directory, run, Version::V7)),
     },
     Format {
         name: "ftrace",
         extension: "txt",
         meaning: "the kernel's own text: systrace, Perfetto, LISA, grep",
         groups: EVENTS,
-        open: |target, run| Ok(Box::new(FtraceText::new(target.out, run.nr_cpus()))),
+        open: Opens::File(|out, _, run| Ok(Box::new(FtraceText::new(out, run.nr_cpus())))),
     },
     Format {
         name: "perf",
         extension: "data",
         meaning: "perf.data: perf script, perf sched timehist, latency and map",
         groups: EVENTS,
-        open: |target, run| {
-            let data = PerfData::new(target.out, run.nr_cpus(), run.name(), run.threads, target.directory)?;
-            Ok(Box::new(data))
-        },
+        open: Opens::File(|out, directory, run| {
+            Ok(Box::new(PerfData::new(out, run.nr_cpus(), run.name(), run.threads, directory)?))
+        }),
+    },
+    Format {
+        name: "csv",
+        extension: "csv.d",
+        meaning: "a directory of tables as comma-separated values, one file each: spreadsheets, pandas, sqlite",
+        groups: Groups::of(Group::ALL),
+        open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(Csv::new(directory))))),
     },
 ];
 
-fn open_trace_dat(target: Target<'_>, run: &Run<'_>, version: Version) -> io::Result<Box<dyn Sink>> {
-    Ok(Box::new(TraceDat::new(target.out, version, run.nr_cpus(), run.name(), target.directory)?))
+fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &Run<'_>, version: Version) -> io::Result<Box<dyn Sink>> {
+    Ok(Box::new(TraceDat::new(out, version, run.nr_cpus(), run.name(), directory)?))
 }
 
 impl Format {
+    /// Whether it writes a directory of files.
+    pub const fn is_directory(&self) -> bool {
+        matches!(self.open, Opens::Directory(_))
+    }
+
     /// The format of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         FORMATS.iter().find(|format| format.name == name)
@@ -159,7 +186,12 @@ impl Format {
         machine: &Machine,
         exporter: &mut Exporter,
     ) -> io::Result<()> {
-        let sink = (self.open)(target, &Run { machine, threads: exporter.threads() })?;
+        let run = Run { machine, threads: exporter.threads() };
+        let sink = match (self.open, target) {
+            (Opens::File(open), Target::File { out, directory }) => open(out, directory, &run)?,
+            (Opens::Directory(open), Target::Directory(directory)) => open(directory, &run)?,
+            _ => return Err(io::Error::other("the format wants a directory, and got a file, or the other way round")),
+        };
         exporter.add(groups.unwrap_or(self.groups), sink);
         Ok(())
     }

@@ -72,9 +72,10 @@ fn scenario_machine() -> Machine {
 /// Runs a machine and returns what each format has written of it.
 fn export(machine: &mut Machine, process: Option<&str>, groups: Option<Groups>) -> BTreeMap<&'static str, Vec<u8>> {
     let mut exporter = Exporter::new(machine, process);
-    let files: Vec<(&Format, Shared)> = FORMATS.iter().map(|format| (format, Shared::default())).collect();
+    let files: Vec<(&Format, Shared)> =
+        FORMATS.iter().filter(|format| !format.is_directory()).map(|format| (format, Shared::default())).collect();
     for (format, file) in &files {
-        let target = Target { out: Box::new(file.clone()), directory: &std::env::temp_dir() };
+        let target = Target::File { out: Box::new(file.clone()), directory: &std::env::temp_dir() };
         format.open(target, groups, machine, &mut exporter).expect("there is room");
     }
     exporter.begin(machine);
@@ -243,4 +244,37 @@ fn idle_states_are_left_as_often_as_entered_and_last_as_long_as_the_machine_says
             machine.idle_residency(cpu).iter().map(|idle| (idle.entries, idle.time.0)).collect();
         assert_eq!(residency[cpu.index()].to_vec(), expected, "CPU {}", cpu.0);
     }
+}
+
+#[test]
+fn tables_have_a_row_for_each_event_and_sums_that_the_machine_knows() {
+    let mut machine = rtapp_machine();
+    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let mut exporter = Exporter::new(&machine, Some("rt-app"));
+    let format = Format::named("csv").expect("there is such a format");
+    format.open(Target::Directory(directory.path()), None, &machine, &mut exporter).expect("there is room");
+    exporter.begin(&machine);
+    machine.run(&mut exporter).expect("the tasks make progress");
+    exporter.finish(&machine).unwrap_or_else(|(place, error)| panic!("{place}: {error}"));
+    let table = |name: &str| {
+        let text = std::fs::read_to_string(directory.path().join(format!("{name}.csv")));
+        let text = text.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        (lines.next().expect("the names of the columns"), lines.collect::<Vec<_>>())
+    };
+    let counters = machine.counters();
+    for (name, nr) in
+        [("switches", counters.switches), ("wakeups", counters.wakeups), ("migrations", counters.migrations)]
+    {
+        let (columns, rows) = table(name);
+        assert_eq!(rows.len() as u64, nr, "{name}");
+        assert!(rows.iter().all(|row| row.len() == columns.len()), "{name}");
+    }
+    let (columns, rows) = table("passes");
+    let moved = columns.iter().position(|column| column == "nr_moved").expect("there is such a column");
+    let moved: u64 = rows.iter().map(|row| row[moved].parse::<u64>().expect("a number")).sum();
+    assert!(moved > 0 && moved <= counters.migrations, "{moved}");
+    let (_, tasks) = table("tasks");
+    assert_eq!(tasks.len(), 1 + 8 + 8 + 1 + machine.tasks().iter().filter(|task| task.id.is_some()).count());
+    assert!(std::fs::metadata(directory.path().join("averages.csv")).is_ok_and(|file| file.len() > 10_000));
 }
