@@ -290,7 +290,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml"
+    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0"
 )]
 pub(crate) struct MachineArgs {
     #[command(subcommand)]
@@ -309,6 +309,15 @@ pub(crate) enum MachineCommand {
         /// Write its file, to start your own from
         #[arg(long)]
         toml: bool,
+    },
+    /// Show the sched domains that a kernel builds on a machine, as its debugfs has them, and their groups
+    Domains {
+        /// Name of a machine, or path of a machine file
+        #[arg(value_hint = ValueHint::FilePath)]
+        machine: String,
+        /// Those of this CPU only
+        #[arg(long, value_name = "N")]
+        cpu: Option<u32>,
     },
 }
 

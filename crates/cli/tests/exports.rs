@@ -75,3 +75,21 @@ fn what_cannot_be_exported_is_refused_with_a_way_out() {
     assert!(nowhere.contains("/nowhere/to/be/found.txt: cannot be written"), "{nowhere}");
     assert!(refused(&["export", "scenarios", "-f", "perf"]).contains("fairlab run FILE -o DIR"));
 }
+
+#[test]
+fn sched_domains_are_told_as_debugfs_tells_them() {
+    let text = stdout_of(&["machine", "domains", "hikey960", "--cpu", "5"]);
+    for line in [
+        "cpu5/domain0/name:MC",
+        "cpu5/domain0/span:f0 (4-7)",
+        "cpu5/domain1/span:ff (0-7)",
+        "cpu5/domain1/imbalance_pct:117",
+        "cpu5/domain1/groups:4-7=4096 0-3=1848",
+    ] {
+        assert!(text.lines().any(|own| own == line), "{line} is missing:\n{text}");
+    }
+    let all = json_of(&["machine", "domains", "hikey960", "--json"]);
+    assert_eq!(all.as_array().map(Vec::len), Some(16));
+    let refused = complaint("no such CPU", &fairlab(&["machine", "domains", "hikey960", "--cpu", "8"]));
+    assert!(refused.contains("from 0 to 7"), "{refused}");
+}

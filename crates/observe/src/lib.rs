@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod cpus;
 pub mod decisions;
+pub mod domains;
 pub mod energy;
 pub mod explain;
 pub mod export;

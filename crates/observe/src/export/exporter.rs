@@ -131,6 +131,7 @@ impl Exporter {
             self.marker(START, CpuId(0), Marker::Main { starts: true });
         }
         self.sample(machine);
+        self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine));
     }
 
     /// Notes figures that nobody tells when they change. To be called now and then.
@@ -159,6 +160,7 @@ impl Exporter {
             self.marker(machine.now(), CpuId(0), Marker::Main { starts: false });
         }
         for (place, trace) in self.traces.iter_mut().enumerate() {
+            trace.sink.end(machine);
             trace.sink.finish(&self.threads).map_err(|error| (place, error))?;
         }
         Ok(())

@@ -16,6 +16,7 @@ mod passes;
 mod perf_data;
 mod perfetto;
 pub mod record;
+pub mod schedstat;
 mod sink;
 mod tables;
 pub mod thread;
@@ -31,6 +32,7 @@ use ftrace_text::FtraceText;
 use perf_data::PerfData;
 use perfetto::Perfetto;
 use record::{Group, Groups};
+use schedstat::Snapshots;
 use std::io::{self, Write};
 use std::path::Path;
 use tables::{Csv, TableSink};
@@ -80,13 +82,16 @@ pub struct Format {
     open: Opens,
 }
 
+/// A trace that has begun.
+type Opened = io::Result<Box<dyn Sink>>;
+
 /// How a format begins.
 #[derive(Clone, Copy)]
 enum Opens {
     /// With a file and a directory for what waits.
-    File(fn(Box<dyn Write>, &Path, &Run<'_>) -> io::Result<Box<dyn Sink>>),
+    File(fn(Box<dyn Write>, &Path, &Run<'_>) -> Opened),
     /// With a directory for its files.
-    Directory(fn(&Path, &Run<'_>) -> io::Result<Box<dyn Sink>>),
+    Directory(fn(&Path, &Run<'_>) -> Opened),
 }
 
 /// What tracepoints tell, without averages: those are most of a trace.
@@ -158,9 +163,23 @@ pub const FORMATS: &[Format] = &[
         groups: Groups::of(Group::ALL),
         open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(Csv::new(directory))))),
     },
+    Format {
+        name: "schedstat",
+        extension: "schedstat.d",
+        meaning: "a directory with /proc/schedstat (version 15) before and after the run: sched-scoreboard, scripts",
+        groups: Groups::of(&[]),
+        open: Opens::Directory(|directory, _| Ok(Box::new(Snapshots::new(directory, schedstat::Version::V15)))),
+    },
+    Format {
+        name: "schedstat-16",
+        extension: "schedstat.d",
+        meaning: "the same in version 16, as since 6.8",
+        groups: Groups::of(&[]),
+        open: Opens::Directory(|directory, _| Ok(Box::new(Snapshots::new(directory, schedstat::Version::V16)))),
+    },
 ];
 
-fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &Run<'_>, version: Version) -> io::Result<Box<dyn Sink>> {
+fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &Run<'_>, version: Version) -> Opened {
     Ok(Box::new(TraceDat::new(out, version, run.nr_cpus(), run.name(), directory)?))
 }
 

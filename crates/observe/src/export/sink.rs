@@ -3,6 +3,7 @@
 
 use super::record::Record;
 use super::thread::Threads;
+use fairlab_machine::engine::Machine;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -12,6 +13,12 @@ const FULL: usize = 1 << 17;
 
 /// A trace in some format on its way to a file.
 pub trait Sink {
+    /// The run begins.
+    fn begin(&mut self, _machine: &Machine) {}
+
+    /// The run is over; [`Sink::finish`] follows.
+    fn end(&mut self, _machine: &Machine) {}
+
     /// Writes a record. What cannot be written is told by [`Sink::has_failed`] and at the end.
     fn record(&mut self, threads: &Threads, record: &Record<'_>);
 

@@ -278,3 +278,36 @@ fn tables_have_a_row_for_each_event_and_sums_that_the_machine_knows() {
     assert_eq!(tasks.len(), 1 + 8 + 8 + 1 + machine.tasks().iter().filter(|task| task.id.is_some()).count());
     assert!(std::fs::metadata(directory.path().join("averages.csv")).is_ok_and(|file| file.len() > 10_000));
 }
+
+#[test]
+fn schedstat_before_and_after_a_run_tells_what_the_scheduler_has_counted() {
+    let mut machine = rtapp_machine();
+    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let mut exporter = Exporter::new(&machine, Some("rt-app"));
+    let format = Format::named("schedstat").expect("there is such a format");
+    format.open(Target::Directory(directory.path()), None, &machine, &mut exporter).expect("there is room");
+    exporter.begin(&machine);
+    machine.run(&mut exporter).expect("the tasks make progress");
+    exporter.finish(&machine).unwrap_or_else(|(place, error)| panic!("{place}: {error}"));
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(directory.path().join(name));
+        let text = text.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut lines = text.lines().map(str::to_owned);
+        assert_eq!(lines.next().as_deref(), Some("version 15"));
+        assert!(lines.next().is_some_and(|line| line.starts_with("timestamp ")));
+        lines.map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let (before, after) = (read("schedstat-before"), read("schedstat-after"));
+    let of = |lines: &[Vec<String>], place: usize| -> u64 {
+        let cpus = lines.iter().filter(|line| line[0].starts_with("cpu"));
+        cpus.map(|line| line[place].parse::<u64>().expect("a number")).sum()
+    };
+    assert!(after.iter().all(|line| line.len() == if line[0].starts_with("cpu") { 10 } else { 2 + 36 }));
+    assert_eq!(after.iter().filter(|line| line[0] == "domain1").count(), 8, "hikey960 has two levels");
+    let stats = machine.sched().cpu_ids().map(|cpu| machine.sched().figures(cpu).stats);
+    assert_eq!(of(&after, 5), stats.map(|stats| u64::from(stats.ttwu_count)).sum::<u64>());
+    let run = of(&after, 7) - of(&before, 7);
+    let of_tasks: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
+    // A task counts when it leaves its CPU, which some have not done.
+    assert!(run > 500_000_000 && run < of_tasks as u64 + 1_000_000, "{run} of {of_tasks}");
+}
