@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
     Export(ExportCommandArgs),
+    /// Write a page about earlier runs: timeline, latencies, figures side by side, as one file for a browser
+    Report(ReportArgs),
     /// Run the model of a benchmark, with the benchmark's own options and in its own form
     Bench(Box<BenchArgs>),
     /// Check a workload file: read it, run it, and say whether all is well
@@ -256,6 +258,24 @@ pub(crate) struct ExplainArgs {
     /// The moment, after its events: 5s, 12.345ms, 1001us, ...
     #[arg(long, value_name = "TIME", value_parser = time_of)]
     pub(crate) at: Nanos,
+}
+
+const REPORT_EXAMPLES: &str = "\
+DIR is what `fairlab run FILE -o DIR` has written. The runs are repeated. The page needs no network.
+
+Examples:
+  fairlab run app.json -o runs/with; fairlab run app.json --features NO_SIS_UTIL -o runs/without
+  fairlab report runs/with runs/without -o app.html";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// Directories of runs; others are compared with the first
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

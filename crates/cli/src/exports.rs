@@ -71,6 +71,11 @@ impl Traces {
         Ok(Some(Self { exporter, names }))
     }
 
+    /// Those of an exporter that writes no files.
+    pub(crate) const fn unnamed(exporter: Exporter) -> Self {
+        Self { exporter, names: Vec::new() }
+    }
+
     /// Ends all of them, after the run.
     pub(crate) fn finish(mut self, machine: &Machine) -> Result<(), CliError> {
         let finished = self.exporter.finish(machine);

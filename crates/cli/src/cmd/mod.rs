@@ -10,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod features;
 pub(crate) mod kernels;
 pub(crate) mod machine;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod study;
 pub(crate) mod tunables;
