@@ -2,9 +2,13 @@
 //! The command line.
 
 use crate::cmd::bench::args::BenchArgs;
+use crate::cmd::export;
+use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use fairlab_observe::export::Format;
+use fairlab_observe::export::record::Groups;
 use fairlab_sched::features::Feature;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{KERNELS, Kernel};
@@ -51,6 +55,10 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
     Explain(ExplainArgs),
+    /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
+    Export(ExportCommandArgs),
+    /// Write a page about earlier runs: timeline, latencies, figures side by side, as one file for a browser
+    Report(ReportArgs),
     /// Run the model of a benchmark, with the benchmark's own options and in its own form
     Bench(Box<BenchArgs>),
     /// Check a workload file: read it, run it, and say whether all is well
@@ -120,6 +128,8 @@ pub(crate) struct RunArgs {
     /// steps of load balancing). With -o, a relative FILE is put into DIR.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace_jsonl: Option<String>,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
 }
 
 /// What a workload runs on.
@@ -206,6 +216,8 @@ pub(crate) struct CompareArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
 }
 
 /// An arm of a comparison: its changes on top of the workload's variant.
@@ -248,6 +260,41 @@ pub(crate) struct ExplainArgs {
     pub(crate) at: Nanos,
 }
 
+const REPORT_EXAMPLES: &str = "\
+DIR is what `fairlab run FILE -o DIR` has written. The runs are repeated. The page needs no network.
+
+Examples:
+  fairlab run app.json -o runs/with; fairlab run app.json --features NO_SIS_UTIL -o runs/without
+  fairlab report runs/with runs/without -o app.html";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// Directories of runs; others are compared with the first
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = export::help())]
+pub(crate) struct ExportCommandArgs {
+    /// Directory of the run, as `fairlab run FILE -o DIR` has written it
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Format, from the list below
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_of)]
+    pub(crate) format: &'static Format,
+    /// File to write; `-` is standard output [default: DIR/trace.* with the format's ending]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<String>,
+    /// Which events the trace has, from the list below; or all [default: what suits the format]
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = group_of)]
+    pub(crate) events: Vec<Groups>,
+}
+
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  fairlab check app.json --machine laptop-8")]
 pub(crate) struct CheckArgs {
@@ -263,7 +310,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml"
+    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0"
 )]
 pub(crate) struct MachineArgs {
     #[command(subcommand)]
@@ -282,6 +329,15 @@ pub(crate) enum MachineCommand {
         /// Write its file, to start your own from
         #[arg(long)]
         toml: bool,
+    },
+    /// Show the sched domains that a kernel builds on a machine, as its debugfs has them, and their groups
+    Domains {
+        /// Name of a machine, or path of a machine file
+        #[arg(value_hint = ValueHint::FilePath)]
+        machine: String,
+        /// Those of this CPU only
+        #[arg(long, value_name = "N")]
+        cpu: Option<u32>,
     },
 }
 

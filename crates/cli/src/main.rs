@@ -7,9 +7,11 @@
 mod args;
 mod cmd;
 mod error;
+mod exports;
 mod input;
 mod output;
 mod plan;
+mod rerun;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -28,6 +30,8 @@ fn main() -> ExitCode {
         Command::Run(run) => cmd::run::run(&mut output, run),
         Command::Compare(compare) => cmd::compare::compare(&mut output, compare),
         Command::Explain(explain) => cmd::explain::explain(&mut output, explain),
+        Command::Export(export) => cmd::export::export(&mut output, export),
+        Command::Report(report) => cmd::report::report(&mut output, report),
         Command::Bench(bench) => cmd::bench::bench(&mut output, &bench.bench),
         Command::Check(check) => cmd::check::check(&mut output, check),
         Command::Machine(machine) => cmd::machine::machine(&mut output, machine),

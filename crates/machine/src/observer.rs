@@ -5,6 +5,7 @@ use crate::engine::Machine;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::step::LoopPlace;
 
 /// A path of the kernel, or a phase of one, that takes time on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,6 +138,13 @@ pub enum MachineEvent {
         task: usize,
         /// The phase.
         phase: u32,
+    },
+    /// The mark is that of a thread of rt-app, whose loop begins there. Told before the mark.
+    LoopBegins {
+        /// Place of the task among the machine's tasks.
+        task: usize,
+        /// The loop.
+        place: LoopPlace,
     },
     /// A task's timed sleep ended as late as its timer says: rt-app's slack and wake-up latency.
     TimerWoke {

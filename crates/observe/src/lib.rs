@@ -2,17 +2,21 @@
 //! Measuring, checking, explaining and exporting runs. Everything here listens; nothing changes a run.
 //!
 //! A [`recorder::Recorder`] is the observer of a run; afterwards [`summary::Summary`] says what it found. [`manifest`] holds
-//! what is needed to repeat a run, and [`trace_jsonl`] writes every event.
+//! what is needed to repeat a run, and [`trace_jsonl`] writes every event, [`export`] writes traces for other tools,
+//! and [`page`] makes a page about runs.
 
 pub mod bench;
 pub mod cpus;
 pub mod decisions;
+pub mod domains;
 pub mod energy;
 pub mod explain;
+pub mod export;
 pub mod families;
 pub mod latency;
 pub mod manifest;
 pub mod measure;
+pub mod page;
 pub mod recorder;
 pub mod sha256;
 pub mod summary;

@@ -140,11 +140,27 @@ pub enum Step {
     Exit,
 }
 
+/// Where a thread of rt-app is in its loops, as its markers count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopPlace {
+    /// How often it has been through all phases.
+    pub thread_loop: u32,
+    /// The phase.
+    pub phase: u32,
+    /// How often it has been through this phase since it came to it.
+    pub phase_loop: u32,
+}
+
 /// What a task does, one step after the other.
 ///
 /// The machine asks for the next step at the moment when the one before is done or begins to block, so an answer must not
 /// depend on the time. Random lengths are drawn from a stream of the behaviour's own.
 pub trait Behaviour: Send {
+    /// Where it is in its loops, at a [`Step::Mark`] with which a loop of a phase of rt-app begins.
+    fn loop_place(&self) -> Option<LoopPlace> {
+        None
+    }
+
     /// The next step. After [`Step::Exit`] nobody asks again.
     fn next(&mut self) -> Step;
 }

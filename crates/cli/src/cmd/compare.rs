@@ -7,6 +7,7 @@
 use super::run::{Listeners, simulate_telling};
 use crate::args::{Arm, CompareArgs};
 use crate::error::CliError;
+use crate::exports::{Traces, process_of};
 use crate::input::{self, WorkloadText};
 use crate::output::figures::{cpu_list, percent, time};
 use crate::output::progress::RunsProgress;
@@ -35,6 +36,7 @@ struct Outcome<'a> {
 pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
     let unchanged = Arm { name: "unchanged".to_owned(), ..Arm::default() };
     let base = if args.arm.len() < 2 { Some(&unchanged) } else { None };
+    args.exports.refuse_stdout("compare")?;
     args.jobs.apply();
     let arms: Vec<&Arm> = base.into_iter().chain(&args.arm).collect();
     // Once for all arms: what comes through a pipe can be read once only.
@@ -65,11 +67,14 @@ fn run_arm(
     variant.kernel = arm.kernel.or(variant.kernel);
     let choices = Choices { duration: args.duration, seed: args.seed, ..Choices::default() };
     let mut plan = Plan::of(input, &variant, choices)?;
-    let mut listeners = Listeners::recording(&plan.machine);
+    let exports = args.exports.of_run(&arm.name);
+    let traces = Traces::open(&exports, &plan.machine, process_of(&plan.subject.kind))?;
+    let mut listeners = Listeners::recording(&plan.machine).and_exporting(traces);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
     let told = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
     simulate_telling(&mut plan.machine, &mut listeners, told)
         .map_err(|error| CliError::run(format!("{}: {error}", plan.input.name)))?;
+    listeners.finish_traces(&plan.machine)?;
     let recorder = listeners.recorder.expect("arms are recorded");
     Ok(Summary::new(plan.subject, &plan.machine, &recorder))
 }

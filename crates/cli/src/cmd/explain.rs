@@ -4,19 +4,15 @@
 //! Nothing but the manifest and the copies of inputs is read from the run's directory: the run is repeated with a listener
 //! up to the moment, and then to its end, so that its digest can be compared with the one of the manifest.
 
-use crate::args::{Args, Command, ExplainArgs, RunArgs};
+use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output::{Output, wrap};
-use crate::plan::{Choices, Plan};
-use clap::Parser;
+use crate::rerun;
 use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::NoObserver;
 use fairlab_observe::explain::{Explanation, History, Question, explain as answer};
-use fairlab_observe::manifest::{Input, MANIFEST, Manifest};
-use fairlab_observe::sha256;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
-use std::path::Path;
 
 /// What is written as JSON.
 #[derive(Serialize)]
@@ -34,8 +30,8 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
         (None, Some(cpu), _) => Question::Cpu(cpu),
         (None, None, balance) => Question::Balance(balance.expect("the command line demands one of the three")),
     };
-    let manifest = read_manifest(&args.dir)?;
-    let mut machine = repeat(&args.dir, &manifest)?.machine;
+    let manifest = rerun::read_manifest(&args.dir)?;
+    let mut machine = rerun::repeat(&args.dir, &manifest)?.machine;
     if args.at > machine.duration() {
         return Err(CliError::Input(format!(
             "--at {}: the run ends at {}\nhelp: give a time up to that, from the start of the run",
@@ -44,19 +40,12 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
         )));
     }
     let explanation = look(&mut machine, &question, args.at)?;
-    let digest_matches = machine.digest().to_string() == manifest.digest;
-    if !digest_matches {
-        output.warn(&format!(
-            "the repeated run has digest {}, the manifest {} (written by fairlab {}): this explains another run than the \
-             one in {}",
-            machine.digest(),
-            manifest.digest,
-            manifest.fairlab,
-            args.dir.display()
-        ))?;
+    let difference = rerun::difference(&machine, &manifest, &args.dir, "this explains");
+    if let Some(warning) = &difference {
+        output.warn(warning)?;
     }
     if output.is_json() {
-        return output.json(&Answer { explanation, digest_matches });
+        return output.json(&Answer { explanation, digest_matches: difference.is_none() });
     }
     let text: String = explanation.sentences.iter().map(|sentence| wrap(sentence, 2)).collect();
     output.text(&text)
@@ -71,50 +60,4 @@ fn look(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explana
     let explanation = answer(machine, &history, question, now).map_err(CliError::input)?;
     while machine.advance(&mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)? {}
     Ok(explanation)
-}
-
-fn read_manifest(dir: &Path) -> Result<Manifest, CliError> {
-    let path = dir.join(MANIFEST);
-    let help = "give a directory that `fairlab run FILE -o DIR` has written";
-    let wrong = |what: &str, cause: &dyn std::fmt::Display| {
-        CliError::Input(format!("{}: {what}: {cause}\nhelp: {help}", path.display()))
-    };
-    let text = std::fs::read(&path).map_err(|error| wrong("cannot be read", &error))?;
-    serde_json::from_slice(&text).map_err(|error| wrong("is no manifest of a run", &error))
-}
-
-/// The run again, from the command that the manifest keeps for that and the copies of its inputs.
-fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
-    let wrong = |cause: &str| {
-        let help = "repeat the run with this fairlab: fairlab run FILE -o DIR";
-        CliError::Input(format!("{}: {cause}\nhelp: {help}", dir.join(MANIFEST).display()))
-    };
-    let command = Args::try_parse_from(&manifest.repeat)
-        .map_err(|error| wrong(error.to_string().lines().next().unwrap_or("its command cannot be repeated")))?
-        .command;
-    let Command::Run(mut run) = command else { return Err(wrong("its command is not `fairlab run`")) };
-    for input in [Some(&manifest.workload), manifest.machine.as_ref()].into_iter().flatten() {
-        unchanged(dir, input)?;
-    }
-    run.file = inside(dir, &run.file);
-    run.variant.machine = run.variant.machine.as_deref().map(|copy| inside(dir, copy));
-    let RunArgs { file, variant, seed, perturb, duration, keep_duplicate_keys, .. } = *run;
-    Plan::new(&file, &variant, Choices { duration, seed, perturb, keep_duplicate_keys, ..Choices::default() })
-}
-
-/// Path of a copy, from where the command was given.
-fn inside(dir: &Path, copy: &str) -> String {
-    dir.join(copy).display().to_string()
-}
-
-/// Whether the copy of an input is still what it was.
-fn unchanged(dir: &Path, input: &Input) -> Result<(), CliError> {
-    let path = dir.join(&input.copy);
-    let help = "put the copy back as it was, or run again with -o";
-    let wrong = |what: String| CliError::Input(format!("{}: {what}\nhelp: {help}", path.display()));
-    let content = std::fs::read(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    if sha256::hex_digest(&content) == input.sha256 {
-        return Ok(());
-    }
-    Err(wrong("is not what was run: its SHA-256 differs from the manifest's".to_owned()))
 }

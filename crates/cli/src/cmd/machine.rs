@@ -5,10 +5,16 @@ use crate::args::{MachineArgs, MachineCommand};
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
+use crate::output::figures::cpu_list;
 use crate::output::table::{Align, Table};
 use fairlab_machine::description::{MachineDescription, describe, presets};
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_observe::domains::{self, Domain};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::workload::Workload;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -34,6 +40,7 @@ pub(crate) fn machine(output: &mut Output, args: &MachineArgs) -> Result<(), Cli
     match &args.command {
         MachineCommand::List => list(output),
         MachineCommand::Show { machine, toml } => show(output, machine, *toml),
+        MachineCommand::Domains { machine, cpu } => show_domains(output, machine, *cpu),
     }
 }
 
@@ -94,5 +101,32 @@ fn show(output: &mut Output, machine: &str, toml: bool) -> Result<(), CliError> 
         return output.json(&row_of(&machine.description));
     }
     let text = if toml { machine.text } else { describe(&machine.description) };
+    output.text(&text)
+}
+
+fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<(), CliError> {
+    let description = input::machine(given)?.description;
+    let nr_cpus = description.nr_cpus();
+    if let Some(cpu) = cpu.filter(|&cpu| cpu as usize >= nr_cpus) {
+        let help = format!("give a CPU from 0 to {}", nr_cpus - 1);
+        return Err(CliError::Input(format!("{given} has no CPU {cpu}\nhelp: {help}")));
+    }
+    let setup = Setup {
+        hardware: Hardware::from_description(&description),
+        workload: Workload::default(),
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration: Nanos(1),
+        snapshot_every: None,
+        perturb: None,
+    };
+    let machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{given}: {error}")))?;
+    let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));
+    let all: Vec<Domain> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();
+    if output.is_json() {
+        return output.json(&all);
+    }
+    let text: String = all.iter().map(|domain| domain.text(cpu_list)).collect();
     output.text(&text)
 }

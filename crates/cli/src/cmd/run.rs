@@ -3,6 +3,7 @@
 
 use crate::args::RunArgs;
 use crate::error::CliError;
+use crate::exports::{Traces, process_of};
 use crate::output::progress::Progress;
 use crate::output::{Output, report};
 use crate::plan::{Choices, Plan};
@@ -33,12 +34,34 @@ enum TraceTarget {
 pub(crate) struct Listeners {
     pub(crate) recorder: Option<Recorder>,
     trace: Option<TraceJsonl<Box<dyn Write>>>,
+    traces: Option<Traces>,
 }
 
 impl Listeners {
     /// Only what a summary needs.
     pub(crate) fn recording(machine: &Machine) -> Self {
-        Self { recorder: Some(Recorder::new(machine)), trace: None }
+        Self { recorder: Some(Recorder::new(machine)), trace: None, traces: None }
+    }
+
+    /// Only what writes traces.
+    pub(crate) fn exporting(traces: Option<Traces>) -> Self {
+        Self { recorder: None, trace: None, traces }
+    }
+
+    /// The same listeners, and traces.
+    pub(crate) fn and_exporting(self, traces: Option<Traces>) -> Self {
+        Self { traces, ..self }
+    }
+
+    /// Ends the traces, after the run.
+    pub(crate) fn finish_traces(&mut self, machine: &Machine) -> Result<(), CliError> {
+        self.traces.take().map_or(Ok(()), |traces| traces.finish(machine))
+    }
+
+    /// Whether a trace could not be written, so that the rest of the run is of no use.
+    fn has_failed(&self) -> bool {
+        let has_failed = self.traces.as_ref().is_some_and(|traces| traces.exporter.has_failed());
+        has_failed || self.trace.as_ref().is_some_and(TraceJsonl::has_failed)
     }
 }
 
@@ -51,17 +74,22 @@ impl Probe for Listeners {
         if let Some(trace) = &mut self.trace {
             trace.event(now, event);
         }
+        if let Some(traces) = &mut self.traces {
+            traces.exporter.event(now, event);
+        }
     }
 
     fn wants_pelt(&self) -> bool {
-        self.trace.as_ref().is_some_and(Probe::wants_pelt)
+        let of_traces = self.traces.as_ref().is_some_and(|traces| traces.exporter.wants_pelt());
+        of_traces || self.trace.as_ref().is_some_and(Probe::wants_pelt)
     }
 }
 
 impl Observer for Listeners {
     fn wants(&self) -> Wants {
         let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, Observer::wants);
-        recorder.or(self.trace.as_ref().map_or(Wants::NOTHING, Observer::wants))
+        let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| traces.exporter.wants());
+        recorder.or(traces).or(self.trace.as_ref().map_or(Wants::NOTHING, Observer::wants))
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
@@ -71,10 +99,13 @@ impl Observer for Listeners {
         if let Some(trace) = &mut self.trace {
             trace.machine_event(now, event);
         }
+        if let Some(traces) = &mut self.traces {
+            traces.exporter.machine_event(now, event);
+        }
     }
 
     fn wants_kernel_paths(&self) -> bool {
-        self.recorder.is_some()
+        self.recorder.is_some() || self.traces.is_some()
     }
 
     fn snapshot(&mut self, machine: &Machine) {
@@ -96,11 +127,16 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, args.output.as_deref()));
-    let to_stdout = matches!(target, Some(TraceTarget::Stdout));
+    let to_stdout = matches!(target, Some(TraceTarget::Stdout)) || args.exports.is_on_stdout();
     let wants_report = !to_stdout || std::io::stderr().is_terminal();
     let mut listeners = Listeners {
         recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
         trace: target.as_ref().map(|target| open_trace(target, &plan)).transpose()?,
+        traces: Traces::open(
+            &args.exports.inside(args.output.as_deref()),
+            &plan.machine,
+            process_of(&plan.subject.kind),
+        )?,
     };
     let start = Instant::now();
     simulate(&mut plan.machine, &mut listeners)
@@ -110,6 +146,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         trace.write_totals(&plan.machine);
         trace.finish().map_err(|error| CliError::write(&target.name(), &error))?;
     }
+    listeners.finish_traces(&plan.machine)?;
     let Some(recorder) = listeners.recorder else { return Ok(()) };
     let summary = Summary::new(plan.subject.clone(), &plan.machine, &recorder);
     if let Some(directory) = directory {
@@ -165,8 +202,11 @@ pub(crate) fn simulate_telling(
         let done = u128::from(duration.0) * u128::from(part.min(PARTS)) / u128::from(PARTS);
         let until = Nanos(START.0.saturating_add(u64::try_from(done).unwrap_or(u64::MAX)));
         let goes_on = machine.advance(listeners, until)?;
-        if !goes_on || listeners.trace.as_ref().is_some_and(TraceJsonl::has_failed) {
+        if !goes_on || listeners.has_failed() {
             break;
+        }
+        if let Some(traces) = &mut listeners.traces {
+            traces.exporter.sample(machine);
         }
         told(machine.elapsed());
     }

@@ -112,7 +112,9 @@ impl Probe for Tap<'_> {
                 self.wants.details
             }
             Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.wants.pelt,
-            Event::Frequency { .. }
+            Event::Waking { .. }
+            | Event::Priority { .. }
+            | Event::Frequency { .. }
             | Event::WakeupDecision(_)
             | Event::BalanceDecision(_)
             | Event::KickDecision(_)

@@ -27,7 +27,7 @@ mod tracer;
 pub use effects::{CpuCounters, MachineCounters};
 pub use idle::IdleResidency;
 pub use setup::{Setup, SetupError};
-pub use tasks::HostTask;
+pub use tasks::{HostTask, instance_name};
 
 use crate::digest::Digest;
 use crate::event::{Event, EventKind, EventQueue, Lane};

@@ -86,6 +86,9 @@ impl Machine {
                 self.set_attributes(observer, cpu, task, set)?;
             }
             Step::Mark(phase) => {
+                if let Some(place) = self.tasks[task].behaviour.loop_place() {
+                    observer.machine_event(self.now, &MachineEvent::LoopBegins { task, place });
+                }
                 self.go_on(task);
                 observer.machine_event(self.now, &MachineEvent::Mark { task, phase });
             }

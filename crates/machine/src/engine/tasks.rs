@@ -87,12 +87,17 @@ impl HostTask {
     }
 }
 
+/// The name of an instance of a task or template, counted from 0 in the order of the forks.
+pub fn instance_name(name: &str, family: &str, instance: u32) -> String {
+    if instance == 0 { name.to_owned() } else { format!("{family}-{instance}") }
+}
+
 impl Machine {
     /// Adds a task of the workload, or an instance of a template.
     pub(super) fn add_task(&mut self, spec: usize, instance: u32) -> usize {
         let place = self.tasks.len();
         let task = &self.workload.tasks[spec];
-        let name = if instance == 0 { task.name.clone() } else { format!("{}-{instance}", task.family) };
+        let name = instance_name(&task.name, &task.family, instance);
         self.tasks.push(HostTask {
             name,
             pid: FIRST_PID as i32 + place as i32,

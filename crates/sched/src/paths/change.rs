@@ -16,6 +16,7 @@ use crate::state::prio::{Prio, class_of, normal_prio};
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
 use crate::told::ctx::Ctx;
+use crate::told::probe::Event;
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, GroupId, TaskId};
 
@@ -55,10 +56,12 @@ impl Sched {
                 let (se, load) = (p.se, weight_of(p.policy, nice));
                 self.entities[se.index()].load = load;
             }
+            self.report_priority(ctx, task, false);
             return;
         }
         let taken = self.take_off(ctx, &rq, task, false);
         self.tasks[task.index()].nice = nice;
+        self.report_priority(ctx, task, false);
         let load = weight_of(self.tasks[task.index()].policy, nice);
         self.reweight_task(ctx, task, load);
         self.put_back(ctx, &rq, task, taken, PutBack::default());
@@ -102,11 +105,18 @@ impl Sched {
             self.entities[se.index()].load = load;
         }
         self.tasks[task.index()].class = class_of(new_prio);
+        self.report_priority(ctx, task, false);
         self.reset_uclamp(task);
         self.put_back(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);
         Ok(())
+    }
+
+    /// Tells what priority a task has now.
+    pub(crate) fn report_priority(&self, ctx: &mut Ctx<'_>, task: TaskId, is_inherited: bool) {
+        let prio = self.tasks[task.index()].prio();
+        ctx.report(Event::Priority { task, prio, is_inherited, on: ctx.cpu });
     }
 
     /// Sets the utilisation clamps of a task, which is taken off for that.

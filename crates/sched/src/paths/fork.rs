@@ -32,6 +32,7 @@ impl Sched {
         ctx.charge(Op::Fork);
         let has_uclamp = new.uclamp.is_some();
         let task = self.new_task(new, ctx.cpu);
+        self.report_priority(ctx, task, false);
         if self.tasks[task.index()].class == SchedClass::Fair {
             let rq = self.rq_lock(ctx.cpu);
             self.task_fork_fair(ctx, &rq, task);

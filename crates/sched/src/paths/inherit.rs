@@ -53,6 +53,7 @@ impl Sched {
             _ => None,
         };
         (p.pi_prio, p.class) = (inherited, class_of(prio));
+        self.report_priority(ctx, task, true);
         self.put_back(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);

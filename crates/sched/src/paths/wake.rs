@@ -177,6 +177,7 @@ impl Sched {
         }
         debug_assert!(p.on_rq == OnRq::No, "a sleeping task is on no runqueue: {p:?}");
         let (prev_cpu, own_cpu, is_on_cpu) = (p.wake_cpu, p.cpu, p.on_cpu);
+        ctx.report(Event::Waking { task, cpu: own_cpu, on: ctx.cpu });
         self.tasks[task.index()].state = TaskState::Waking;
         // A CPU that has not switched away from it yet enqueues it itself when it has: nothing is selected.
         let target = if is_on_cpu { Target::Cpu(own_cpu) } else { self.select_task_rq(ctx, task, prev_cpu, flags) };
@@ -304,6 +305,7 @@ impl Sched {
     pub(crate) fn ttwu_runnable(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         ctx.charge(Op::Wakeup);
         let cpu = self.tasks[task.index()].cpu;
+        ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.check_preempt_curr(ctx, &rq, task, false);
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });

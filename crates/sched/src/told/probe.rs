@@ -17,6 +17,26 @@ use crate::words::units::{Capacity, Nanos};
 /// Something that happened inside the scheduler, in the order in which it happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
+    /// A task that sleeps is about to be woken: tracepoint `sched_waking`. Its CPU is not selected yet.
+    Waking {
+        /// The task.
+        task: TaskId,
+        /// The CPU that it has used.
+        cpu: CpuId,
+        /// The CPU that wakes it.
+        on: CpuId,
+    },
+    /// A task has another priority, or is new: -1 for SCHED_DEADLINE, 0 to 98 for real-time policies, 100 to 139 for fair tasks.
+    Priority {
+        /// The task.
+        task: TaskId,
+        /// Its priority, inherited or its own.
+        prio: i32,
+        /// Whether it inherits from who waits for it: tracepoint `sched_pi_setprio`.
+        is_inherited: bool,
+        /// Who executes.
+        on: CpuId,
+    },
     /// A task became runnable on a CPU: tracepoints `sched_wakeup` and `sched_wakeup_new`.
     Wakeup {
         /// The task.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a thread of rt-app does: phases in their order, each in a loop, all of them in a loop.
 
-use crate::step::{Behaviour, Step};
+use crate::step::{Behaviour, LoopPlace, Step};
 use std::sync::Arc;
 
 /// How often something is done.
@@ -80,6 +80,12 @@ impl Cursor {
 }
 
 impl Behaviour for Cursor {
+    /// Asked at the mark itself, before its phase goes on.
+    fn loop_place(&self) -> Option<LoopPlace> {
+        let phase = u32::try_from(self.phase).unwrap_or(u32::MAX);
+        Some(LoopPlace { thread_loop: self.thread_loops, phase, phase_loop: self.phase_loops })
+    }
+
     fn next(&mut self) -> Step {
         loop {
             let phase = &self.plan.phases[self.phase];

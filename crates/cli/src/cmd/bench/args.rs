@@ -2,6 +2,7 @@
 //! The command lines of `fairlab bench`: each benchmark has the options that it has itself.
 
 use crate::args::{VariantArgs, time_of};
+use crate::exports::ExportArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use fairlab_sched::units::Nanos;
 
@@ -66,6 +67,8 @@ pub(crate) struct On {
     /// averages take some hundred milliseconds. The warm-up comes before what --for or the benchmark's options say.
     #[arg(long, value_name = "TIME", value_parser = time_of)]
     pub(crate) warmup: Option<Nanos>,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
 }
 
 /// Which schbench: they differ in who works when, and in what is told.

@@ -5,6 +5,7 @@ pub(crate) mod args;
 mod models;
 
 use crate::error::CliError;
+use crate::exports::Traces;
 use crate::input;
 use crate::output::Output;
 use crate::output::progress::Progress;
@@ -12,8 +13,9 @@ use crate::plan::{Choices, DEFAULT_MACHINE, Variant};
 use args::{Bench, On};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::{Observer, Observers};
 use fairlab_machine::prices::Prices;
-use fairlab_observe::bench;
+use fairlab_observe::bench::{self, Meter};
 use fairlab_sched::units::Nanos;
 use models::Model;
 use serde::Serialize;
@@ -35,7 +37,7 @@ struct Answer {
 
 /// Runs the command.
 pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> {
-    let On { variant, seed, perturb, duration, warmup } = bench.on();
+    let On { variant, seed, perturb, duration, warmup, exports } = bench.on();
     let warmup = warmup.unwrap_or_default();
     let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let nr_cpus = u32::try_from(machine.description.nr_cpus()).expect("machines have at most some thousand CPUs");
@@ -50,15 +52,18 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let kernel = settings.kernel.name;
     let mut machine = make(Hardware::from_description(&machine.description), workload, settings, choices)
         .map_err(|error| CliError::Input(format!("{}: {error}", machine.given)))?;
+    exports.refuse_stdout("bench")?;
+    let mut traces = Traces::open(exports, &machine, Some(name))?;
     let mut progress = Progress::new("simulating", machine.duration());
-    let run = bench::warm_up(&mut machine, &mut *meter, warmup).and_then(|()| {
+    let run = bench::warm_up(&mut machine, &mut both(&mut *meter, &mut traces), warmup).and_then(|()| {
         if warmup > Nanos::ZERO {
             meter.reset();
         }
-        bench::go_on(&mut machine, &mut *meter, &mut |elapsed| progress.show(elapsed))
+        bench::go_on(&mut machine, &mut both(&mut *meter, &mut traces), &mut |elapsed| progress.show(elapsed))
     });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
     let outcome = meter.outcome(&machine, machine.duration() - warmup);
     if output.is_json() {
         return output.json(&Answer {
@@ -72,6 +77,13 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
         });
     }
     output.text(&outcome.text)
+}
+
+/// Who listens to the run: the benchmark's meter, and traces if any are wanted.
+fn both<'a>(meter: &'a mut dyn Meter, traces: &'a mut Option<Traces>) -> Observers<'a> {
+    let mut observers: Vec<&mut dyn Observer> = vec![meter];
+    observers.extend(traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer));
+    Observers(observers)
 }
 
 fn make(

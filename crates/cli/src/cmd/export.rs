@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab export`: the trace of an earlier run in the format of another tool.
+//!
+//! A run directory holds no events: the run is repeated, which gives the same ones, and its digest is compared.
+
+use super::run::{Listeners, simulate};
+use crate::args::ExportCommandArgs;
+use crate::error::CliError;
+use crate::exports::{Export, ExportArgs, Traces, process_of};
+use crate::output::Output;
+use crate::rerun;
+use fairlab_observe::export::FORMATS;
+use fairlab_observe::export::record::Group;
+use serde::Serialize;
+
+/// What is written as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    format: &'static str,
+    file: &'a str,
+    digest: String,
+    /// Whether the repeated run was the one of the manifest.
+    digest_matches: bool,
+}
+
+/// Runs the command.
+pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<(), CliError> {
+    let manifest = rerun::read_manifest(&args.dir)?;
+    let mut plan = rerun::repeat(&args.dir, &manifest)?;
+    let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();
+    let file = args.output.clone().unwrap_or_else(default);
+    let wanted = Export { format: args.format, file: file.clone() };
+    let wanted = ExportArgs { export: vec![wanted], events: args.events.clone() };
+    let traces = Traces::open(&wanted, &plan.machine, process_of(&plan.subject.kind))?;
+    let mut listeners = Listeners::exporting(traces);
+    simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
+    listeners.finish_traces(&plan.machine)?;
+    let difference = rerun::difference(&plan.machine, &manifest, &args.dir, "this is a trace of");
+    if let Some(warning) = &difference {
+        output.warn(warning)?;
+    }
+    if file == "-" {
+        return Ok(());
+    }
+    if output.is_json() {
+        let digest = plan.machine.digest().to_string();
+        let answer = Answer { format: args.format.name, file: &file, digest, digest_matches: difference.is_none() };
+        return output.json(&answer);
+    }
+    output.text(&format!("{file}: {}\n", args.format.meaning))
+}
+
+/// What the help of the command says of formats and groups of events.
+pub(crate) fn help() -> String {
+    let mut text = "Formats:\n".to_owned();
+    for format in FORMATS {
+        text.push_str(&format!("  {:<12} {}\n", format.name, format.meaning));
+    }
+    text.push_str("\nEvents:\n");
+    for group in Group::ALL {
+        text.push_str(&format!("  {:<12} {}\n", group.name(), group.meaning()));
+    }
+    text.push_str(
+        "\nExamples:\n  fairlab run app.json -o runs/1\n  fairlab export runs/1 --format trace-dat -o app.dat; trace-cmd report app.dat\n  \
+         fairlab export runs/1 --format perf -o perf.data; perf sched timehist -i perf.data\n  \
+         fairlab export runs/1 --format ftrace -o - --events sched,idle | grep sched_switch",
+    );
+    text
+}

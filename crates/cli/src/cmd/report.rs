@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab report`: a page about runs, as one file that needs no network.
+//!
+//! Like `export`, it repeats the runs from their directories.
+
+use super::run::{Listeners, simulate};
+use crate::args::ReportArgs;
+use crate::error::CliError;
+use crate::exports::{Traces, process_of};
+use crate::output::Output;
+use crate::rerun;
+use fairlab_observe::export::Exporter;
+use fairlab_observe::page::{Collector, PageRun, page};
+use fairlab_observe::summary::Summary;
+use std::path::Path;
+
+/// Runs the command.
+pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliError> {
+    let runs: Vec<PageRun> = args.dirs.iter().map(|dir| repeat(output, dir)).collect::<Result<_, _>>()?;
+    let text = page(&runs);
+    std::fs::write(&args.output, &text).map_err(|error| {
+        let help = "-o takes the name of a file that can be written";
+        CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", args.output.display()))
+    })?;
+    output.text(&format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000)))
+}
+
+fn repeat(output: &Output, dir: &Path) -> Result<PageRun, CliError> {
+    let manifest = rerun::read_manifest(dir)?;
+    let mut plan = rerun::repeat(dir, &manifest)?;
+    let collector = Collector::new(&plan.machine);
+    let mut exporter = Exporter::new(&plan.machine, process_of(&plan.subject.kind));
+    exporter.add(Collector::groups(), Box::new(collector.clone()));
+    exporter.begin(&plan.machine);
+    let mut listeners = Listeners::recording(&plan.machine).and_exporting(Some(Traces::unnamed(exporter)));
+    simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
+    listeners.finish_traces(&plan.machine)?;
+    if let Some(warning) = rerun::difference(&plan.machine, &manifest, dir, "the page shows") {
+        output.warn(&warning)?;
+    }
+    let recorder = listeners.recorder.expect("what a summary needs was recorded");
+    // The workload as it was called then, not its copy.
+    let mut subject = plan.subject;
+    subject.workload.clone_from(&manifest.workload.given);
+    let summary = Summary::new(subject, &plan.machine, &recorder);
+    let name = dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
+    Ok(PageRun::new(name, &summary, &plan.machine, &collector))
+}

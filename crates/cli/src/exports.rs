@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Traces that a command is to write: `--export FORMAT=FILE`, and which events they have.
+
+use crate::error::CliError;
+use clap::Args as ClapArgs;
+use fairlab_machine::engine::Machine;
+use fairlab_observe::export::record::{Group, Groups};
+use fairlab_observe::export::{Exporter, FORMATS, Format, Target};
+use fairlab_workload::suggest;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A trace that is wanted: format and file.
+#[derive(Clone, Debug)]
+pub(crate) struct Export {
+    pub(crate) format: &'static Format,
+    /// `-` is standard output.
+    pub(crate) file: String,
+}
+
+/// The options of commands that run something.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct ExportArgs {
+    /// Write a trace for another tool, several times if need be: see `fairlab export --help` for formats
+    ///
+    /// `-` is standard output. With a run directory (-o), a relative FILE is put into it.
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = export_of)]
+    pub(crate) export: Vec<Export>,
+    /// Which events such traces have [default: what suits the format]
+    ///
+    /// Groups: sched, stat, idle, freq, ipi, pelt, counters, decisions, paths, markers; all.
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = group_of)]
+    pub(crate) events: Vec<Groups>,
+}
+
+/// Traces that are being written.
+pub(crate) struct Traces {
+    pub(crate) exporter: Exporter,
+    /// Their files, for messages.
+    names: Vec<String>,
+}
+
+/// The process to which the tasks of a kind of workload belong, if they are its threads.
+pub(crate) fn process_of(kind: &str) -> Option<&str> {
+    (kind == "rt-app").then_some("rt-app")
+}
+
+/// The groups that were asked for, if any were.
+pub(crate) fn groups(events: &[Groups]) -> Option<Groups> {
+    events.iter().copied().reduce(Groups::or)
+}
+
+impl Traces {
+    /// Begins what is wanted of a run that has not begun; nothing if nothing is.
+    pub(crate) fn open(args: &ExportArgs, machine: &Machine, process: Option<&str>) -> Result<Option<Self>, CliError> {
+        if args.export.is_empty() {
+            return if args.events.is_empty() {
+                Ok(None)
+            } else {
+                let help = "add --export FORMAT=FILE, or leave --events out";
+                Err(CliError::Input(format!("--events says what a trace has, but none is to be written\nhelp: {help}")))
+            };
+        }
+        let mut exporter = Exporter::new(machine, process);
+        for export in &args.export {
+            export.open(groups(&args.events), machine, &mut exporter)?;
+        }
+        exporter.begin(machine);
+        let names = args.export.iter().map(|export| export.name().to_owned()).collect();
+        Ok(Some(Self { exporter, names }))
+    }
+
+    /// Those of an exporter that writes no files.
+    pub(crate) const fn unnamed(exporter: Exporter) -> Self {
+        Self { exporter, names: Vec::new() }
+    }
+
+    /// Ends all of them, after the run.
+    pub(crate) fn finish(mut self, machine: &Machine) -> Result<(), CliError> {
+        let finished = self.exporter.finish(machine);
+        finished.map_err(|(place, error)| CliError::write(&self.names[place], &error))
+    }
+}
+
+impl ExportArgs {
+    /// Whether a trace goes to standard output, which then carries nothing else.
+    pub(crate) fn is_on_stdout(&self) -> bool {
+        self.export.iter().any(|export| export.file == "-")
+    }
+
+    /// Refuses standard output for a command that writes its results there.
+    pub(crate) fn refuse_stdout(&self, command: &str) -> Result<(), CliError> {
+        if !self.is_on_stdout() {
+            return Ok(());
+        }
+        let help = "give --export the name of a file";
+        Err(CliError::Input(format!(
+            "{command} writes its results to standard output, so no trace can go there\nhelp: {help}"
+        )))
+    }
+
+    /// The same, with relative files in a run directory.
+    pub(crate) fn inside(&self, directory: Option<&Path>) -> Self {
+        let mut args = self.clone();
+        if let Some(directory) = directory {
+            for export in args.export.iter_mut().filter(|export| export.file != "-") {
+                export.file = directory.join(&export.file).display().to_string();
+            }
+        }
+        args
+    }
+
+    /// The same for one of several runs.
+    pub(crate) fn of_run(&self, run: &str) -> Self {
+        Self { export: self.export.iter().map(|export| export.of_run(run)).collect(), events: self.events.clone() }
+    }
+}
+
+impl Export {
+    fn name(&self) -> &str {
+        if self.file == "-" { "standard output" } else { &self.file }
+    }
+
+    fn open(&self, groups: Option<Groups>, machine: &Machine, exporter: &mut Exporter) -> Result<(), CliError> {
+        let wrong = |error: std::io::Error| {
+            let help = "--export takes FORMAT=FILE with a file that can be written, or - for standard output";
+            CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", self.name()))
+        };
+        if self.format.is_directory() {
+            if self.file == "-" {
+                let help = "give the name of a directory";
+                let message =
+                    format!("{} is a directory of files, not one for standard output\nhelp: {help}", self.format.name);
+                return Err(CliError::Input(message));
+            }
+            std::fs::create_dir_all(&self.file).map_err(wrong)?;
+            let target = Target::Directory(Path::new(&self.file));
+            return self.format.open(target, groups, machine, exporter).map_err(wrong);
+        }
+        let (out, directory): (Box<dyn Write>, PathBuf) = if self.file == "-" {
+            (Box::new(std::io::stdout()), std::env::temp_dir())
+        } else {
+            let parent = Path::new(&self.file).parent().filter(|parent| !parent.as_os_str().is_empty());
+            (Box::new(File::create(&self.file).map_err(wrong)?), parent.unwrap_or_else(|| Path::new(".")).to_owned())
+        };
+        let target = Target::File { out, directory: &directory };
+        self.format.open(target, groups, machine, exporter).map_err(wrong)
+    }
+
+    /// The same for one of several runs: its name comes before the end of the file's name.
+    fn of_run(&self, run: &str) -> Self {
+        let run: String = run.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
+        let path = Path::new(&self.file);
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let extension = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+        let file = path.with_file_name(format!("{stem}-{run}{extension}"));
+        Self { format: self.format, file: file.display().to_string() }
+    }
+}
+
+pub(crate) fn format_of(name: &str) -> Result<&'static Format, String> {
+    Format::named(name).ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        match suggest::nearest(name, &names) {
+            Some(near) => format!("there is no such format; did you mean {near}?"),
+            None => format!("there is no such format; there are {}", names.join(", ")),
+        }
+    })
+}
+
+fn export_of(text: &str) -> Result<Export, String> {
+    let (format, file) = text.split_once('=').ok_or("write FORMAT=FILE, such as perfetto=run.pftrace")?;
+    if file.is_empty() {
+        return Err("the file has no name; write FORMAT=FILE".to_owned());
+    }
+    Ok(Export { format: format_of(format)?, file: file.to_owned() })
+}
+
+pub(crate) fn group_of(name: &str) -> Result<Groups, String> {
+    if name == "all" {
+        return Ok(Groups::of(Group::ALL));
+    }
+    let group = Group::ALL.iter().find(|group| group.name() == name);
+    group.map(|group| Groups::of(&[*group])).ok_or_else(|| {
+        let names: Vec<&str> = Group::ALL.iter().map(|group| group.name()).collect();
+        format!("there is no such group of events; there are {}, all", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_and_groups_are_known_or_suggested() {
+        let export = export_of("trace-dat=a=b.dat").expect("the name of a file may have any character");
+        assert_eq!((export.format.name, export.file.as_str()), ("trace-dat", "a=b.dat"));
+        assert!(export_of("trace-dta=x").expect_err("misspelt").contains("trace-dat"));
+        assert!(export_of("ftrace").is_err() && export_of("ftrace=").is_err());
+        assert!(group_of("irq").expect_err("there is none").contains("ipi"));
+        assert!(Group::ALL.iter().all(|group| group_of("all").expect("all of them").has(*group)));
+    }
+
+    #[test]
+    fn each_of_several_runs_has_a_file_of_its_own() {
+        let export = export_of("ftrace=dir/run.txt").expect("a format and a file");
+        assert_eq!(export.of_run("NO_SIS_UTIL,kernel=5.4").file, "dir/run-NO_SIS_UTIL-kernel-5-4.txt");
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A run again, from its directory: nothing but the manifest and the copies of inputs is read.
+
+use crate::args::{Args, Command, RunArgs};
+use crate::error::CliError;
+use crate::plan::{Choices, Plan};
+use clap::Parser;
+use fairlab_machine::engine::Machine;
+use fairlab_observe::manifest::{Input, MANIFEST, Manifest};
+use fairlab_observe::sha256;
+use std::path::Path;
+
+/// The manifest of a run.
+pub(crate) fn read_manifest(dir: &Path) -> Result<Manifest, CliError> {
+    let path = dir.join(MANIFEST);
+    let help = "give a directory that `fairlab run FILE -o DIR` has written";
+    let wrong = |what: &str, cause: &dyn std::fmt::Display| {
+        CliError::Input(format!("{}: {what}: {cause}\nhelp: {help}", path.display()))
+    };
+    let text = std::fs::read(&path).map_err(|error| wrong("cannot be read", &error))?;
+    serde_json::from_slice(&text).map_err(|error| wrong("is no manifest of a run", &error))
+}
+
+/// The run again, from the command that the manifest keeps for that and the copies of its inputs.
+pub(crate) fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
+    let wrong = |cause: &str| {
+        let help = "repeat the run with this fairlab: fairlab run FILE -o DIR";
+        CliError::Input(format!("{}: {cause}\nhelp: {help}", dir.join(MANIFEST).display()))
+    };
+    let command = Args::try_parse_from(&manifest.repeat)
+        .map_err(|error| wrong(error.to_string().lines().next().unwrap_or("its command cannot be repeated")))?
+        .command;
+    let Command::Run(mut run) = command else { return Err(wrong("its command is not `fairlab run`")) };
+    for input in [Some(&manifest.workload), manifest.machine.as_ref()].into_iter().flatten() {
+        unchanged(dir, input)?;
+    }
+    run.file = inside(dir, &run.file);
+    run.variant.machine = run.variant.machine.as_deref().map(|copy| inside(dir, copy));
+    let RunArgs { file, variant, seed, perturb, duration, keep_duplicate_keys, .. } = *run;
+    Plan::new(&file, &variant, Choices { duration, seed, perturb, keep_duplicate_keys, ..Choices::default() })
+}
+
+/// Whether a machine that has run again has done what the manifest says; if not, what to warn of. `told` is what comes of the
+/// repeated run, such as `this explains`.
+pub(crate) fn difference(machine: &Machine, manifest: &Manifest, dir: &Path, told: &str) -> Option<String> {
+    let digest = machine.digest().to_string();
+    (digest != manifest.digest).then(|| {
+        format!(
+            "the repeated run has digest {digest}, the manifest {} (written by fairlab {}): {told} another run than the one in {}",
+            manifest.digest,
+            manifest.fairlab,
+            dir.display()
+        )
+    })
+}
+
+/// Path of a copy, from where the command was given.
+fn inside(dir: &Path, copy: &str) -> String {
+    dir.join(copy).display().to_string()
+}
+
+/// Whether the copy of an input is still what it was.
+fn unchanged(dir: &Path, input: &Input) -> Result<(), CliError> {
+    let path = dir.join(&input.copy);
+    let help = "put the copy back as it was, or run again with -o";
+    let wrong = |what: String| CliError::Input(format!("{}: {what}\nhelp: {help}", path.display()));
+    let content = std::fs::read(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    if sha256::hex_digest(&content) == input.sha256 {
+        return Ok(());
+    }
+    Err(wrong("is not what was run: its SHA-256 differs from the manifest's".to_owned()))
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The text of the kernel's `trace` file, as `trace-cmd report`, systrace and other readers of ftrace text know it.
+//!
+//! Times have nine digits behind the point, so that nothing is lost; the kernel's own have six.
+
+use super::record::Record;
+use super::sink::{Out, Sink};
+use super::thread::Threads;
+use super::tracepoint::{text, values};
+use std::io::{self, Write};
+
+/// What stands before the events.
+const HEAD: &str = "\
+#                                _-----=> irqs-off/BH-disabled
+#                               / _----=> need-resched
+#                              | / _---=> hardirq/softirq
+#                              || / _--=> preempt-depth
+#                              ||| / _-=> migrate-disable
+#                              |||| /     delay
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+";
+
+/// A trace as text.
+pub(super) struct FtraceText<W: Write> {
+    out: Out<W>,
+    nr_cpus: usize,
+}
+
+impl<W: Write> FtraceText<W> {
+    pub(super) fn new(to: W, nr_cpus: usize) -> Self {
+        let mut out = Out::new(to);
+        let head = format!("# tracer: nop\n#\n#                                      #P:{nr_cpus}\n#\n{HEAD}");
+        out.next().extend_from_slice(head.as_bytes());
+        Self { out, nr_cpus }
+    }
+}
+
+impl<W: Write> Sink for FtraceText<W> {
+    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+        let (out, nr_cpus) = (&mut self.out, self.nr_cpus);
+        values::visit(threads, record, |tracepoint, values| {
+            let bytes = out.next();
+            let current = threads.get(record.current);
+            let name = if current.pid == 0 { "<idle>" } else { current.comm.as_str() };
+            let (cpu, seconds, rest) = (record.cpu.0, record.at.0 / 1_000_000_000, record.at.0 % 1_000_000_000);
+            // Writing into memory does not fail.
+            drop(write!(bytes, "{name:>16}-{:<7} [{cpu:03}] ..... {seconds:5}.{rest:09}: ", current.pid));
+            text::put_event(bytes, tracepoint, values, nr_cpus);
+            bytes.push(b'\n');
+        });
+    }
+
+    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+        self.out.finish()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.out.has_failed()
+    }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `perf.data`, as `perf record -e 'sched:*' -a` would write it, for `perf script` and `perf sched`.
+//!
+//! The records wait in a file of their own for the end of the run, because the head says how long they are. Behind them are
+//! features: formats of the tracepoints, names of the events, and what the machine is.
+
+use super::record::{Record, What};
+use super::sink::{Out, Sink, Spool};
+use super::thread::{COMM_LEN, ThreadInfo, Threads};
+use super::trace_dat::put_tracing_data;
+use super::tracepoint::{TRACEPOINTS, Tracepoint, encode, values};
+use std::io::{self, Write};
+use std::path::Path;
+
+const HEAD: u64 = 104;
+const ATTR: u64 = 128;
+/// An attribute with the place of its ids.
+const ATTR_WITH_IDS: u64 = ATTR + 16;
+/// PERF_TYPE_TRACEPOINT.
+const TRACEPOINT: u32 = 2;
+/// What a sample has: instruction pointer, pid and tid, time, CPU, period, raw data, and its event's id.
+const SAMPLE_TYPE: u64 = 0x0001_0587;
+/// PERF_FORMAT_ID.
+const READ_FORMAT: u64 = 4;
+/// All records have times and ids.
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+/// Types of records.
+const COMM: u32 = 3;
+const SAMPLE: u32 = 9;
+const FINISHED_ROUND: u32 = 68;
+/// The sample was taken in the kernel.
+const IN_KERNEL: u16 = 1;
+/// Readers may sort and forget what came before, after so many bytes.
+const ROUND: u64 = 1 << 20;
+/// Features: numbers of their bits.
+const FEATURE_TRACING_DATA: u32 = 1;
+const FEATURE_HOSTNAME: u32 = 3;
+const FEATURE_OSRELEASE: u32 = 4;
+const FEATURE_VERSION: u32 = 5;
+const FEATURE_ARCH: u32 = 6;
+const FEATURE_NR_CPUS: u32 = 7;
+const FEATURE_CMDLINE: u32 = 11;
+const FEATURE_EVENT_DESC: u32 = 12;
+
+/// A perf.data on its way.
+pub(super) struct PerfData<W: Write> {
+    out: Out<W>,
+    records: Spool,
+    round_at: u64,
+    nr_cpus: usize,
+    machine: String,
+    event: Vec<u8>,
+}
+
+impl<W: Write> PerfData<W> {
+    pub(super) fn new(to: W, nr_cpus: usize, machine: String, threads: &Threads, directory: &Path) -> io::Result<Self> {
+        let records = Spool::new(directory)?;
+        let mut data = Self { out: Out::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new() };
+        // Idle tasks share a pid, and readers know its name.
+        for info in threads.iter().filter(|info| info.pid != 0) {
+            data.put_comm(info, 0, 0);
+        }
+        Ok(data)
+    }
+
+    /// A thread has a name.
+    fn put_comm(&mut self, info: &ThreadInfo, at: u64, cpu: u32) {
+        let bytes = self.records.next();
+        put_record_head(bytes, COMM, 0, 8 + 8 + COMM_LEN as u16 + 32);
+        put_thread(bytes, info);
+        bytes.extend_from_slice(info.comm.bytes());
+        // What all records have: thread, time, CPU, id of the event.
+        put_thread(bytes, info);
+        put_u64(bytes, at);
+        put_u64(bytes, cpu.into());
+        put_u64(bytes, id_of(Tracepoint::Switch));
+    }
+
+    fn head(&self, data_length: u64, features: &[(u32, Vec<u8>)]) -> Vec<u8> {
+        let nr = TRACEPOINTS.len() as u64;
+        let mut bytes = b"PERFILE2".to_vec();
+        let (ids_at, data_at) = (HEAD + nr * ATTR_WITH_IDS, data_at());
+        for number in [HEAD, ATTR_WITH_IDS, HEAD, nr * ATTR_WITH_IDS, data_at, data_length, 0, 0] {
+            put_u64(&mut bytes, number);
+        }
+        let bits = features.iter().fold(0_u64, |bits, (feature, _)| bits | 1 << feature);
+        [bits, 0, 0, 0].into_iter().for_each(|word| put_u64(&mut bytes, word));
+        for (place, definition) in TRACEPOINTS.iter().enumerate() {
+            put_attribute(&mut bytes, definition.tracepoint);
+            put_u64(&mut bytes, ids_at + 8 * place as u64);
+            put_u64(&mut bytes, 8);
+        }
+        TRACEPOINTS.iter().for_each(|definition| put_u64(&mut bytes, id_of(definition.tracepoint)));
+        bytes
+    }
+
+    fn features(&self, threads: &Threads) -> Vec<(u32, Vec<u8>)> {
+        let mut tracing = Vec::new();
+        put_tracing_data(&mut tracing, threads);
+        let text = |text: &str| {
+            let mut bytes = Vec::new();
+            put_string(&mut bytes, text);
+            bytes
+        };
+        let nr = self.nr_cpus as u32;
+        let mut command = 1_u32.to_le_bytes().to_vec();
+        put_string(&mut command, "fairlab");
+        vec![
+            (FEATURE_TRACING_DATA, tracing),
+            (FEATURE_HOSTNAME, text(&self.machine)),
+            (FEATURE_OSRELEASE, text("6.1.0-fairlab")),
+            (FEATURE_VERSION, text(env!("CARGO_PKG_VERSION"))),
+            (FEATURE_ARCH, text("x86_64")),
+            (FEATURE_NR_CPUS, [nr.to_le_bytes(), nr.to_le_bytes()].concat()),
+            (FEATURE_CMDLINE, command),
+            (FEATURE_EVENT_DESC, event_descriptions()),
+        ]
+    }
+}
+
+impl<W: Write> Sink for PerfData<W> {
+    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+        let (at, cpu) = (record.at.0, record.cpu.0);
+        if let What::Fork { child, .. } = record.what {
+            self.put_comm(threads.get(child), at, cpu);
+        }
+        let Self { records, event, nr_cpus, round_at, .. } = self;
+        let current = threads.get(record.current);
+        values::visit(threads, record, |tracepoint, values| {
+            event.clear();
+            encode::put_event(event, tracepoint, current.pid, values, *nr_cpus);
+            put_sample(records.next(), tracepoint, current, at, cpu, event);
+        });
+        if records.len() >= *round_at {
+            *round_at = records.len() + ROUND;
+            put_record_head(records.next(), FINISHED_ROUND, 0, 8);
+        }
+    }
+
+    fn finish(&mut self, threads: &Threads) -> io::Result<()> {
+        put_record_head(self.records.next(), FINISHED_ROUND, 0, 8);
+        let (length, features) = (self.records.len(), self.features(threads));
+        let head = self.head(length, &features);
+        self.out.next().extend_from_slice(&head);
+        self.records.copy_to(&mut self.out)?;
+        let bytes = self.out.next();
+        let mut at = data_at() + length + 16 * features.len() as u64;
+        for (_, content) in &features {
+            put_u64(bytes, at);
+            put_u64(bytes, content.len() as u64);
+            at += content.len() as u64;
+        }
+        features.iter().for_each(|(_, content)| bytes.extend_from_slice(content));
+        self.out.finish()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.out.has_failed() || self.records.has_failed()
+    }
+}
+
+/// Where the records begin.
+const fn data_at() -> u64 {
+    HEAD + TRACEPOINTS.len() as u64 * (ATTR_WITH_IDS + 8)
+}
+
+/// The id of an event, which its samples have.
+const fn id_of(tracepoint: Tracepoint) -> u64 {
+    1 + tracepoint as u64
+}
+
+fn put_attribute(bytes: &mut Vec<u8>, tracepoint: Tracepoint) {
+    let end = bytes.len() + ATTR as usize;
+    put_u32(bytes, TRACEPOINT);
+    put_u32(bytes, ATTR as u32);
+    // Which tracepoint; a sample for each.
+    for number in [tracepoint.id().into(), 1, SAMPLE_TYPE, READ_FORMAT, SAMPLE_ID_ALL] {
+        put_u64(bytes, number);
+    }
+    bytes.resize(end, 0);
+}
+
+fn put_sample(bytes: &mut Vec<u8>, tracepoint: Tracepoint, current: &ThreadInfo, at: u64, cpu: u32, event: &[u8]) {
+    let raw = (4 + event.len()).next_multiple_of(8);
+    let length = 8 + 6 * 8 + raw;
+    put_record_head(bytes, SAMPLE, IN_KERNEL, u16::try_from(length).expect("events are short"));
+    put_u64(bytes, id_of(tracepoint));
+    // No instruction pointer.
+    put_u64(bytes, 0);
+    put_thread(bytes, current);
+    put_u64(bytes, at);
+    put_u64(bytes, cpu.into());
+    put_u64(bytes, 1);
+    put_u32(bytes, raw as u32 - 4);
+    bytes.extend_from_slice(event);
+    bytes.resize(bytes.len() + raw - 4 - event.len(), 0);
+}
+
+fn event_descriptions() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_u32(&mut bytes, TRACEPOINTS.len() as u32);
+    put_u32(&mut bytes, ATTR as u32);
+    for definition in TRACEPOINTS {
+        put_attribute(&mut bytes, definition.tracepoint);
+        put_u32(&mut bytes, 1);
+        put_string(&mut bytes, &format!("{}:{}", definition.system, definition.name));
+        put_u64(&mut bytes, id_of(definition.tracepoint));
+    }
+    bytes
+}
+
+fn put_record_head(bytes: &mut Vec<u8>, kind: u32, misc: u16, length: u16) {
+    put_u32(bytes, kind);
+    bytes.extend_from_slice(&misc.to_le_bytes());
+    bytes.extend_from_slice(&length.to_le_bytes());
+}
+
+/// Process and thread. That of idle tasks is 0.
+fn put_thread(bytes: &mut Vec<u8>, info: &ThreadInfo) {
+    put_u32(bytes, info.tgid as u32);
+    put_u32(bytes, info.pid as u32);
+}
+
+/// A text with its length, which has room for a zero.
+fn put_string(bytes: &mut Vec<u8>, text: &str) {
+    let length = (text.len() + 1).next_multiple_of(8);
+    put_u32(bytes, length as u32);
+    let end = bytes.len() + length;
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.resize(end, 0);
+}
+
+fn put_u32(bytes: &mut Vec<u8>, number: u32) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_u64(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Perfetto's own format, for its web page and its trace processor.
+//!
+//! What a kernel would tell goes where a kernel's events go ([`bundle`]), so that tables of threads, CPUs and states come of it.
+//! Figures and decisions are tracks of their own ([`tracks`]): counters, moments, and spans with their reasons as arguments.
+//! Fields and numbers are those of Perfetto's protocol; [`proto`] writes them.
+
+mod bundle;
+mod proto;
+mod tracks;
+
+use super::details;
+use super::passes::Spans;
+use super::record::{Record, What};
+use super::sink::{Out, Sink};
+use super::thread::{Thread, ThreadInfo, Threads};
+use bundle::Bundle;
+use proto::{put_bytes, put_message, put_number, put_signed};
+use std::io::{self, Write};
+use tracks::{Moment, Track, Tracks};
+
+/// Fields of `Trace` and `TracePacket`.
+const PACKET: u32 = 1;
+const FTRACE_EVENTS: u32 = 1;
+const PROCESS_TREE: u32 = 2;
+const TIMESTAMP: u32 = 8;
+const SEQUENCE: u32 = 10;
+const SEQUENCE_FLAGS: u32 = 13;
+const SYSTEM_INFO: u32 = 45;
+/// All packets are of one sequence.
+const THIS_SEQUENCE: u64 = 1;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: names are numbered anew.
+const CLEARED: u64 = 1;
+
+/// A trace for Perfetto on its way.
+pub(super) struct Perfetto<W: Write> {
+    out: Out<W>,
+    bundles: Vec<Bundle>,
+    tracks: Tracks,
+    spans: Spans,
+}
+
+impl<W: Write> Perfetto<W> {
+    pub(super) fn new(to: W, nr_cpus: usize, machine: &str, threads: &Threads) -> Self {
+        let mut out = Out::new(to);
+        put_packet(out.next(), |bytes| {
+            put_number(bytes, SEQUENCE_FLAGS, CLEARED);
+            put_message(bytes, SYSTEM_INFO, |bytes| {
+                put_message(bytes, 1, |bytes| {
+                    put_bytes(bytes, 1, b"Linux");
+                    put_bytes(bytes, 2, concat!("fairlab ", env!("CARGO_PKG_VERSION")).as_bytes());
+                    put_bytes(bytes, 3, b"6.1.0-fairlab");
+                    put_bytes(bytes, 4, machine.as_bytes());
+                });
+                put_number(bytes, 8, nr_cpus as u64);
+            });
+        });
+        // Idle tasks are known to all readers.
+        let known = threads.iter().filter(|info| info.pid != 0);
+        put_process_tree(out.next(), threads, known, 0);
+        let bundles = (0..nr_cpus).map(|_| Bundle::default()).collect();
+        Self { out, bundles, tracks: Tracks::default(), spans: Spans::new(nr_cpus) }
+    }
+
+    fn put_bundle(&mut self, cpu: usize) {
+        let bundle = &mut self.bundles[cpu];
+        put_packet(self.out.next(), |bytes| {
+            put_message(bytes, FTRACE_EVENTS, |bytes| bundle.take_into(bytes, cpu as u32));
+        });
+    }
+
+    /// Decisions and spans.
+    fn put_details(&mut self, threads: &Threads, record: &Record<'_>) {
+        let (bytes, at, cpu) = (self.out.next(), record.at, record.cpu);
+        if let Some(span) = self.spans.record(record) {
+            let (track, name) = (Track::Balance(cpu), span.path.name());
+            let moment = Moment { track, name, details: &details::of_span(&span) };
+            self.tracks.put_span(bytes, threads, moment, span.began, span.ended);
+        }
+        let mut put_moment = |track, name, details: &details::Details| {
+            self.tracks.put_instant(bytes, threads, Moment { track, name, details }, at);
+        };
+        match record.what {
+            What::Selected { thread, decision } => {
+                let (name, details) = details::of_selection(thread, decision);
+                put_moment(Track::Selection(cpu), name, &details);
+            }
+            What::Balanced(decision) => {
+                let (name, details) = details::of_pass(decision);
+                put_moment(Track::Balance(cpu), name, &details);
+            }
+            What::Kicked(decision) => {
+                if let Some((name, details)) = details::of_kick(decision) {
+                    put_moment(Track::Kick(cpu), name, &details);
+                }
+            }
+            What::Path { path, began, waited, .. } if waited.0 > 0 => {
+                let moment = Moment { track: Track::Lock(cpu), name: path.name(), details: &Vec::new() };
+                self.tracks.put_span(bytes, threads, moment, began, began + waited);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<W: Write> Sink for Perfetto<W> {
+    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+        match record.what {
+            What::Counter { of, counter, value } => {
+                self.tracks.put_counter(self.out.next(), Track::Counter(counter, of), record.at, value);
+            }
+            What::Selected { .. } | What::Balanced(_) | What::Kicked(_) | What::Path { .. } => {
+                self.put_details(threads, record);
+            }
+            What::StatRuntime { .. } | What::StatWait { .. } | What::PeltSe { .. } | What::PeltCfs { .. } => {}
+            _ => {
+                if let What::Fork { child, .. } = record.what {
+                    put_process_tree(self.out.next(), threads, std::iter::once(threads.get(child)), record.at.0);
+                }
+                let cpu = record.cpu.index();
+                if self.bundles[cpu].push(threads, record) {
+                    self.put_bundle(cpu);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+        for cpu in 0..self.bundles.len() {
+            if !self.bundles[cpu].is_empty() {
+                self.put_bundle(cpu);
+            }
+        }
+        self.out.finish()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.out.has_failed()
+    }
+}
+
+/// Appends a packet.
+fn put_packet(bytes: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+    put_message(bytes, PACKET, |bytes| {
+        put_number(bytes, SEQUENCE, THIS_SEQUENCE);
+        put(bytes);
+    });
+}
+
+/// Says which processes and threads there are.
+fn put_process_tree<'a>(bytes: &mut Vec<u8>, threads: &Threads, infos: impl Iterator<Item = &'a ThreadInfo>, at: u64) {
+    let main = threads.get(Thread::MAIN).pid;
+    put_packet(bytes, |bytes| {
+        put_number(bytes, TIMESTAMP, at);
+        put_message(bytes, PROCESS_TREE, |bytes| {
+            for info in infos {
+                let (pid, tgid) = (i64::from(info.pid), i64::from(info.tgid));
+                if pid == tgid {
+                    put_message(bytes, 1, |bytes| {
+                        put_signed(bytes, 1, pid);
+                        put_signed(bytes, 2, if info.is_kernel || pid == 1 { 0 } else { main.into() });
+                        put_bytes(bytes, 3, info.comm.as_str().as_bytes());
+                        put_number(bytes, 8, info.is_kernel.into());
+                    });
+                }
+                put_message(bytes, 2, |bytes| {
+                    put_signed(bytes, 1, pid);
+                    put_bytes(bytes, 2, info.comm.as_str().as_bytes());
+                    put_signed(bytes, 3, tgid);
+                });
+            }
+        });
+    });
+}

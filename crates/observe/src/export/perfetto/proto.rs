@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Protocol buffers, as much as a trace needs: numbers of variable length, bytes, messages in messages, packed lists.
+
+/// Bytes that the length of a message has. Four are room for 256 MiB, and a length may have more bytes than it needs.
+const LENGTH: usize = 4;
+
+/// Appends a number.
+#[inline]
+pub(super) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Appends a field that is a number. One below zero has ten bytes.
+#[inline]
+pub(super) fn put_number(bytes: &mut Vec<u8>, field: u32, number: u64) {
+    put_varint(bytes, u64::from(field) << 3);
+    put_varint(bytes, number);
+}
+
+/// A number with its sign.
+#[inline]
+pub(super) fn put_signed(bytes: &mut Vec<u8>, field: u32, number: i64) {
+    put_number(bytes, field, number as u64);
+}
+
+/// Appends a field that is bytes or text.
+pub(super) fn put_bytes(bytes: &mut Vec<u8>, field: u32, content: &[u8]) {
+    put_varint(bytes, u64::from(field) << 3 | 2);
+    put_varint(bytes, content.len() as u64);
+    bytes.extend_from_slice(content);
+}
+
+/// Appends a field that is a message, which a function puts together.
+pub(super) fn put_message(bytes: &mut Vec<u8>, field: u32, put: impl FnOnce(&mut Vec<u8>)) {
+    put_varint(bytes, u64::from(field) << 3 | 2);
+    let at = bytes.len();
+    bytes.extend_from_slice(&[0; LENGTH]);
+    put(bytes);
+    let length = bytes.len() - at - LENGTH;
+    debug_assert!(length < 1 << (7 * LENGTH), "a message of {length} bytes is too long");
+    for place in 0..LENGTH {
+        let goes_on = if place + 1 < LENGTH { 0x80 } else { 0 };
+        bytes[at + place] = (length >> (7 * place)) as u8 & 0x7f | goes_on;
+    }
+}
+
+/// A list of numbers, which becomes one field.
+#[derive(Debug, Default)]
+pub(super) struct Packed(Vec<u8>);
+
+impl Packed {
+    #[inline]
+    pub(super) fn push(&mut self, number: u64) {
+        put_varint(&mut self.0, number);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Appends it as a field, if there is anything in it, and empties it.
+    pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>, field: u32) {
+        if !self.0.is_empty() {
+            put_bytes(bytes, field, &self.0);
+            self.0.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_messages_are_as_the_format_wants_them() {
+        let mut bytes = Vec::new();
+        put_number(&mut bytes, 1, 150);
+        put_bytes(&mut bytes, 2, b"testing");
+        assert_eq!(bytes, [0x08, 0x96, 0x01, 0x12, 0x07, b't', b'e', b's', b't', b'i', b'n', b'g']);
+        let mut bytes = Vec::new();
+        put_message(&mut bytes, 3, |bytes| put_number(bytes, 1, 150));
+        assert_eq!(bytes, [0x1a, 0x83, 0x80, 0x80, 0x00, 0x08, 0x96, 0x01], "the length has room");
+        let mut list = Packed::default();
+        [3, 270, 86942].into_iter().for_each(|number| list.push(number));
+        let mut bytes = Vec::new();
+        list.take_into(&mut bytes, 6);
+        list.take_into(&mut bytes, 6);
+        assert_eq!(bytes, [0x32, 0x06, 0x03, 0x8e, 0x02, 0x9e, 0xa7, 0x05]);
+        let mut bytes = Vec::new();
+        put_signed(&mut bytes, 1, -1);
+        assert_eq!(bytes.len(), 11);
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `/proc/schedstat` as text, before and after a run.
+//!
+//! Version 15 is that of 6.1; 16 (since 6.8) tells busy CPUs before idle ones. Version 17 splits imbalances by what is moved, which
+//! 6.1 does not count, so that it cannot be written.
+
+use super::record::Record;
+use super::sink::Sink;
+use super::thread::Threads;
+use fairlab_machine::engine::Machine;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::{CpuIdleType, SchedDomain};
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Names of the files: those of AMD's sched-scoreboard.
+const BEFORE: &str = "schedstat-before";
+const AFTER: &str = "schedstat-after";
+
+/// A version of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// 2.6.36 to 6.7, with 6.1 between them.
+    V15,
+    /// 6.8 to 6.14.
+    V16,
+}
+
+impl Version {
+    /// In which order it tells of CPUs that balance.
+    const fn order(self) -> [CpuIdleType; 3] {
+        match self {
+            Self::V15 => [CpuIdleType::Idle, CpuIdleType::NotIdle, CpuIdleType::NewlyIdle],
+            Self::V16 => [CpuIdleType::NotIdle, CpuIdleType::Idle, CpuIdleType::NewlyIdle],
+        }
+    }
+}
+
+/// What `/proc/schedstat` would say of a machine at this moment.
+pub fn schedstat(machine: &Machine, version: Version) -> String {
+    let number = match version {
+        Version::V15 => 15,
+        Version::V16 => 16,
+    };
+    let mut text = format!("version {number}\ntimestamp {}\n", machine.now().0 / machine.hardware().tick.0);
+    let sched = machine.sched();
+    for cpu in sched.cpu_ids().filter(|&cpu| sched.is_online(cpu)) {
+        put_cpu(&mut text, machine, cpu, version);
+    }
+    text
+}
+
+fn put_cpu(text: &mut String, machine: &Machine, cpu: CpuId, version: Version) {
+    let domains = machine.sched().domains();
+    let stats = machine.sched().figures(cpu).stats;
+    let _ = write!(text, "cpu{} {} 0 {} {}", cpu.0, stats.yld_count, stats.sched_count, stats.sched_goidle);
+    let _ = write!(text, " {} {} {}", stats.ttwu_count, stats.ttwu_local, stats.rq_cpu_time);
+    let _ = writeln!(text, " {} {}", stats.run_delay, stats.pcount);
+    for (level, sd) in domains.chain(cpu).enumerate() {
+        put_domain(text, level, &domains.domains[sd], machine.hardware().nr_cpus(), version);
+    }
+}
+
+fn put_domain(text: &mut String, level: usize, sd: &SchedDomain, nr_cpus: usize, version: Version) {
+    let _ = write!(text, "domain{level} {}", mask(&sd.span, nr_cpus));
+    for idle in version.order() {
+        let lb = &sd.stats.lb[idle];
+        for count in [lb.count, lb.balanced, lb.failed, lb.imbalance, lb.gained, lb.hot_gained, lb.nobusyq, lb.nobusyg]
+        {
+            let _ = write!(text, " {count}");
+        }
+    }
+    let stats = &sd.stats;
+    let rest = [
+        [stats.alb_count, stats.alb_failed, stats.alb_pushed],
+        [stats.sbe_count, stats.sbe_balanced, stats.sbe_pushed],
+        [stats.sbf_count, stats.sbf_balanced, stats.sbf_pushed],
+        [stats.ttwu_wake_remote, stats.ttwu_move_affine, stats.ttwu_move_balance],
+    ];
+    for count in rest.as_flattened() {
+        let _ = write!(text, " {count}");
+    }
+    text.push('\n');
+}
+
+/// A mask as the kernel writes it: words of 32 bits in hexadecimal, the highest first.
+pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
+    let word = |place: usize| {
+        let bits = (0..32).filter(|bit| {
+            let cpu = 32 * place + bit;
+            cpu < nr_cpus && cpus.contains(CpuId::from_index(cpu))
+        });
+        bits.fold(0_u32, |word, bit| word | 1 << bit)
+    };
+    let places = nr_cpus.div_ceil(32);
+    let words = (0..places).rev().map(|place| {
+        // The highest word has as many digits as it needs for its CPUs.
+        let digits = if place == places - 1 { (nr_cpus - 32 * place).div_ceil(4) } else { 8 };
+        format!("{:0digits$x}", word(place))
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// Writes both texts into a directory.
+pub(super) struct Snapshots {
+    directory: PathBuf,
+    version: Version,
+    error: Option<io::Error>,
+}
+
+impl Snapshots {
+    pub(super) fn new(directory: &Path, version: Version) -> Self {
+        Self { directory: directory.to_owned(), version, error: None }
+    }
+
+    fn write(&mut self, name: &str, machine: &Machine) {
+        let written = std::fs::write(self.directory.join(name), schedstat(machine, self.version));
+        self.error = self.error.take().or_else(|| written.err());
+    }
+}
+
+impl Sink for Snapshots {
+    fn begin(&mut self, machine: &Machine) {
+        self.write(BEFORE, machine);
+    }
+
+    fn end(&mut self, machine: &Machine) {
+        self.write(AFTER, machine);
+    }
+
+    fn record(&mut self, _threads: &Threads, _record: &Record<'_>) {}
+
+    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_words_of_which_the_highest_has_the_digits_that_it_needs() {
+        let of =
+            |nr_cpus, cpus: &[u32]| mask(&CpuMask::from_cpus(nr_cpus, cpus.iter().map(|&cpu| CpuId(cpu))), nr_cpus);
+        assert_eq!(of(4, &[0, 1, 2, 3]), "f");
+        assert_eq!(of(8, &[2]), "04");
+        assert_eq!(of(36, &[0, 33]), "2,00000001");
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tables as comma-separated values, one file each. The first line has the names of the columns; what is not known is empty.
+
+use super::{Cell, Rows, TABLES, Table};
+use crate::export::sink::Out;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Tables on their way; those without a row get no file.
+pub(in crate::export) struct Csv {
+    directory: std::path::PathBuf,
+    files: Vec<Option<Out<File>>>,
+    error: Option<io::Error>,
+}
+
+impl Csv {
+    /// In a directory that exists.
+    pub(in crate::export) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
+    }
+
+    fn open(&self, table: Table) -> io::Result<Out<File>> {
+        let mut out = Out::new(File::create(self.directory.join(format!("{}.csv", TABLES[table as usize].0)))?);
+        let names: Vec<&str> = table.columns().iter().map(|&(name, _)| name).collect();
+        out.next().extend_from_slice((names.join(",") + "\n").as_bytes());
+        Ok(out)
+    }
+}
+
+impl Rows for Csv {
+    fn add(&mut self, table: Table, cells: &[Cell<'_>]) {
+        debug_assert_eq!(cells.len(), table.columns().len(), "{table:?} has a value for each column");
+        if self.files[table as usize].is_none() {
+            match self.open(table) {
+                Ok(out) => self.files[table as usize] = Some(out),
+                Err(error) => self.error = self.error.take().or(Some(error)),
+            }
+        }
+        let Some(out) = &mut self.files[table as usize] else { return };
+        let bytes = out.next();
+        for (place, cell) in cells.iter().enumerate() {
+            if place > 0 {
+                bytes.push(b',');
+            }
+            match *cell {
+                Cell::Int(number) => bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+                Cell::Text(text) => put_text(bytes, text),
+                Cell::Null => {}
+            }
+        }
+        bytes.push(b'\n');
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.error.take().map_or(Ok(()), Err)?;
+        self.files.iter_mut().flatten().try_for_each(Out::finish)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.error.is_some() || self.files.iter().flatten().any(Out::has_failed)
+    }
+}
+
+/// A text with a comma or quotes stands between quotes, which are doubled in it (RFC 4180).
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    if text.contains([',', '"']) {
+        bytes.push(b'"');
+        bytes.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        bytes.push(b'"');
+    } else {
+        bytes.extend_from_slice(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_with_commas_and_quotes_stand_between_quotes() {
+        let directory = tempfile::tempdir().expect("there is a place for temporary files");
+        let mut csv = Csv::new(directory.path());
+        let cells = [Cell::Int(-1), Cell::Int(2), Cell::Null, Cell::Text("a, \"b\""), Cell::Text("c")];
+        csv.add(Table::Forks, &cells);
+        csv.finish().expect("it can be written");
+        let text = std::fs::read_to_string(directory.path().join("forks.csv")).expect("there is a file");
+        assert_eq!(text, "t_ns,cpu,parent_pid,pid,comm\n-1,2,,\"a, \"\"b\"\"\",c\n");
+        assert!(!directory.path().join("exits.csv").exists(), "no row, no file");
+    }
+}

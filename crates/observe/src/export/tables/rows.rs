@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which rows of which tables a record is.
+
+use super::{Cell, Table};
+use crate::export::record::{Marker, Record, What};
+use crate::export::thread::{Thread, Threads};
+use crate::export::tracepoint::values::{reason, state_letter};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::probe::{BalanceDecision, KickDecision};
+use fairlab_sched::told::wakeup::{WakeKind, WakeupDecision};
+use fairlab_sched::topology::CpuIdleType;
+use fairlab_sched::words::pelt::SchedAvg;
+
+fn int<'a>(number: impl TryInto<i64>) -> Cell<'a> {
+    Cell::Int(number.try_into().unwrap_or(i64::MAX))
+}
+
+fn cpu<'a>(cpu: CpuId) -> Cell<'a> {
+    int(cpu.0)
+}
+
+fn maybe<'a>(number: Option<u32>) -> Cell<'a> {
+    number.map_or(Cell::Null, int)
+}
+
+fn word<'a>(word: Option<&'a str>) -> Cell<'a> {
+    word.map_or(Cell::Null, Cell::Text)
+}
+
+/// Calls `visit` for each row.
+pub(super) fn visit(threads: &Threads, record: &Record<'_>, mut visit: impl FnMut(Table, &[Cell<'_>])) {
+    let (at, on) = (int(record.at.0), cpu(record.cpu));
+    let pid = |thread: Thread| int(threads.get(thread).pid);
+    let comm = |thread: Thread| Cell::Text(threads.get(thread).comm.as_str());
+    let prio = |thread: Thread| int(threads.get(thread).prio);
+    match record.what {
+        What::Switch { prev, prev_state, next } => {
+            let state = Cell::Text(state_letter(prev_state));
+            let row = [at, on, pid(prev), comm(prev), prio(prev), state, pid(next), comm(next), prio(next)];
+            visit(Table::Switches, &row);
+        }
+        What::Waking { thread, target_cpu } => {
+            let waker = pid(record.current);
+            visit(Table::Wakings, &[at, on, waker, pid(thread), comm(thread), cpu(target_cpu)]);
+        }
+        What::Wakeup { thread, target_cpu, is_new } => {
+            visit(Table::Wakeups, &[at, on, pid(thread), comm(thread), cpu(target_cpu), int(is_new)]);
+        }
+        What::Migrate { thread, orig_cpu, dest_cpu } => {
+            visit(Table::Migrations, &[at, on, pid(thread), comm(thread), cpu(orig_cpu), cpu(dest_cpu)]);
+        }
+        What::Fork { parent, child } => visit(Table::Forks, &[at, on, pid(parent), pid(child), comm(child)]),
+        What::Exit { thread } => visit(Table::Exits, &[at, on, pid(thread), comm(thread)]),
+        What::StatWait { thread, delay } => {
+            visit(Table::Waits, &[at, on, pid(thread), comm(thread), int(delay.0)]);
+        }
+        What::StatRuntime { thread, runtime } => {
+            visit(Table::Runtimes, &[at, on, pid(thread), comm(thread), int(runtime.0)]);
+        }
+        What::Idle { cpu_id, state } => visit(Table::Idle, &[at, cpu(cpu_id), maybe(state)]),
+        What::Frequency { cpu_id, khz } => visit(Table::Frequencies, &[at, cpu(cpu_id), int(khz)]),
+        What::Ipi { target, kind } => visit(Table::Ipis, &[at, on, cpu(target), Cell::Text(reason(kind).1)]),
+        What::PeltSe { thread, of, avg } => {
+            let name = if thread.is_some() { "task" } else { "group" };
+            visit(Table::Averages, &averages(at, cpu(of), name, thread.map_or(Cell::Null, pid), avg));
+        }
+        What::PeltCfs { of, is_root, avg } => {
+            let name = if is_root { "cpu" } else { "group_on_cpu" };
+            visit(Table::Averages, &averages(at, cpu(of), name, Cell::Null, avg));
+        }
+        What::Counter { of, counter, value } => {
+            visit(Table::Counters, &[at, cpu(of), Cell::Text(counter.name()), int(value)]);
+        }
+        What::Selected { thread, decision } => {
+            visit(Table::Selections, &selection(at, pid(thread), comm(thread), decision));
+        }
+        What::Balanced(decision) => visit(Table::Passes, &pass(at, decision)),
+        What::Kicked(decision) => visit(Table::Kicks, &kick(at, decision)),
+        What::Path { path, began, took, waited, ends } => {
+            let row = [int(began.0), on, Cell::Text(path.name()), int(took.0), int(waited.0), int(ends)];
+            visit(Table::Paths, &row);
+        }
+        What::Marker(marker) => {
+            let thread = record.current;
+            let null = Cell::Null;
+            let (name, starts, [a, b, c]) = match marker {
+                Marker::Main { starts } => ("main", starts, [null; 3]),
+                Marker::Task { starts, .. } => ("task", starts, [null; 3]),
+                Marker::Loop { starts, place, .. } => {
+                    ("loop", starts, [place.thread_loop, place.phase, place.phase_loop].map(int))
+                }
+            };
+            let event = if starts { "start" } else { "end" };
+            visit(Table::Markers, &[at, pid(thread), comm(thread), Cell::Text(name), Cell::Text(event), a, b, c]);
+        }
+        What::Setprio { .. } => {}
+    }
+}
+
+fn averages<'a>(at: Cell<'a>, of: Cell<'a>, name: &'a str, pid: Cell<'a>, avg: &SchedAvg) -> [Cell<'a>; 9] {
+    let est = avg.util_est;
+    let [load, runnable, util] = [avg.load_avg, avg.runnable_avg, avg.util_avg].map(int);
+    [at, of, Cell::Text(name), pid, load, runnable, util, int(est.enqueued), int(est.ewma)]
+}
+
+fn selection<'a>(at: Cell<'a>, pid: Cell<'a>, comm: Cell<'a>, decision: &WakeupDecision) -> [Cell<'a>; 14] {
+    let kind = match decision.kind {
+        WakeKind::Wakeup => "wakeup",
+        WakeKind::Fork => "fork",
+        WakeKind::Exec => "exec",
+    };
+    [
+        at,
+        cpu(decision.waker),
+        pid,
+        comm,
+        Cell::Text(kind),
+        int(decision.sync),
+        cpu(decision.prev),
+        cpu(decision.target),
+        cpu(decision.cpu),
+        Cell::Text(decision.affine.name()),
+        Cell::Text(decision.rule.name()),
+        int(decision.nr_scanned),
+        int(decision.nr_cores_scanned),
+        maybe(decision.nr_idle_scan),
+    ]
+}
+
+fn pass<'a>(at: Cell<'a>, decision: &BalanceDecision) -> [Cell<'a>; 18] {
+    let idle = match decision.idle {
+        CpuIdleType::Idle => "idle",
+        CpuIdleType::NotIdle => "busy",
+        CpuIdleType::NewlyIdle => "newidle",
+    };
+    [
+        at,
+        cpu(decision.on),
+        cpu(decision.dst_cpu),
+        int(decision.level),
+        Cell::Text(idle),
+        Cell::Text(decision.verdict.name()),
+        word(decision.balanced.map(|of| of.name())),
+        word(decision.local_type.map(|of| of.name())),
+        word(decision.busiest_type.map(|of| of.name())),
+        maybe(decision.busiest_queue.map(|cpu| cpu.0)),
+        word(decision.migration.map(|of| of.name())),
+        int(decision.imbalance),
+        int(decision.nr_cpus),
+        int(decision.nr_locks),
+        int(decision.nr_scanned),
+        int(decision.nr_moved),
+        int(decision.redos),
+        int(decision.emptied),
+    ]
+}
+
+fn kick<'a>(at: Cell<'a>, decision: &KickDecision) -> [Cell<'a>; 6] {
+    let target = maybe(decision.target.map(|cpu| cpu.0));
+    let reason = Cell::Text(decision.reason.name());
+    [at, cpu(decision.cpu), reason, int(decision.flags), target, int(decision.kicked)]
+}

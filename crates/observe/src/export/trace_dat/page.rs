@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A page of the kernel's ring buffer: the time of its first event, how much of it is used, and events with the time since the one
+//! before.
+
+/// Length of a page.
+pub(super) const PAGE: usize = 4096;
+/// Length of its head.
+const HEAD: usize = 16;
+/// An event's own head: 5 bits of length in words or type, 27 bits of time since the one before.
+const TYPE_BITS: u32 = 5;
+const DELTA_BITS: u32 = 27;
+/// As many words an event may have to have its length in its head.
+const MOST_WORDS: usize = 28;
+/// The type of an event that only lets time pass.
+const TIME_EXTEND: u32 = 30;
+
+/// A page that is being filled.
+#[derive(Debug)]
+pub(super) struct Page {
+    begins: u64,
+    /// When its last event was.
+    last: u64,
+    data: Vec<u8>,
+}
+
+impl Page {
+    pub(super) fn new() -> Self {
+        Self { begins: 0, last: 0, data: Vec::with_capacity(PAGE - HEAD) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// Adds an event. Returns whether there was room for it.
+    pub(super) fn push(&mut self, at: u64, event: &[u8]) -> bool {
+        if self.is_empty() {
+            (self.begins, self.last) = (at, at);
+        }
+        let delta = at - self.last;
+        let words = event.len().div_ceil(4);
+        let is_long = words > MOST_WORDS;
+        let is_late = delta >> DELTA_BITS > 0;
+        let needed = 4 + 4 * words + 4 * usize::from(is_long) + 8 * usize::from(is_late);
+        if self.data.len() + needed > PAGE - HEAD {
+            return false;
+        }
+        let low = (delta & ((1 << DELTA_BITS) - 1)) as u32;
+        let mut put = |word: u32| self.data.extend_from_slice(&word.to_le_bytes());
+        if is_late {
+            put(TIME_EXTEND | low << TYPE_BITS);
+            put((delta >> DELTA_BITS) as u32);
+        }
+        let low = if is_late { 0 } else { low };
+        put(if is_long { 0 } else { words as u32 } | low << TYPE_BITS);
+        if is_long {
+            // Its length has a word of its own, which counts.
+            put(4 + 4 * words as u32);
+        }
+        self.data.extend_from_slice(event);
+        self.data.resize(self.data.len().next_multiple_of(4), 0);
+        self.last = at;
+        true
+    }
+
+    /// Appends the page as it is in a file, and begins a new one.
+    pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>) {
+        let end = bytes.len() + PAGE;
+        bytes.extend_from_slice(&self.begins.to_le_bytes());
+        bytes.extend_from_slice(&(self.data.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&self.data);
+        bytes.resize(end, 0);
+        self.data.clear();
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+use super::page::{PAGE, Page};
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[test]
+fn events_of_a_page_have_the_time_since_the_one_before() {
+    let mut page = Page::new();
+    assert!(page.push(1_000, &[1; 8]) && page.push(1_005, &[2; 5]));
+    let mut bytes = Vec::new();
+    page.take_into(&mut bytes);
+    assert_eq!(bytes.len(), PAGE);
+    assert_eq!(bytes[..8], 1_000_u64.to_le_bytes(), "the page begins with its first event");
+    assert_eq!(word(&bytes, 8), 12 + 12, "so much of it is used");
+    assert_eq!(word(&bytes, 16), 2, "two words, no time");
+    assert_eq!(word(&bytes, 28), 2 | 5 << 5, "two words, 5 ns");
+    assert_eq!(bytes[32..40], [2, 2, 2, 2, 2, 0, 0, 0]);
+    assert!(page.is_empty());
+}
+
+#[test]
+fn a_long_time_without_events_and_a_long_event_have_words_of_their_own() {
+    let mut page = Page::new();
+    assert!(page.push(0, &[1; 4]) && page.push(3 << 27 | 7, &[2; 200]));
+    let mut bytes = Vec::new();
+    page.take_into(&mut bytes);
+    assert_eq!([word(&bytes, 24), word(&bytes, 28)], [30 | 7 << 5, 3], "time is extended");
+    assert_eq!([word(&bytes, 32), word(&bytes, 36)], [0, 204], "the length stands behind the head, and counts itself");
+}
+
+#[test]
+fn a_page_takes_what_fits() {
+    let mut page = Page::new();
+    let nr = (1..).take_while(|&at| page.push(at, &[0; 64])).count();
+    assert_eq!(nr, (PAGE - 16) / 68);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The bytes of an event as a kernel would leave them in its ring buffer: common fields, the tracepoint's fields, and behind them
+//! what has no fixed length. Little endian, 64 bits.
+
+use super::values::{Value, reason, state_bits};
+use super::{Kind, Tracepoint};
+
+/// Length of the fields that all events have: type, flags, preemption count, pid.
+pub const COMMON_BYTES: usize = 8;
+
+/// Appends an event. `nr_cpus` is the length of masks.
+pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, pid: i32, values: &[Value<'_>], nr_cpus: usize) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&tracepoint.id().to_le_bytes());
+    bytes.extend_from_slice(&[0, 0]);
+    bytes.extend_from_slice(&pid.to_le_bytes());
+    let mut mask = None;
+    for (&(kind, name), value) in tracepoint.definition().fields.iter().zip(values) {
+        align(bytes, start, kind.size().1);
+        match (kind, *value) {
+            (Kind::Comm, Value::Comm(comm)) => bytes.extend_from_slice(comm.bytes()),
+            (Kind::Pid | Kind::Int, Value::Int(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
+            (Kind::Short, Value::Short(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
+            (Kind::U32, Value::U32(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
+            (Kind::U64, Value::U64(number)) | (Kind::Address, Value::Address(number)) => {
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+            (Kind::State, Value::State(state)) => bytes.extend_from_slice(&state_bits(state).to_le_bytes()),
+            (Kind::Reason, Value::Reason(kind)) => bytes.extend_from_slice(&reason(kind).0.to_le_bytes()),
+            (Kind::Mask, Value::Mask(cpu)) => {
+                mask = Some((bytes.len(), cpu));
+                bytes.extend_from_slice(&[0; 4]);
+            }
+            (Kind::Text, Value::Text(text)) => {
+                bytes.extend_from_slice(text.as_bytes());
+                // A line ends like one that was written into the trace.
+                bytes.extend_from_slice(b"\n\0");
+            }
+            (kind, value) => unreachable!("{tracepoint:?} has {name} as {kind:?}, not {value:?}"),
+        }
+    }
+    if let Some((place, cpu)) = mask {
+        put_mask(bytes, start, place, cpu.index(), nr_cpus);
+    }
+}
+
+/// A mask goes behind the fields, and its field says where and how long it is.
+fn put_mask(bytes: &mut Vec<u8>, start: usize, place: usize, cpu: usize, nr_cpus: usize) {
+    align(bytes, start, 8);
+    let (offset, length) = (bytes.len() - start, 8 * nr_cpus.div_ceil(64));
+    let location = (length as u32) << 16 | offset as u32;
+    bytes[place..place + 4].copy_from_slice(&location.to_le_bytes());
+    let from = bytes.len();
+    bytes.resize(from + length, 0);
+    bytes[from + cpu / 8] |= 1 << (cpu % 8);
+}
+
+fn align(bytes: &mut Vec<u8>, start: usize, to: usize) {
+    let length = (bytes.len() - start).next_multiple_of(to);
+    bytes.resize(start + length, 0);
+}

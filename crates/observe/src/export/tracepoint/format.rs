@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What files say of their events: the text of the kernel's format files, from which readers learn where fields are and how
+//! they are printed. With it the texts and symbols to which events have addresses.
+
+use super::encode::COMMON_BYTES;
+use super::values::{MARK_WRITE_ADDRESS, reason, state_bits, state_letter};
+use super::{Definition, Kind};
+use fairlab_sched::ctx::{IpiKind, PrevState};
+use std::fmt::Write;
+
+/// What the kernel says of its pages of events.
+pub const HEADER_PAGE: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+    \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+    \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+    \tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+/// What it says of the heads of events.
+pub const HEADER_EVENT: &str = "# compressed entry header\n\
+    \ttype_len    :    5 bits\n\
+    \ttime_delta  :   27 bits\n\
+    \tarray       :   32 bits\n\
+    \n\
+    \tpadding     : type == 29\n\
+    \ttime_extend : type == 30\n\
+    \ttime_stamp : type == 31\n\
+    \tdata max type_len  == 28\n";
+/// Fields that all events have.
+const COMMON: [(&str, usize, usize, bool); 4] = [
+    ("unsigned short common_type", 0, 2, false),
+    ("unsigned char common_flags", 2, 1, false),
+    ("unsigned char common_preempt_count", 3, 1, false),
+    ("int common_pid", 4, 4, true),
+];
+
+/// The format file of a tracepoint.
+pub fn format_of(definition: &Definition) -> String {
+    let mut text = format!("name: {}\nID: {}\nformat:\n", definition.name, definition.tracepoint.id());
+    for (declaration, offset, size, signed) in COMMON {
+        put_field(&mut text, declaration, offset, size, signed);
+    }
+    text.push('\n');
+    let mut end = COMMON_BYTES;
+    for &(kind, name) in definition.fields {
+        let (size, align) = kind.size();
+        let offset = end.next_multiple_of(align);
+        end = offset + size;
+        put_field(&mut text, &declaration(kind, name), offset, size, is_signed(kind));
+    }
+    let arguments = definition.fields.iter().map(|&(kind, name)| format!(", {}", argument(kind, name)));
+    let arguments: String = arguments.collect();
+    let _ = writeln!(text, "\nprint fmt: \"{}\"{arguments}", definition.template);
+    text
+}
+
+/// The kernel's symbols to which events refer: `/proc/kallsyms`.
+pub fn symbols() -> String {
+    format!("{MARK_WRITE_ADDRESS:016x} t tracing_mark_write\n{:016x} t _etext\n", MARK_WRITE_ADDRESS + 0x1000)
+}
+
+/// The texts to which events refer: `printk_formats`.
+pub fn texts() -> String {
+    [IpiKind::Reschedule, IpiKind::CallFunction]
+        .map(reason)
+        .map(|(at, text)| format!("0x{at:x} : \"{text}\"\n"))
+        .concat()
+}
+
+fn put_field(text: &mut String, declaration: &str, offset: usize, size: usize, signed: bool) {
+    let signed = u8::from(signed);
+    let _ = writeln!(text, "\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};");
+}
+
+fn declaration(kind: Kind, name: &str) -> String {
+    match kind {
+        Kind::Comm => format!("char {name}[16]"),
+        Kind::Pid => format!("pid_t {name}"),
+        Kind::Int => format!("int {name}"),
+        Kind::Short => format!("short {name}"),
+        Kind::U32 => format!("u32 {name}"),
+        Kind::U64 => format!("u64 {name}"),
+        Kind::State => format!("long {name}"),
+        Kind::Mask => format!("__data_loc unsigned long[] {name}"),
+        Kind::Reason => format!("const char * {name}"),
+        Kind::Address => format!("unsigned long {name}"),
+        Kind::Text => format!("char {name}[]"),
+    }
+}
+
+const fn is_signed(kind: Kind) -> bool {
+    matches!(kind, Kind::Pid | Kind::Int | Kind::Short | Kind::State)
+}
+
+/// How a field is given to the conversion of the template.
+fn argument(kind: Kind, name: &str) -> String {
+    match kind {
+        Kind::State => {
+            let letters = [PrevState::Blocked, PrevState::Dead];
+            let letters = letters.map(|state| format!("{{ 0x{:x}, \"{}\" }}", state_bits(state), state_letter(state)));
+            format!("REC->{name} ? __print_flags(REC->{name}, \"|\", {}) : \"R\"", letters.join(", "))
+        }
+        Kind::Mask => format!("__get_bitmask({name})"),
+        Kind::Address => format!("(void *)REC->{name}"),
+        Kind::U32 => format!("(unsigned long)REC->{name}"),
+        Kind::U64 => format!("(unsigned long long)REC->{name}"),
+        Kind::Comm | Kind::Pid | Kind::Int | Kind::Short | Kind::Reason | Kind::Text => format!("REC->{name}"),
+    }
+}

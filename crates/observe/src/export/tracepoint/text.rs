@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Events as text, in the words of the kernel's `trace` file.
+
+use super::Tracepoint;
+use super::values::{Value, reason, state_letter};
+use std::io::Write;
+
+/// Appends name and fields: `sched_waking: comm=a pid=1 prio=120 target_cpu=000`.
+pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, values: &[Value<'_>], nr_cpus: usize) {
+    // What is written into the trace stands under the name of the function that writes it.
+    if let (Tracepoint::Print, [_, Value::Text(text)]) = (tracepoint, values) {
+        bytes.extend_from_slice(b"tracing_mark_write: ");
+        return bytes.extend_from_slice(text.as_bytes());
+    }
+    bytes.extend_from_slice(tracepoint.definition().name.as_bytes());
+    bytes.extend_from_slice(b": ");
+    put_fields(bytes, tracepoint.definition().template, values, nr_cpus);
+}
+
+/// Puts values in the places of the template's conversions.
+fn put_fields(bytes: &mut Vec<u8>, template: &str, values: &[Value<'_>], nr_cpus: usize) {
+    let mut parts = template.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for (part, value) in parts.zip(values) {
+        let end = part.find(['s', 'd', 'u']).map_or(part.len(), |end| end + 1);
+        put_value(bytes, &part[..end], value, nr_cpus);
+        bytes.extend_from_slice(&part.as_bytes()[end..]);
+    }
+}
+
+fn put_value(bytes: &mut Vec<u8>, conversion: &str, value: &Value<'_>, nr_cpus: usize) {
+    let mut number = |number: i128| bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    match *value {
+        // Writing into memory does not fail.
+        Value::Int(value) if conversion == "03d" => drop(write!(bytes, "{value:03}")),
+        Value::Int(value) => number(value.into()),
+        Value::Short(value) => number(value.into()),
+        Value::U32(value) => number(value.into()),
+        Value::U64(value) | Value::Address(value) => number(value.into()),
+        Value::Comm(comm) => bytes.extend_from_slice(comm.as_str().as_bytes()),
+        Value::State(state) => bytes.extend_from_slice(state_letter(state).as_bytes()),
+        Value::Reason(kind) => bytes.extend_from_slice(reason(kind).1.as_bytes()),
+        Value::Text(text) => bytes.extend_from_slice(text.as_bytes()),
+        Value::Mask(cpu) => put_mask(bytes, cpu.index(), nr_cpus),
+    }
+}
+
+/// Words of 32 bits in hexadecimal, the highest first.
+fn put_mask(bytes: &mut Vec<u8>, cpu: usize, nr_cpus: usize) {
+    for word in (0..nr_cpus.div_ceil(32)).rev() {
+        let bits: u32 = if cpu / 32 == word { 1 << (cpu % 32) } else { 0 };
+        let separator = if word == 0 { "" } else { "," };
+        // The highest word has as many digits as it needs for its CPUs.
+        let digits = if word == nr_cpus.div_ceil(32) - 1 { (nr_cpus - 32 * word).div_ceil(4) } else { 8 };
+        drop(write!(bytes, "{bits:0digits$x}{separator}"));
+    }
+}

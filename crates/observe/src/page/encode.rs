@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Segments as bytes, and bytes as text.
+
+use super::segments::Segments;
+
+/// Appends a number of variable length.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// For each CPU its number of segments, and of each: time since the end of the one before, length, thread, busy time if it is several (else
+/// 0), how many it is, waiting before it, rule. All are numbers of variable length.
+pub(super) fn segments_of(segments: &Segments) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for of_cpu in &segments.of_cpu {
+        put(&mut bytes, of_cpu.len() as u64);
+        let mut last = 0;
+        for segment in of_cpu {
+            let length = segment.end - segment.start;
+            put(&mut bytes, segment.start - last);
+            put(&mut bytes, length);
+            put(&mut bytes, segment.thread.index() as u64);
+            put(&mut bytes, u64::from(segment.nr));
+            if segment.nr > 1 {
+                put(&mut bytes, segment.busy);
+            }
+            put(&mut bytes, segment.waited);
+            put(&mut bytes, segment.rule.into());
+            last = segment.end;
+        }
+    }
+    bytes
+}
+
+/// Bytes in base64 (RFC 4648), with padding.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word =
+            chunk.iter().enumerate().fold(0_u32, |word, (place, &byte)| word | u32::from(byte) << (16 - 8 * place));
+        for place in 0..4 {
+            let letter = LETTERS[(word >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        let pairs =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")];
+        for (plain, coded) in pairs {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+    }
+}
