@@ -7,6 +7,7 @@ pub mod description;
 pub mod digest;
 pub mod engine;
 pub mod event;
+pub mod files;
 pub mod hardware;
 pub mod observer;
 pub mod prices;

@@ -136,6 +136,7 @@ impl Machine {
         sched.boot(boot_start);
         sched.set_first_clamps(hardware.first_clamps);
         sched.set_polling_idle(hardware.polling_idle);
+        sched.set_timer_resolution(hardware.timer_resolution);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {
             sched.features_mut().set(feature, on);
@@ -174,6 +175,7 @@ impl Machine {
             digest: Digest::default(),
             counters: MachineCounters { per_cpu, ..MachineCounters::default() },
             end: Nanos(START.0.saturating_add(duration.0)),
+            most_events: u64::MAX,
             snapshot_every,
             kernel_takes_time: false,
             timekeeper: None,
@@ -243,8 +245,10 @@ impl Machine {
         let tick = self.hardware.tick;
         self.events.push_in_turn(Lane::Ticks, START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
         for cpu in self.sched.cpu_ids() {
-            let skew = Nanos(self.hardware.tick_skew.0 * u64::from(cpu.0));
-            self.events.push_in_turn(Lane::Ticks, START + tick + skew, EventKind::Tick(cpu));
+            // One that would tick later than any run lasts does not tick.
+            let skew = self.hardware.tick_skew.0.saturating_mul(u64::from(cpu.0));
+            let first = Nanos((START + tick).0.saturating_add(skew));
+            self.events.push_in_turn(Lane::Ticks, first, EventKind::Tick(cpu));
         }
         for task in 0..self.tasks.len() {
             let spec = &self.workload.tasks[self.tasks[task].spec];

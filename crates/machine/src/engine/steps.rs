@@ -212,7 +212,8 @@ impl Machine {
 
     /// The running task blocks, after what its step has to do before.
     fn block(&mut self, cpu: CpuId, task: usize) {
-        self.tasks[task].will_block = true;
+        let host = &mut self.tasks[task];
+        (host.will_block, host.is_timed) = (true, false);
         self.push_work(cpu, KernelWork::Block { task });
     }
 
@@ -255,6 +256,7 @@ impl Machine {
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
         self.block(cpu, task);
+        self.tasks[task].is_timed = true;
     }
 
     /// A sleep is over: an interrupt on the CPU on which it began wakes the task.
