@@ -37,7 +37,7 @@ pub use build::{FORK_LIMIT, fork_name};
 pub use events::{EVENTS, EventInfo};
 pub use json::DuplicateKeys;
 
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, Places, Source};
 use crate::workload::Workload;
 use fields::Fields;
 use global::Global;
@@ -68,7 +68,8 @@ impl Options {
 /// If the text is not what rt-app's library reads as JSON, if rt-app would refuse it, or if it asks for what the machine does
 /// not have.
 pub fn parse(file: &str, text: &str, options: Options) -> Result<Workload, ParseError> {
-    let source = Source::new(file, text);
+    let places = Places::of(text);
+    let source = Source::with_places(file, text, &places);
     let Document { root, duplicates } = json::read(source, options.duplicate_keys)?;
     let root = Fields::of(source, &root, "the file")?;
     let mut warnings = duplicate_warnings(source, &duplicates);

@@ -417,3 +417,21 @@ fn unknown_keys_are_ignored_with_a_warning_that_suggests_the_right_one() {
     let beside = task(r#""run" : 5, "phases" : { "a" : { "run" : 1, "delay" : 3 } }"#);
     assert!(warned(&beside, "ignores \"run\" beside") && warned(&beside, "\"delay\""));
 }
+
+#[test]
+fn tens_of_thousands_of_keys_are_read_with_their_places() {
+    let keys: Vec<String> = (0..40_000).map(|key| format!("\"key{key}\":1")).collect();
+    let file = format!("{{\"tasks\":{{\"t\":{{\"run\":1,{}}}}},\"global\":{{\"duration\":1}}}}", keys.join(","));
+    let workload = workload(&file);
+    assert_eq!(workload.warnings.len(), 40_000);
+    let last = file.find("\"key39999\"").expect("it is there") + 1;
+    assert!(workload.warnings[39_999].starts_with(&format!("test.json:1:{last}: ")), "{}", workload.warnings[39_999]);
+}
+
+#[test]
+fn groups_nest_as_deep_as_a_path_may_be_long() {
+    let nested = |levels: usize| format!("\"run\":1,\"sleep\":1,\"taskgroup\":\"{}\"", "/g".repeat(levels));
+    assert_eq!(task(&nested(2047)).groups.len(), 2047);
+    let error = task_error(&nested(100_000));
+    assert!(error.to_string().contains("4095 at the most"), "{error}");
+}

@@ -201,6 +201,12 @@ impl MachineDraft {
         if opps.is_empty() {
             return Err(words.source.error(at, "no frequencies").with_help("fdom LO-HI KHZ[:UW] KHZ[:UW] ..."));
         }
+        let (lowest, highest) = (opps[0].0, opps[opps.len() - 1].0);
+        if lowest * CAPACITY_FULL < highest {
+            let message = format!("{lowest} kHz is less than 1/1024 of {highest} kHz, so that a CPU would stand still");
+            let help = format!("leave out what lies below {} kHz", highest.div_ceil(CAPACITY_FULL));
+            return Err(words.source.error(at, message).with_help(help));
+        }
         self.machine.freq_domains.push(FreqDomainSpec { cpus, opps });
         Ok(())
     }
