@@ -72,12 +72,12 @@ impl Variant {
         let kernel = variant.kernel.or_else(|| Kernel::named(named)).expect("machine files name known kernels");
         let mut features = kernel.features();
         features.extend(of_file);
-        features.extend(&variant.features);
+        features.extend(variant.switched());
         let mut tunables: Vec<(String, i64)> =
             kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         tunables.extend(set_in_file);
         tunables.extend(variant.set.iter().cloned());
-        Self { kernel, features, tunables, is_free: variant.prices == PriceChoice::Zero }
+        Self { kernel, features, tunables, is_free: variant.price_choice() == PriceChoice::Zero }
     }
 }
 
@@ -96,22 +96,32 @@ struct FileSays {
 impl Plan {
     /// Reads the files and makes the machine.
     pub(crate) fn new(file: &str, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
-        Self::of(Arc::new(input::workload(file)?), variant, choices)
+        Self::of(Arc::new(input::workload(file)?), None, variant, choices)
     }
 
-    /// Makes the machine for a workload that may serve several runs.
-    pub(crate) fn of(input: Arc<WorkloadText>, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
+    /// Makes the machine for a workload that may serve several runs. The machine's file may have been read already.
+    pub(crate) fn of(
+        input: Arc<WorkloadText>,
+        machine: Option<MachineText>,
+        variant: &VariantArgs,
+        choices: Choices,
+    ) -> Result<Self, CliError> {
         let mut machine_text = None;
         let says = match detect(&input.name, &input.text).map_err(CliError::input)? {
             Kind::Scenario => FileSays::of_scenario(&input, variant)?,
             Kind::RtApp => {
-                let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
+                let named = || input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE));
+                let machine = machine.map_or_else(named, Ok)?;
                 let says = FileSays::of_rtapp(&input, choices.keep_duplicate_keys, &machine)?;
                 machine_text = Some(machine);
                 says
             }
         };
         let mut setup = says.setup;
+        if variant.prices == Some(PriceChoice::Machine) && setup.hardware.prices.is_free() {
+            let name = if says.kind == "scenario" { "a scenario" } else { &setup.hardware.name };
+            setup.workload.warnings.push(format!("--prices machine: {name} has no prices, so kernel code is free"));
+        }
         let settings = Variant::new(variant, says.kernel.as_deref(), setup.features, setup.named_tunables);
         (setup.features, setup.named_tunables) = (settings.features, settings.tunables);
         if settings.is_free {

@@ -96,7 +96,7 @@ fn standard_input_is_compared_in_all_arms() {
 
 #[test]
 fn a_trace_on_standard_output_is_alone_there() {
-    let trace = stdout_of(&["run", SCENARIO, "--trace-jsonl", "-", "--json"]);
+    let trace = stdout_of(&["run", SCENARIO, "--trace-jsonl", "-"]);
     assert!(trace.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
     let directory = tempfile::tempdir().expect("there is room for temporary files");
     let file = directory.path().join("trace");

@@ -11,8 +11,9 @@ use crate::input::{self, WorkloadText};
 use crate::output::figures::{cpu_list, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::table::{Align, Cell, Table};
-use crate::output::{Output, Styles};
+use crate::output::{Output, Styles, wrap};
 use crate::plan::{Choices, Plan};
+use crate::values::FeatureList;
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::Summary;
@@ -46,11 +47,35 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
     });
     progress.clear();
     let outcomes = outcomes?;
+    output.warn_all(&warnings_of(&outcomes))?;
     if output.is_json() {
         return output.json(&outcomes);
     }
     let text = page(&outcomes, output.styles());
     output.text(&text)
+}
+
+/// The warnings of all arms, each once.
+fn warnings_of(outcomes: &[Outcome<'_>]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for warning in outcomes.iter().flat_map(|outcome| &outcome.summary.warnings) {
+        if !all.contains(warning) {
+            all.push(warning.clone());
+        }
+    }
+    all
+}
+
+/// What is to be said of arms that did the same: a change that makes no difference looks like one that was not made.
+fn identical(outcomes: &[Outcome<'_>]) -> Option<String> {
+    let first = outcomes.first()?;
+    let same = |outcome: &&Outcome<'_>| outcome.summary.digest == first.summary.digest;
+    let alike: Vec<&str> = outcomes[1..].iter().filter(same).map(|outcome| outcome.arm).collect();
+    if alike.is_empty() {
+        return None;
+    }
+    let arms = alike.join("`, `");
+    Some(format!("`{arms}` made no difference: the run is identical to that of `{}` in every event", first.arm))
 }
 
 fn run_arm(
@@ -60,11 +85,11 @@ fn run_arm(
     progress: &RunsProgress,
 ) -> Result<Summary, CliError> {
     let mut variant = args.variant.clone();
-    variant.features.extend(&arm.features);
+    variant.features.push(FeatureList(arm.features.clone()));
     variant.set.extend(arm.set.iter().cloned());
     variant.kernel = arm.kernel.or(variant.kernel);
     let choices = Choices { duration: args.duration, seed: args.seed, ..Choices::default() };
-    let mut plan = Plan::of(input, &variant, choices)?;
+    let mut plan = Plan::of(input, None, &variant, choices)?;
     let mut listeners = Listeners::recording(&plan.machine);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
     let told = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
@@ -87,7 +112,7 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
         "{}: {} on {}, {} simulated\n\n",
         styles.bold(&first.run.workload),
         first.run.kind,
-        first.run.machine,
+        if first.run.kind == "scenario" { "its own machine" } else { first.run.machine.as_str() },
         time(first.duration_ns)
     );
     let mut columns = vec![("", Align::Left)];
@@ -103,6 +128,7 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
         table.row(cells);
     }
     text.push_str(&table.render(styles));
+    text.push_str(&identical(outcomes).map_or_else(String::new, |line| wrap(&line, 2)));
     if first.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none()) {
         text.push_str("energy of idle CPUs is not modelled: the machine does not say what its idle states draw\n");
     }

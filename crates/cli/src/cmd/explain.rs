@@ -6,10 +6,12 @@
 
 use crate::args::{Args, Command, ExplainArgs, RunArgs};
 use crate::error::CliError;
-use crate::output::{Output, wrap};
+use crate::input;
+use crate::output::{Output, plain, wrap};
 use crate::plan::{Choices, Plan};
 use clap::Parser;
 use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::files;
 use fairlab_machine::observer::NoObserver;
 use fairlab_observe::explain::{Explanation, History, Question, explain as answer};
 use fairlab_observe::manifest::{Input, MANIFEST, Manifest};
@@ -17,6 +19,7 @@ use fairlab_observe::sha256;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What is written as JSON.
 #[derive(Serialize)]
@@ -58,7 +61,7 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
     if output.is_json() {
         return output.json(&Answer { explanation, digest_matches });
     }
-    let text: String = explanation.sentences.iter().map(|sentence| wrap(sentence, 2)).collect();
+    let text: String = explanation.sentences.iter().map(|sentence| wrap(&plain(sentence), 2)).collect();
     output.text(&text)
 }
 
@@ -79,7 +82,7 @@ fn read_manifest(dir: &Path) -> Result<Manifest, CliError> {
     let wrong = |what: &str, cause: &dyn std::fmt::Display| {
         CliError::Input(format!("{}: {what}: {cause}\nhelp: {help}", path.display()))
     };
-    let text = std::fs::read(&path).map_err(|error| wrong("cannot be read", &error))?;
+    let text = files::read_file(&path, input::MAX_BYTES).map_err(|error| wrong("cannot be read", &error))?;
     serde_json::from_slice(&text).map_err(|error| wrong("is no manifest of a run", &error))
 }
 
@@ -92,29 +95,31 @@ fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
     let command = Args::try_parse_from(&manifest.repeat)
         .map_err(|error| wrong(error.to_string().lines().next().unwrap_or("its command cannot be repeated")))?
         .command;
-    let Command::Run(mut run) = command else { return Err(wrong("its command is not `fairlab run`")) };
-    for input in [Some(&manifest.workload), manifest.machine.as_ref()].into_iter().flatten() {
-        unchanged(dir, input)?;
-    }
-    run.file = inside(dir, &run.file);
-    run.variant.machine = run.variant.machine.as_deref().map(|copy| inside(dir, copy));
-    let RunArgs { file, variant, seed, perturb, duration, keep_duplicate_keys, .. } = *run;
-    Plan::new(&file, &variant, Choices { duration, seed, perturb, keep_duplicate_keys, ..Choices::default() })
+    let Command::Run(run) = command else { return Err(wrong("its command is not `fairlab run`")) };
+    let name = |copy: &Input| dir.join(&copy.copy).display().to_string();
+    let workload = input::workload_of(&run.file, name(&manifest.workload), unchanged(dir, &manifest.workload)?)?;
+    let machine = match &manifest.machine {
+        Some(copy) => {
+            let text =
+                String::from_utf8(unchanged(dir, copy)?).map_err(|_| wrong("the machine's file is not UTF-8"))?;
+            Some(input::machine_of(&name(copy), text)?)
+        }
+        None => None,
+    };
+    let RunArgs { variant, seed, perturb, duration, keep_duplicate_keys, .. } = *run;
+    let choices = Choices { duration, seed, perturb, keep_duplicate_keys, ..Choices::default() };
+    Plan::of(Arc::new(workload), machine, &variant, choices)
 }
 
-/// Path of a copy, from where the command was given.
-fn inside(dir: &Path, copy: &str) -> String {
-    dir.join(copy).display().to_string()
-}
-
-/// Whether the copy of an input is still what it was.
-fn unchanged(dir: &Path, input: &Input) -> Result<(), CliError> {
+/// The copy of an input, if it is still what it was.
+fn unchanged(dir: &Path, input: &Input) -> Result<Vec<u8>, CliError> {
     let path = dir.join(&input.copy);
     let help = "put the copy back as it was, or run again with -o";
     let wrong = |what: String| CliError::Input(format!("{}: {what}\nhelp: {help}", path.display()));
-    let content = std::fs::read(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let content =
+        files::read_file(&path, input::MAX_BYTES).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     if sha256::hex_digest(&content) == input.sha256 {
-        return Ok(());
+        return Ok(content);
     }
     Err(wrong("is not what was run: its SHA-256 differs from the manifest's".to_owned()))
 }

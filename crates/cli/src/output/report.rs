@@ -30,9 +30,6 @@ pub(crate) struct Options<'a> {
 /// The page about a run.
 pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
     let mut page = head(summary, styles, options);
-    for warning in &summary.warnings {
-        page.push_str(&wrap(&format!("{} {warning}", styles.warning("warning:")), 2));
-    }
     page.push('\n');
     page.push_str(&tasks(summary, styles, options));
     if summary.families.iter().any(|family| family.timers.is_some()) {
@@ -57,7 +54,11 @@ pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, option
 fn head(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
     let run = &summary.run;
     let machine = if run.kind == "scenario" { "its own machine" } else { run.machine.as_str() };
-    let by_default = if options.is_default_duration { " (--for says how long)" } else { "" };
+    let by_default = match summary.cut_short_of_ns {
+        Some(whole) => format!(" of {}: STOPPED before its end", Nanos(whole)),
+        None if options.is_default_duration => " (--for says how long)".to_owned(),
+        None => String::new(),
+    };
     let nr_cpus = summary.cpus.len();
     let line = format!(
         "{}: {} on {machine}, {nr_cpus} CPU{}, kernel {}, {} simulated{by_default}",
