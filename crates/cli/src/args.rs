@@ -23,7 +23,7 @@ Examples:
 
 /// A laboratory for Linux's fair scheduler: runs workloads on simulated machines, and says what happened and why.
 #[derive(Debug, Parser)]
-#[command(name = "fairlab", version, arg_required_else_help = true, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "fairlab", version, arg_required_else_help = true, after_help = EXAMPLES, max_term_width = 80)]
 pub(crate) struct Args {
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]

@@ -175,9 +175,9 @@ impl FileSays {
 
     fn of_rtapp(input: &WorkloadText, keep_duplicate_keys: bool, machine: &MachineText) -> Result<Self, CliError> {
         let description = &machine.description;
-        let nr_cpus = u32::try_from(description.nr_cpus()).expect("machines have at most some thousand CPUs");
+        let capacities = description.topology().capacity;
         let duplicate_keys = if keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
-        let options = rtapp::Options { nr_cpus, duplicate_keys };
+        let options = rtapp::Options { duplicate_keys, ..rtapp::Options::for_capacities(&capacities) };
         let workload = rtapp::parse(&input.name, &input.text, options).map_err(CliError::input)?;
         let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
         let setup = Setup {

@@ -98,6 +98,9 @@ pub struct Summary {
     /// Measurements in the terms of published work.
     #[serde(default)]
     pub measure: MeasureSummary,
+    /// What the workload's file leaves open and was taken for granted.
+    #[serde(default)]
+    pub assumptions: Vec<String>,
     /// What did not get on.
     #[serde(default)]
     pub standstill: Standstill,
@@ -145,6 +148,7 @@ impl Summary {
             balance: recorder.decisions.balancing(),
             energy: EnergySummary::new(machine.hardware(), &cpus),
             measure,
+            assumptions: machine.workload().assumptions.clone(),
             standstill,
             warnings,
             families,

@@ -163,10 +163,11 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
     row("waiting".to_owned(), time, &|summary| Some(summary.totals.wait_ns));
     for family in first.families.iter().take(MOST_FAMILIES) {
         let of = |summary: &Summary| summary.families.iter().find(|other| other.name == family.name).cloned();
-        let latency = |summary: &Summary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wakeup_latency?));
-        row(format!("{}: latency p50", family.name), time, &|summary| latency(summary, |latency| latency.p50_ns));
+        let latency = |summary: &Summary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wake_to_run?));
+        row(format!("{}: wake to run p50", family.name), time, &|summary| latency(summary, |latency| latency.p50_ns));
         row(format!("{}: p99", family.name), time, &|summary| latency(summary, |latency| latency.p99_ns));
         row(format!("{}: max", family.name), time, &|summary| latency(summary, |latency| latency.max_ns));
+        row(format!("{}: queued p99", family.name), time, &|summary| Some(of(summary)?.wakeup_latency?.p99_ns));
         let missed = |family: &FamilySummary| family.timers.as_ref().map(|timers| timers.missed);
         row(format!("{}: timers missed", family.name), count, &|summary| missed(&of(summary)?));
         let on_big = |family: &FamilySummary| {

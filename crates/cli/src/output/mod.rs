@@ -19,7 +19,7 @@ use std::process::ExitCode;
 const MOST_WARNINGS: usize = 20;
 
 /// Width of text where nothing says how wide the terminal is.
-pub(crate) const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 80;
 
 /// Standard output and standard error.
 pub(crate) struct Output {

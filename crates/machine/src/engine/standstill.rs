@@ -97,7 +97,7 @@ impl Machine {
     /// What a task waits for, if it waits for another one.
     fn waiting(&self, task: usize) -> Option<Waiting> {
         let host = &self.tasks[task];
-        let since = host.blocked_since.filter(|_| !host.is_timed && !host.dead)?;
+        let since = host.blocked_since.filter(|_| host.sleeps_until.is_none() && !host.dead)?;
         Some(Waiting { task, since, what: self.waits_for(task), is_deadlocked: false })
     }
 

@@ -65,8 +65,8 @@ pub struct HostTask {
     pub(super) waits_for_io: bool,
     /// Since when it has been blocked, if it is.
     pub(super) blocked_since: Option<Nanos>,
-    /// It blocks, or will, for a time.
-    pub(super) is_timed: bool,
+    /// It blocks, or will, until then.
+    pub(super) sleeps_until: Option<Nanos>,
     /// It was woken in that time.
     pub(super) is_woken_early: bool,
     /// Work of the step at which it has arrived, while the rest of the one before is still to be done.
@@ -121,7 +121,7 @@ impl Machine {
             will_block: false,
             waits_for_io: false,
             blocked_since: None,
-            is_timed: false,
+            sleeps_until: None,
             is_woken_early: false,
             put_aside: 0,
             to_post: Vec::new(),

@@ -54,6 +54,7 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     workload.objects = reader.shared.into_objects(reader.global.priority_inheritance);
     workload.fork_limit = Some(FORK_LIMIT);
     workload.duration = reader.global.duration;
+    workload.assumptions.extend(reader.calibration.assumption);
     workload.warnings = reader.warnings;
     Ok(workload)
 }

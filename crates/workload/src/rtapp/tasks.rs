@@ -3,6 +3,7 @@
 
 use super::attributes::{PhaseAttributes, SchedData};
 use super::behaviour::Loops;
+use super::calibration::Calibration;
 use super::events::{Event, EventInfo, Scope};
 use super::fields::{Fields, int_of};
 use super::global::Global;
@@ -67,6 +68,7 @@ pub(super) struct TaskReader<'a> {
     pub(super) source: Source<'a>,
     pub(super) nr_cpus: u32,
     pub(super) global: Global,
+    pub(super) calibration: Calibration,
     pub(super) shared: Shared,
     pub(super) groups: Groups,
     pub(super) warnings: Vec<String>,
@@ -184,6 +186,7 @@ impl<'a> TaskReader<'a> {
             shared: &mut self.shared,
             warnings: &mut self.warnings,
             mem_buffer_size: self.global.mem_buffer_size,
+            calibration: &self.calibration,
             to_null_device: self.global.to_null_device,
             task: &task.name,
             instances: task.instances,
