@@ -91,12 +91,17 @@ pub(crate) struct RunArgs {
     pub(crate) file: String,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
-    /// Draw everything random in the scheduler from this seed [default: as the kernel after its boot]
+    /// Draw the scheduler's dice from this seed: which newly-idle CPUs balance [default: as the kernel after its boot]
     ///
-    /// Each consumer has a named stream of its own; today the only one is the dice of newly-idle balancing (NI_RANDOM).
-    /// Random lengths in a scenario's programs have seeds of their own, which this leaves alone.
+    /// That is all it varies: the feature NI_RANDOM is the only one that rolls dice. With --vary it also varies what an experimenter
+    /// cannot hold still.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Vary with the seed what nobody holds still: when tasks start, against the tick and each other, and random lengths
+    ///
+    /// All tasks start up to a tick later, and each up to 10 ms besides; random lengths of a scenario are drawn from the seed.
+    #[arg(long, requires = "seed")]
+    pub(crate) vary: bool,
     /// Permute what happens at one instant, another way for each N: what changes is an accident
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
@@ -128,7 +133,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct VariantArgs {
     /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
     ///
-    /// For rt-app files and benchmarks: a scenario describes its own. The default is the board for which most rt-app files in
+    /// A scenario has its own machine, whose place this one takes. The default for all else is the board for which most rt-app files in
     /// circulation were written: four small and four big CPUs with schedutil.
     #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
     pub(crate) machine: Option<String>,
@@ -215,9 +220,12 @@ pub(crate) struct CompareArgs {
     /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
     #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
     pub(crate) duration: Option<Nanos>,
-    /// Draw everything random in the scheduler from this seed, in all arms [default: as the kernel after its boot]
+    /// Draw the scheduler's dice from this seed, in all arms [default: as the kernel after its boot]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Vary with the seed, alike in all arms, when tasks start, and random lengths
+    #[arg(long, requires = "seed")]
+    pub(crate) vary: bool,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }

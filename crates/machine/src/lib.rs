@@ -12,3 +12,4 @@ pub mod hardware;
 pub mod observer;
 pub mod prices;
 pub mod streams;
+pub mod vary;

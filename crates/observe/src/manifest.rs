@@ -46,6 +46,9 @@ pub struct Manifest {
     pub tunables: BTreeMap<String, i64>,
     /// The seed, if one was given.
     pub seed: Option<u64>,
+    /// Whether starts and random lengths were drawn from the seed.
+    #[serde(default)]
+    pub vary: bool,
     /// The perturbation, if one was given.
     pub perturb: Option<u64>,
     /// Whether kernel code cost what the machine says (`machine`) or nothing (`zero`).

@@ -88,7 +88,7 @@ fn run_arm(
     variant.features.push(FeatureList(arm.features.clone()));
     variant.set.extend(arm.set.iter().cloned());
     variant.kernel = arm.kernel.or(variant.kernel);
-    let choices = Choices { duration: args.duration, seed: args.seed, ..Choices::default() };
+    let choices = Choices { duration: args.duration, seed: args.seed, vary: args.vary, ..Choices::default() };
     let mut plan = Plan::of(input, None, &variant, choices)?;
     let mut listeners = Listeners::recording(&plan.machine);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
@@ -112,7 +112,7 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
         "{}: {} on {}, {} simulated\n\n",
         styles.bold(&first.run.workload),
         first.run.kind,
-        if first.run.kind == "scenario" { "its own machine" } else { first.run.machine.as_str() },
+        if first.run.machine == "scenario" { "its own machine" } else { first.run.machine.as_str() },
         time(first.duration_ns)
     );
     let mut columns = vec![("", Align::Left)];

@@ -106,8 +106,8 @@ fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
         }
         None => None,
     };
-    let RunArgs { variant, seed, perturb, duration, keep_duplicate_keys, .. } = *run;
-    let choices = Choices { duration, seed, perturb, keep_duplicate_keys, ..Choices::default() };
+    let RunArgs { variant, seed, vary, perturb, duration, keep_duplicate_keys, .. } = *run;
+    let choices = Choices { duration, seed, vary, perturb, keep_duplicate_keys, ..Choices::default() };
     Plan::of(Arc::new(workload), machine, &variant, choices)
 }
 

@@ -93,6 +93,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     let choices = Choices {
         duration: args.duration,
         seed: args.seed,
+        vary: args.vary,
         perturb: args.perturb,
         keep_duplicate_keys: args.keep_duplicate_keys,
         is_check: false,
@@ -295,6 +296,10 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     if let Some(seed) = args.seed {
         option("--seed", seed.to_string());
     }
+    if args.vary {
+        repeat.push("--vary".to_owned());
+    }
+    let mut option = |name: &str, value: String| repeat.extend([name.to_owned(), value]);
     if let Some(perturb) = args.perturb {
         option("--perturb", perturb.to_string());
     }
@@ -313,6 +318,7 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         features: Feature::ALL.iter().map(|&f| (f.name().to_owned(), sched.features().has(f))).collect(),
         tunables: TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect(),
         seed: args.seed,
+        vary: args.vary,
         perturb: args.perturb,
         prices: args.variant.price_choice().name().to_owned(),
         duration_ns: plan.machine.duration().0,

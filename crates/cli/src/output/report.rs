@@ -57,7 +57,7 @@ pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, option
 
 fn head(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
     let run = &summary.run;
-    let machine = if run.kind == "scenario" { "its own machine" } else { run.machine.as_str() };
+    let machine = if run.machine == "scenario" { "its own machine" } else { run.machine.as_str() };
     let by_default = match summary.cut_short_of_ns {
         Some(whole) => format!(" of {}: STOPPED before its end", Nanos(whole)),
         None if options.is_default_duration => " (--for says how long)".to_owned(),

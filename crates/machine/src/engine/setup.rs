@@ -54,10 +54,18 @@ impl Setup {
     /// # Panics
     /// Never for a scenario that was read from a file: the names of features are checked there.
     pub fn from_scenario(scenario: Scenario) -> Self {
+        let hardware = Hardware::from_scenario(&scenario);
+        Self::on(hardware, scenario)
+    }
+
+    /// What a scenario file asks for, on a machine that takes the place of its own.
+    ///
+    /// # Panics
+    /// As [`Setup::from_scenario`].
+    pub fn on(hardware: Hardware, scenario: Scenario) -> Self {
         let feature = |(name, on): (String, bool)| {
             (Feature::from_name(&name).expect("the reader of scenarios knows the names of features"), on)
         };
-        let hardware = Hardware::from_scenario(&scenario);
         // What does not fit is out of each tunable's range, and is refused as that.
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, signed(value)));

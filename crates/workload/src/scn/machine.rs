@@ -42,9 +42,13 @@ pub(super) struct MachineDraft {
 impl MachineDraft {
     /// Reads what follows `cpus`.
     pub(super) fn new(words: &mut Words<'_>) -> Result<Self, ParseError> {
-        let nr_cpus = words.next_small("the number of CPUs", 1..=MAX_CPUS)?;
+        Ok(Self::alike(words.next_small("the number of CPUs", 1..=MAX_CPUS)?))
+    }
+
+    /// CPUs that are all alike.
+    pub(super) fn alike(nr_cpus: u32) -> Self {
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
-        Ok(Self {
+        Self {
             machine: ScenarioMachine {
                 nr_cpus,
                 topology: MachineTopology {
@@ -63,7 +67,7 @@ impl MachineDraft {
             },
             distances: None,
             freq_step_at: None,
-        })
+        }
     }
 
     /// Checks what only the whole file shows, and fills in the distances.
