@@ -6,7 +6,7 @@ use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::rtapp::{self, DuplicateKeys};
+use fairlab_workload::rtapp;
 use serde_json::{Value, json};
 
 /// So short that a thread's number still fits behind them.

@@ -2,7 +2,7 @@
 //! Task groups: paths that begin with `/`, of which every part is a group.
 
 use crate::error::{ParseError, Source};
-use crate::workload::GroupSpec;
+use crate::workload::{CpusetSpec, GroupSpec};
 use std::collections::BTreeMap;
 
 /// As many different paths as rt-app has room for.
@@ -18,6 +18,9 @@ pub(super) struct Groups {
     paths: BTreeMap<String, Option<usize>>,
     /// The group of each name.
     by_name: BTreeMap<String, usize>,
+    /// What groups with `cpuset.cpus` allow, and which of them each such group has.
+    pub(super) cpusets: Vec<CpusetSpec>,
+    pub(super) cpuset_of: BTreeMap<usize, usize>,
 }
 
 impl Groups {
@@ -54,6 +57,12 @@ impl Groups {
         }
         self.paths.insert(path.to_owned(), group);
         Ok(Some(group))
+    }
+
+    /// The cpuset of a group's tasks: that of the group, or else of the nearest above it that has one.
+    pub(super) fn cpuset(&self, group: Option<usize>) -> Option<usize> {
+        let above = |&group: &usize| self.specs[group].parent;
+        core::iter::successors(group, above).find_map(|group| self.cpuset_of.get(&group).copied())
     }
 
     fn child(&mut self, name: &str, parent: Option<usize>) -> usize {

@@ -22,6 +22,7 @@ mod attributes;
 mod behaviour;
 mod build;
 mod calibration;
+mod cgroups;
 mod events;
 mod fields;
 mod global;
@@ -83,7 +84,7 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
     let Document { root, duplicates } = json::read(source, options.duplicate_keys)?;
     let root = Fields::of(source, &root, "the file")?;
     let mut warnings = duplicate_warnings(source, &duplicates);
-    warnings.extend(root.unknown("the file", &["tasks", "global", "resources"], |_| false));
+    warnings.extend(root.unknown("the file", &["tasks", "global", "resources", "cgroups"], |_| false));
     let global = match root.get("global") {
         Some(node) => Global::read(Fields::of(source, node, "\"global\"")?, &mut warnings)?,
         None => Global::default(),
@@ -108,6 +109,9 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
         groups: Groups::default(),
         warnings,
     };
+    if let Some(node) = root.get("cgroups") {
+        cgroups::read(Fields::of(source, node, "\"cgroups\"")?, reader.nr_cpus, &mut reader.groups)?;
+    }
     let tasks = reader.tasks(Fields::of(source, tasks, "\"tasks\"")?)?;
     build::workload(reader, tasks)
 }

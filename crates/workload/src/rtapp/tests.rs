@@ -471,3 +471,58 @@ fn a_run_of_minus_one_never_ends_and_a_buffer_may_be_large() {
     assert!(matches!(steps(&workload, 1)[0], Step::Run(time) if time > Nanos::from_secs(1_000_000_000)));
     assert!(task_error("\"run\" : -2").to_string().contains("must not be negative"));
 }
+
+/// A file with a task `t` of these keys and these cgroups.
+fn with_cgroups(task: &str, cgroups: &str) -> String {
+    format!("{{\"tasks\":{{\"t\":{{{task}}}}},\"cgroups\":{{{cgroups}}},\"global\":{{\"duration\":1}}}}")
+}
+
+#[test]
+fn cgroups_have_what_their_files_hold() {
+    let workload = workload(&with_cgroups(
+        r#""cgroup" : "/top/fg", "policy" : "SCHED_FIFO", "run" : 1000, "sleep" : 1000"#,
+        r#""/top" : { "cpuset.cpus" : "0-2,5", "cpu.weight" : 50 },
+           "/top/fg" : { "cpu.max" : "20000 50000", "cpu.max.burst" : 5000, "cpu.uclamp.min" : "20.50", "cpu.uclamp.max" : "max" },
+           "/bg" : { "cpu.idle" : 1, "cpu.max" : "max", "cpu.uclamp.max" : 30 }"#,
+    ));
+    assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
+    let group = |name: &str| workload.groups.iter().find(|group| group.name == name).expect("it is there").clone();
+    assert_eq!((group("/top").shares, group("/top").quota, group("/top").uclamp), (512, None, None));
+    let quota = crate::workload::Quota { quota_us: 20_000, period_us: 50_000, burst_us: 5_000 };
+    assert_eq!((group("/top/fg").quota, group("/top/fg").uclamp), (Some(quota), Some((210, 1024))));
+    assert!(group("/bg").idle && group("/bg").quota.is_none() && group("/bg").uclamp == Some((0, 307)));
+    assert_eq!(workload.cpusets[workload.tasks[0].cpuset.expect("its parent has one")].cpus, [0, 1, 2, 5]);
+}
+
+#[test]
+fn what_a_cgroup_cannot_have_is_refused_with_its_place() {
+    let task = "\"cgroup\" : \"/g\", \"run\" : 1, \"sleep\" : 1";
+    for (files, said) in [
+        (r#""cpu.max" : "500 100000""#, "quotas from 1000"),
+        (r#""cpu.max" : "x""#, "neither a number nor max"),
+        (r#""cpu.weight" : 0"#, "from 1 to 10000"),
+        (r#""cpu.uclamp.min" : "120""#, "percentage from 0 to 100"),
+        (r#""cpuset.cpus" : "0-8""#, "the CPUs 0 to 7"),
+        (r#""cpu.max.burst" : 1"#, "needs a quota"),
+        (r#""cpu.wieght" : 1"#, "cpu.weight"),
+    ] {
+        let error = error(&with_cgroups(task, &format!("\"/g\" : {{ {files} }}"))).to_string();
+        assert!(error.contains(said) && error.starts_with("test.json:1:"), "{error}");
+    }
+    let phases = r#""phases" : { "a" : { "run" : 1, "sleep" : 1, "cgroup" : "/g" } }"#;
+    let error = error(&with_cgroups(phases, r#""/g" : { "cpuset.cpus" : "0" }"#)).to_string();
+    assert!(error.contains("other \"cpuset.cpus\" than its task's"), "{error}");
+}
+
+#[test]
+fn waiting_for_what_nobody_gives_is_said() {
+    let lonely = task(r#""sem_wait" : "s", "suspend" : "x", "wait" : { "ref" : "c", "mutex" : "m" }, "run" : 1"#);
+    for said in
+        ["semaphore \"s\", which nobody posts", "condition \"c\", which nobody signals", "\"x\", which nobody resumes"]
+    {
+        assert!(warned(&lonely, said), "{:?}", lonely.warnings);
+    }
+    let served =
+        workload(r#"{"tasks":{"a":{"sem_wait":"s","run":1},"b":{"sem_post":"s","sleep":1}},"global":{"duration":1}}"#);
+    assert!(served.warnings.is_empty(), "{:?}", served.warnings);
+}
