@@ -312,3 +312,51 @@ proptest! {
         }
     }
 }
+
+const BOARD: &str = "name = \"board\"\nbase = \"hikey960\"\nhz = 1000\n[prices]\nWakeup = { ns = 1, source = \"x\" }\n";
+
+#[test]
+fn a_machine_inherits_what_its_file_does_not_say() {
+    let (board, base) = (parse("board.toml", BOARD).expect("valid"), known("hikey960"));
+    assert_eq!((board.name(), board.hz().get(), board.nr_cpus()), ("board", 1000, 8));
+    assert_eq!(board.idle_states(), base.idle_states());
+    assert_eq!(board.frequency_domains(), base.frequency_domains());
+    assert_eq!((board.prices().ps("Wakeup"), base.prices().ps("Wakeup")), (1000, 115_000));
+    assert_eq!(board.prices().ps("Tick"), base.prices().ps("Tick"));
+    // Written anew it stands alone.
+    assert_eq!(parse("again.toml", &board.to_toml()), Ok(board));
+}
+
+#[test]
+fn a_board_of_three_kinds_of_cpus_takes_prices_from_another_one() {
+    let file = "name = \"4-3-1\"\nbase = \"hikey960\"\n[cpus]\ncount = 8\n\
+        [[cpu_type]]\nname = \"little\"\ncpus = \"0-3\"\ncapacity = 300\n\
+        [[cpu_type]]\nname = \"big\"\ncpus = \"4-6\"\ncapacity = 800\n\
+        [[cpu_type]]\nname = \"prime\"\ncpus = \"7\"\ncapacity = 1024\n";
+    let own_domains = "[[frequency_domain]]\ncpus = \"0-3\"\nkhz = [500_000, 1_800_000]\n\
+        [[frequency_domain]]\ncpus = \"4-6\"\nkhz = [700_000, 2_400_000]\n\
+        [[frequency_domain]]\ncpus = \"7\"\nkhz = [800_000, 2_800_000]\n";
+    let board = parse("board.toml", &format!("{file}{own_domains}")).expect("valid");
+    assert_eq!(board.cpu_types().len(), 3);
+    assert_eq!(board.prices().iter().len(), known("hikey960").prices().iter().len());
+    // What is inherited must fit.
+    let error = parse("board.toml", file).expect_err("the base's domains mix capacities").to_string();
+    assert!(error.starts_with("base hikey960:") && error.contains("inherited by board.toml"), "{error}");
+    assert!(error.contains("`frequency_domain` of its own"), "{error}");
+}
+
+#[test]
+fn bases_are_files_too_from_where_the_file_lies_and_may_not_go_in_circles() {
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it can be written");
+    write("near.toml", "name = \"near\"\nbase = \"far.toml\"\nhz = 300\n");
+    write("far.toml", "name = \"far\"\nbase = \"hikey\"\nhz = 100\nipi_ns = 7\n");
+    write("circle.toml", "name = \"circle\"\nbase = \"circle.toml\"\n");
+    write("lost.toml", "name = \"lost\"\nbase = \"hickey960\"\n");
+    let read = |name: &str| load(folder.path().join(name).to_str().expect("a plain path"));
+    let near = read("near.toml").expect("valid");
+    assert_eq!((near.hz().get(), near.ipi_latency().0, near.nr_cpus()), (300, 7, 8));
+    assert!(read("circle.toml").expect_err("a circle").to_string().contains("more than 8 bases"));
+    let error = read("lost.toml").expect_err("no such base").to_string();
+    assert!(error.contains("lost.toml:2: base") && error.contains("no machine `hickey960`"), "{error}");
+}

@@ -19,6 +19,7 @@ mod lines;
 mod locks;
 mod phases;
 mod setup;
+mod standstill;
 mod steps;
 mod sync;
 mod tasks;
@@ -27,6 +28,7 @@ mod tracer;
 pub use effects::{CpuCounters, MachineCounters};
 pub use idle::IdleResidency;
 pub use setup::{Setup, SetupError};
+pub use standstill::{Waiting, WaitsFor};
 pub use tasks::{HostTask, instance_name};
 
 use crate::digest::Digest;
@@ -99,8 +101,8 @@ pub enum RunError {
         cpu: CpuId,
         /// When, from the start of the run.
         at: Nanos,
-        /// Which task.
-        task: String,
+        /// Whose program; none if something else comes again and again.
+        task: Option<String>,
     },
     /// A template was forked too often.
     ForkLimit {
@@ -121,9 +123,15 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoProgress { cpu, at, task } => write!(
+            Self::NoProgress { cpu, at, task: Some(task) } => write!(
                 f,
                 "no progress after {at} on CPU {}: the program of task {task} neither runs nor blocks; give it a run or sleep step",
+                cpu.0
+            ),
+            Self::NoProgress { cpu, at, task: None } => write!(
+                f,
+                "no progress after {at} on CPU {}: no end of events at that instant; give tasks that wake each other a run step, and \
+                 what comes again and again a longer period",
                 cpu.0
             ),
             Self::ForkLimit { task, limit } => {
@@ -158,6 +166,8 @@ pub struct Machine {
     pub(crate) digest: Digest,
     pub(crate) counters: MachineCounters,
     end: Nanos,
+    /// No more events than that happen.
+    most_events: u64,
     snapshot_every: Option<Nanos>,
     /// Whether kernel code takes time: not before the run begins, and never on a machine on which all its operations are free.
     kernel_takes_time: bool,
@@ -214,11 +224,13 @@ impl Machine {
     pub fn advance(&mut self, observer: &mut dyn Observer, until: Nanos) -> Result<bool, RunError> {
         self.wants = observer.wants();
         let mut nr_at_once = 0;
+        if self.counters.events >= self.most_events {
+            return Ok(false);
+        }
         while let Some(event) = self.events.pop_until(until.min(self.end)) {
             nr_at_once = if event.key.at == self.now { nr_at_once + 1 } else { 0 };
             if nr_at_once > MAX_EVENTS_AT_ONCE {
-                let task = "?".to_owned();
-                return Err(RunError::NoProgress { cpu: CpuId(0), at: self.elapsed(), task });
+                return Err(self.no_progress(event.kind));
             }
             self.now = event.key.at;
             self.ahead = Nanos::ZERO;
@@ -228,8 +240,34 @@ impl Machine {
                 self.settle(observer, cpu)?;
             }
             self.check(Some(event.kind));
+            if self.counters.events >= self.most_events {
+                self.end_at(self.now);
+                return Ok(false);
+            }
         }
         Ok(until < self.end)
+    }
+
+    /// The run ends with this event if nothing else ends it before, perhaps in the middle of an instant.
+    pub fn limit_events(&mut self, most: u64) {
+        self.most_events = most;
+    }
+
+    /// Events come again and again without time passing.
+    fn no_progress(&self, event: EventKind) -> RunError {
+        let (cpu, task) = match event {
+            EventKind::Completion(cpu, task, _) | EventKind::SleepEnd(cpu, task, _) => {
+                (cpu, Some(self.tasks[task as usize].name.clone()))
+            }
+            EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) | EventKind::KernelDone(cpu, _) => (cpu, None),
+            _ => (CpuId(0), None),
+        };
+        RunError::NoProgress { cpu, at: self.elapsed(), task }
+    }
+
+    /// The run ends at this time instead of later: everything up to there has happened.
+    pub fn end_at(&mut self, until: Nanos) {
+        self.end = self.end.min(until.max(self.now));
     }
 
     /// After the last event: the clock goes to the end and everything that runs is accounted.
@@ -403,6 +441,8 @@ impl Machine {
         };
         match event.kind {
             kind if self.is_stale(cpu, kind) => Ok(()),
+            // All CPUs settle after a change, each once.
+            EventKind::Change(index) if self.is_free_for_others(cpu) => self.make_change(observer, index as usize),
             kind @ (EventKind::Fork(..) | EventKind::Change(_)) => self.ask(observer, cpu, kind),
             EventKind::PollLimit(_) => {
                 if self.end_polling(cpu) {
@@ -538,7 +578,7 @@ impl Machine {
                 }
             }
         }
-        let task = self.running_task(cpu).map_or_else(|| "?".to_owned(), |task| self.tasks[task].name.clone());
+        let task = self.running_task(cpu).map(|task| self.tasks[task].name.clone());
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
     }
 

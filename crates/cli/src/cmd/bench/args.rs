@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command lines of `fairlab bench`: each benchmark has the options that it has itself.
 
-use crate::args::{VariantArgs, time_of};
+use crate::args::VariantArgs;
 use crate::exports::ExportArgs;
+use crate::values::time_of;
 use clap::{Args, Subcommand, ValueEnum};
 use fairlab_sched::units::Nanos;
 
@@ -18,7 +19,7 @@ Each prints what the benchmark prints. --machine, --kernel, --features, --set, -
 
 /// Run the model of a benchmark with the benchmark's own options, and print its results in the benchmark's own form
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(crate) bench: Bench,
