@@ -21,6 +21,19 @@ pub struct Recorder {
     pub decisions: Decisions,
     /// Measurements in the terms of published work.
     pub measures: Measures,
+    /// What came before that, since it was told to forget.
+    pub(crate) forgotten: Forgotten,
+}
+
+/// What a machine itself counts and does not forget, as it was when a recorder forgot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forgotten {
+    /// Length of the run until then.
+    pub(crate) elapsed: Nanos,
+    /// Events.
+    pub(crate) events: u64,
+    /// Context switches.
+    pub(crate) switches: u64,
 }
 
 impl Recorder {
@@ -31,7 +44,19 @@ impl Recorder {
             cpus: Cpus::new(machine),
             decisions: Decisions::default(),
             measures: Measures::new(machine),
+            forgotten: Forgotten::default(),
         }
+    }
+
+    /// Forgets what was measured so far: a warm-up is over. What runs, waits or is under way goes on, and counts from now.
+    pub fn forget(&mut self, machine: &Machine) {
+        self.families.forget(machine.now());
+        self.cpus.forget(machine);
+        self.decisions = Decisions::default();
+        self.measures.forget(machine);
+        let counters = machine.counters();
+        self.forgotten =
+            Forgotten { elapsed: machine.elapsed(), events: counters.events, switches: counters.switches };
     }
 }
 

@@ -74,7 +74,7 @@ pub struct Summary {
     pub fairlab: String,
     /// What was run.
     pub run: Subject,
-    /// Length of the run.
+    /// Length of the run, or of what was measured of it.
     pub duration_ns: u64,
     /// The hash over all that the scheduler did.
     pub digest: String,
@@ -102,9 +102,11 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// What a recorder found, after the end of a run.
+    /// What a recorder found, after the end of a run: since its start, or since the recorder forgot what was before.
     pub fn new(run: Subject, machine: &Machine, recorder: &Recorder) -> Self {
-        let measure = recorder.measures.summary(machine);
+        let forgotten = recorder.forgotten;
+        let measured = machine.duration().saturating_since(forgotten.elapsed);
+        let measure = recorder.measures.summary(machine, measured);
         let complaints = measure.complaints.iter().flat_map(ComplaintRow::sentences);
         let warnings = machine.workload().warnings.iter().cloned().chain(complaints).collect();
         let families = recorder.families.summaries(machine.now());
@@ -118,8 +120,8 @@ impl Summary {
             idle_ns: of_cpus(|cpu| cpu.idle_ns),
             wait_ns: of_families(|family| family.wait_ns),
             kernel_ns: of_cpus(|cpu| cpu.kernel_ns),
-            events: counters.events,
-            switches: counters.switches,
+            events: counters.events - forgotten.events,
+            switches: counters.switches - forgotten.switches,
             wakeups: of_families(|family| family.wakeups),
             migrations: of_families(|family| family.migrations),
             ticks: of_cpus(|cpu| cpu.ticks),
@@ -128,7 +130,7 @@ impl Summary {
         Self {
             fairlab: env!("CARGO_PKG_VERSION").to_owned(),
             run,
-            duration_ns: machine.duration().0,
+            duration_ns: measured.0,
             digest: machine.digest().to_string(),
             totals,
             selection: recorder.decisions.selections(),

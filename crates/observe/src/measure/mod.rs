@@ -19,6 +19,7 @@ use complaints::{ComplaintRow, Complaints};
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::MachineEvent;
 use fairlab_sched::probe::Event;
+use fairlab_sched::units::Nanos;
 use kernel_time::{KernelTimeRow, KernelTimes};
 use kicks::{KickRow, Kicks};
 use passes::{PassRow, Passes};
@@ -62,6 +63,12 @@ impl Measures {
         Self { search: Search::new(nr_cpus), kicks: Kicks::new(nr_cpus), ..Self::default() }
     }
 
+    /// Forgets what was measured so far; paths that are under way go on.
+    pub(crate) fn forget(&mut self, machine: &Machine) {
+        self.times.forget();
+        *self = Self { times: std::mem::take(&mut self.times), ..Self::new(machine) };
+    }
+
     /// The scheduler tells of something.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) {
@@ -84,12 +91,12 @@ impl Measures {
         self.times.machine_event(event);
     }
 
-    /// What was found, after the end of a run.
-    pub fn summary(&self, machine: &Machine) -> MeasureSummary {
+    /// What was found, after the end of a run of which so much was measured.
+    pub fn summary(&self, machine: &Machine, measured: Nanos) -> MeasureSummary {
         MeasureSummary {
             search: self.search.summary(),
             kicks: self.kicks.rows(),
-            blocked: self.blocked.summary(machine.duration()),
+            blocked: self.blocked.summary(measured),
             passes: self.passes.rows(machine),
             times: self.times.rows(),
             complaints: self.complaints.rows(),
