@@ -55,8 +55,7 @@ impl Recorder {
         self.decisions = Decisions::default();
         self.measures.forget(machine);
         let counters = machine.counters();
-        self.forgotten =
-            Forgotten { elapsed: machine.elapsed(), events: counters.events, switches: counters.switches };
+        self.forgotten = Forgotten { elapsed: machine.elapsed(), events: counters.events, switches: counters.switches };
     }
 }
 

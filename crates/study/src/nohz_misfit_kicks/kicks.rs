@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn tables_are_the_same_with_any_number_of_threads() {
         let text = include_str!("../../../../studies/nohz-misfit-kicks.toml");
-        let study = StudyDefinition::parse("nohz-misfit-kicks", text).expect("it is a study");
+        let study = StudyDefinition::parse("studies/nohz-misfit-kicks.toml", text).expect("it is a study");
         let tables = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be made");
             let tables = pool.install(|| both_published(&study, &machine("hikey960"), Choice::usual(2)));

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A study that has been read, from the program or from a file: it can be checked and run.
+
+use crate::data::workloads::{Benches, Home};
+use crate::data::{self, Found};
+use crate::definition::StudyDefinition;
+use crate::report::{Report, Table};
+use crate::{Choices, Progress, STUDIES, Study, StudyError, forms};
+use fairlab_workload::error::text_of;
+use std::path::{Path, PathBuf};
+
+/// A study.
+pub struct Loaded {
+    /// Its data.
+    pub definition: StudyDefinition,
+    /// The text of its file.
+    pub text: String,
+    /// What the file is called in messages.
+    pub file: String,
+    directory: Option<PathBuf>,
+    built_in: Option<Study>,
+}
+
+/// A part of what is done, told as the whole.
+struct Part<'a> {
+    to: &'a dyn Progress,
+    from: f64,
+    size: f64,
+}
+
+impl Progress for Part<'_> {
+    fn done(&self, step: &str, fraction: f64) {
+        self.to.done(step, self.from + self.size * fraction);
+    }
+}
+
+impl Loaded {
+    /// The study of a name, or that of a file.
+    ///
+    /// # Errors
+    /// If there is neither, or its data are wrong.
+    pub fn new(name_or_file: &str) -> Result<Self, StudyError> {
+        if let Some(study) = STUDIES.iter().find(|known| known.name == name_or_file) {
+            let definition = study.read()?;
+            let (text, file) = (study.data.to_owned(), study.file());
+            return Ok(Self { definition, text, file, directory: None, built_in: Some(*study) });
+        }
+        let is_path =
+            name_or_file.ends_with(".toml") || name_or_file.contains('/') || Path::new(name_or_file).is_file();
+        if !is_path {
+            let names: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
+            return Err(StudyError::Unknown(name_or_file.to_owned(), names.join(", ")));
+        }
+        Self::of_file(name_or_file)
+    }
+
+    fn of_file(file: &str) -> Result<Self, StudyError> {
+        let path = Path::new(file);
+        let bytes = std::fs::read(path).map_err(|error| StudyError::Unreadable(file.to_owned(), error))?;
+        let text = text_of(file, &bytes).map_err(|error| StudyError::Measurement(error.to_string()))?.to_owned();
+        let definition = StudyDefinition::parse(file, &text)?;
+        forms::check(file, &definition, &[])?;
+        let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        Ok(Self { definition, text, file: file.to_owned(), directory: Some(directory), built_in: None })
+    }
+
+    fn home(&self, choices: &Choices) -> Result<Home, StudyError> {
+        Ok(data::home_of(&self.file, self.directory.as_deref(), &self.definition, choices)?)
+    }
+
+    /// Checks all that can be checked without running it in full: names, files, machines, and a short trial of each run. Returns how
+    /// many runs it has.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self, choices: &Choices, benches: &dyn Benches) -> Result<u64, StudyError> {
+        let home = self.home(choices)?;
+        data::Study::new(&self.file, &self.definition, choices, &home, benches)?.try_runs()
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If it cannot be run as it was asked for, or a run fails.
+    pub fn run(&self, choices: &Choices, benches: &dyn Benches, progress: &dyn Progress) -> Result<Report, StudyError> {
+        let body = self.built_in.and_then(|study| study.body);
+        if body.is_some() {
+            self.refuse_what_code_does_not_know(choices)?;
+        }
+        let has_data = !self.definition.runs.is_empty();
+        let size = match (has_data, body.is_some()) {
+            (true, true) => 0.5,
+            (true, false) => 1.0,
+            (false, _) => 0.0,
+        };
+        let mut report = Report::of(&self.definition);
+        if has_data {
+            let home = self.home(choices)?;
+            let study = data::Study::new(&self.file, &self.definition, choices, &home, benches)?;
+            let part = Part { to: progress, from: 0.0, size };
+            let tally = crate::tally::Tally::new(&part);
+            let Found { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
+            (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
+        }
+        if let Some(body) = body {
+            let part = Part { to: progress, from: size, size: 1.0 - size };
+            let of_code = body(&self.definition, choices.options, &part)?;
+            report.tables.extend(of_code.tables);
+            report.pictures.extend(of_code.pictures);
+            report.outputs.extend(of_code.outputs);
+            report.notes.extend(of_code.notes);
+        }
+        let place = |table: &Table| self.definition.tables.iter().position(|one| one.name == table.name);
+        report.tables.sort_by_key(place);
+        Ok(report)
+    }
+
+    /// Code has its own machines, lengths and seeds.
+    fn refuse_what_code_does_not_know(&self, choices: &Choices) -> Result<(), StudyError> {
+        let given = [
+            ("--seeds", choices.seeds.is_some()),
+            ("--span", choices.span.is_some()),
+            ("--perturb", choices.perturb.is_some()),
+            ("--machine", choices.machine.is_some()),
+        ];
+        let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+        Err(StudyError::Refused(
+            self.definition.name.clone(),
+            format!("code fills tables of it, which does not know {option}"),
+            "leave it out; studies of data alone have it".to_owned(),
+        ))
+    }
+}
