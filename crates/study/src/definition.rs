@@ -202,6 +202,11 @@ impl ChangeAs {
 }
 
 impl TableDefinition {
+    /// Whether its rows are changes from one arm to another.
+    pub fn tells_changes(&self) -> bool {
+        self.change || self.from.is_some() || self.rows.iter().any(|row| row.from.is_some())
+    }
+
     /// Whether the data say how its figures are obtained.
     pub fn is_data(&self) -> bool {
         let says = |run: &Option<String>, figure: &Option<String>| run.is_some() || figure.is_some();

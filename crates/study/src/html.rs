@@ -22,7 +22,7 @@ details { margin: .8rem 0 } summary { cursor: pointer }
 /// The page of a report. `text` is the study's file.
 pub fn page(report: &Report, definition: &StudyDefinition, text: &str) -> String {
     let changes: BTreeSet<&str> =
-        definition.tables.iter().filter(|table| is_change(table)).map(|table| table.name.as_str()).collect();
+        definition.tables.iter().filter(|table| table.tells_changes()).map(|table| table.name.as_str()).collect();
     let (effects, others): (Vec<&Table>, Vec<&Table>) =
         report.tables.iter().partition(|table| changes.contains(table.name.as_str()));
     let page = html! {
@@ -65,11 +65,6 @@ pub fn page(report: &Report, definition: &StudyDefinition, text: &str) -> String
         }
     };
     page.into_string()
-}
-
-/// Whether a table's rows are changes from one arm to another.
-fn is_change(table: &crate::definition::TableDefinition) -> bool {
-    table.change || table.from.is_some() || table.rows.iter().any(|row| row.from.is_some())
 }
 
 fn effect_picture(table: &Table) -> Markup {

@@ -131,3 +131,46 @@ impl Loaded {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::workloads::NoBenches;
+
+    #[test]
+    fn every_table_of_every_study_is_filled_and_every_row_of_data_asks_for_a_run_and_a_figure() {
+        for known in STUDIES {
+            let study = Loaded::new(known.name).expect("its data are well formed");
+            let choices = Choices::default();
+            let home = study.home(&choices).expect("it names machines that there are");
+            data::Study::new(&study.file, &study.definition, &choices, &home, &NoBenches)
+                .expect("its rows ask for something");
+            assert!(
+                known.body.is_some() || !study.definition.runs.is_empty(),
+                "{} has neither code nor runs",
+                known.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_study_that_there_is_not_is_told_with_those_that_there_are() {
+        let told = |name: &str| Loaded::new(name).err().expect(name).to_string();
+        assert!(told("sis-utl").starts_with("there is no study `sis-utl`; there are pelt-time-scaling, sis-util"));
+        assert!(
+            told("no/such.toml").contains("no/such.toml: cannot be read: ")
+                && told("no/such.toml").contains("help: give the name")
+        );
+    }
+
+    #[test]
+    fn code_refuses_what_it_does_not_know() {
+        let study = Loaded::new("sis-util").expect("there is such a study");
+        let choices = Choices { perturb: Some(1), ..Choices::default() };
+        let told = study.run(&choices, &NoBenches, &crate::Silent).expect_err("it has code").to_string();
+        assert!(
+            told.starts_with("study sis-util: code fills tables of it, which does not know --perturb\nhelp: "),
+            "{told}"
+        );
+    }
+}

@@ -133,7 +133,7 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(&report);
     }
-    let text = page(&report, output.styles());
+    let text = page(&report, &study.definition, output.styles());
     output.text(&text)
 }
 
@@ -151,23 +151,30 @@ fn write(directory: &Path, study: &Loaded, report: &Report) -> Result<(), CliErr
     report.pictures.iter().try_for_each(|picture| write(format!("{}.svg", picture.name), picture.svg.as_bytes()))
 }
 
-fn page(report: &Report, styles: Styles) -> String {
+fn page(report: &Report, definition: &StudyDefinition, styles: Styles) -> String {
     let mut page = format!("{}\n{}{}\n", styles.bold(&report.title), wrap(&report.source, 0), report.headline());
     for table in &report.tables {
         page.push_str(&format!("\n{}\n", styles.bold(&table.title)));
-        let mut rows = Table::new(&[
-            ("row", Align::Left),
-            ("arm", Align::Left),
-            ("simulated", Align::Right),
-            ("95 %", Align::Right),
+        let is_change = definition.tables.iter().any(|one| one.name == table.name && one.tells_changes());
+        let mut columns = vec![("row", Align::Left), ("arm", Align::Left), ("simulated", Align::Right)];
+        if is_change {
+            columns.push(("95 %", Align::Right));
+        }
+        columns.extend([
             ("published", Align::Right),
             ("unit", Align::Left),
             ("evidence", Align::Left),
             ("verdict", Align::Left),
             ("reason", Align::Wrap),
         ]);
+        let mut rows = Table::new(&columns);
         for row in &table.rows {
-            rows.row(cells(row));
+            let mut cells = cells(row);
+            if is_change {
+                let interval = row.interval.map_or_else(String::new, |[low, high]| format!("{low:.2} to {high:.2}"));
+                cells.insert(3, interval.into());
+            }
+            rows.row(cells);
         }
         page.push_str(&rows.render(styles));
     }
@@ -183,13 +190,11 @@ fn page(report: &Report, styles: Styles) -> String {
 
 fn cells(row: &Row) -> Vec<Cell> {
     let spread = if row.spread == 0.0 { String::new() } else { format!(" ±{:.2}", row.spread) };
-    let interval = row.interval.map_or_else(String::new, |[low, high]| format!("{low:.2} to {high:.2}"));
     let verdict = Cell::from(row.verdict.to_string());
     vec![
         row.label.as_str().into(),
         row.arm.as_str().into(),
         format!("{}{spread}", row.value).into(),
-        interval.into(),
         row.published.as_ref().map_or_else(String::new, ToString::to_string).into(),
         row.unit.as_str().into(),
         row.evidence.as_ref().map_or_else(String::new, ToString::to_string).into(),

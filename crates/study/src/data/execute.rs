@@ -5,7 +5,7 @@
 use super::runs::Case;
 use super::workloads::{Benches, Home, Prepared};
 use crate::StudyError;
-use crate::definition::{ArmDefinition, GovernorName};
+use crate::definition::{ArmDefinition, DefinitionError, GovernorName};
 use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer, Wants};
@@ -41,6 +41,7 @@ pub(crate) struct Variation {
 
 /// Everything that a run needs beside its case, arm and seed.
 pub(crate) struct Site<'a> {
+    pub(crate) file: &'a str,
     pub(crate) home: &'a Home,
     pub(crate) benches: &'a dyn Benches,
     pub(crate) default_machine: &'a str,
@@ -63,7 +64,10 @@ impl Site<'_> {
         seed: u64,
         variation: &Variation,
     ) -> Result<Value, StudyError> {
-        let of_case = |what: String| StudyError::Measurement(format!("run {}: {what}", case.name));
+        let of_case = |message: String| {
+            let (file, run) = (self.file.to_owned(), case.name.clone());
+            StudyError::Definition(DefinitionError::Run { file, run, message })
+        };
         let name = self.machine_of(case, arm);
         let Prepared { mut setup, meter, has_length } =
             self.home.prepare(case, name, seed, self.benches).map_err(of_case)?;
@@ -97,12 +101,7 @@ impl Site<'_> {
             machine.seed(seed);
         }
         let mut ears = Ears::new(&machine, meter);
-        ears.measure(&mut machine, warm_up, case.warm_up > Nanos::ZERO).map_err(|error| match error {
-            Trouble::Run(error) => StudyError::Run(error),
-            Trouble::NoWarmUp => {
-                of_case("has no warm-up\nhelp: leave `warm_up` out: it runs until it is done".to_owned())
-            }
-        })?;
+        ears.measure(&mut machine, warm_up, case.warm_up > Nanos::ZERO)?;
         if is_until_done
             && variation.trial.is_none()
             && machine.tasks().iter().any(|task| task.id.is_some() && !task.dead)
@@ -139,17 +138,6 @@ impl ArmDefinition {
     }
 }
 
-enum Trouble {
-    Run(RunError),
-    NoWarmUp,
-}
-
-impl From<RunError> for Trouble {
-    fn from(error: RunError) -> Self {
-        Self::Run(error)
-    }
-}
-
 /// Who listens to a run.
 struct Ears {
     recorder: Recorder,
@@ -164,17 +152,17 @@ impl Ears {
     }
 
     /// Runs a machine to its end, and forgets what was before the end of the warm-up if there is one.
-    fn measure(&mut self, machine: &mut Machine, warm_up: Nanos, has_warm_up: bool) -> Result<(), Trouble> {
+    fn measure(&mut self, machine: &mut Machine, warm_up: Nanos, has_warm_up: bool) -> Result<(), RunError> {
+        let is_bench = self.meter.is_some();
         machine.start(self)?;
         if has_warm_up {
             machine.advance(self, START + warm_up)?;
-            if self.meter.as_mut().is_some_and(|meter| !meter.reset()) {
-                return Err(Trouble::NoWarmUp);
-            }
+            // A benchmark that runs until it is done tells nothing of a part; what else the run tells is of that part all the same.
+            self.meter = self.meter.take().and_then(|mut meter| meter.reset().then_some(meter));
             self.recorder.forget(machine);
             self.marks.clear();
         }
-        if self.meter.is_some() {
+        if is_bench {
             bench::go_on(machine, self, &mut |_| {})?;
         } else {
             machine.advance(self, Nanos(u64::MAX))?;

@@ -108,7 +108,7 @@ impl<'a> Study<'a> {
         let cases = cases_of(file, definition, choices)?;
         let questions = rows::questions(file, definition, &cases)?;
         let default_machine = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-        let site = Site { home, benches, default_machine };
+        let site = Site { file, home, benches, default_machine };
         let study = Self { definition, choices, file, cases, questions, site };
         study.check_names()?;
         Ok(study)
