@@ -140,9 +140,16 @@ const STUDIES: &[Study] = &[
         forms: nohz_misfit_kicks::TABLES,
         body: Some(nohz_misfit_kicks::run),
     },
+    Study::of_data("wakelist-idle", include_str!("../../../studies/wakelist-idle.toml")),
+    Study::of_data("newidle-migration-cost", include_str!("../../../studies/newidle-migration-cost.toml")),
 ];
 
 impl Study {
+    /// A study of data alone.
+    const fn of_data(name: &'static str, data: &'static str) -> Self {
+        Self { name, data, forms: &[], body: None }
+    }
+
     /// The name of its file.
     fn file(&self) -> String {
         format!("studies/{}.toml", self.name)
