@@ -21,7 +21,7 @@ use fairlab_machine::observer::MachineEvent;
 use fairlab_sched::probe::Event;
 use fairlab_sched::units::Nanos;
 use kernel_time::{KernelTimeRow, KernelTimes};
-use kicks::{KickRow, Kicks};
+use kicks::{KickRow, Kicks, NoKickRow};
 use passes::{PassRow, Passes};
 use search::{Search, SearchSummary};
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,9 @@ pub struct MeasureSummary {
     pub search: SearchSummary,
     /// Calls of `kick_ilb()`, of the CPUs that made any.
     pub kicks: Vec<KickRow>,
+    /// Ticks that thought of such a call and made none.
+    #[serde(default)]
+    pub no_kicks: Vec<NoKickRow>,
     /// Calls of `update_blocked_averages()`.
     pub blocked: BlockedSummary,
     /// Passes of `load_balance()`, by level of the domain and state of the CPU.
@@ -96,6 +99,7 @@ impl Measures {
         MeasureSummary {
             search: self.search.summary(),
             kicks: self.kicks.rows(),
+            no_kicks: self.kicks.rows_without(),
             blocked: self.blocked.summary(measured),
             passes: self.passes.rows(machine),
             times: self.times.rows(),
