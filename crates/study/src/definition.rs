@@ -172,7 +172,16 @@ pub struct TableDefinition {
     /// How a change is told.
     #[serde(default)]
     pub change_as: ChangeAs,
-    /// The rows. A table of data without any has one for each of its runs, or figures, and each arm.
+    /// Of a table without rows: runs,
+    #[serde(default)]
+    pub runs: Vec<String>,
+    /// figures,
+    #[serde(default)]
+    pub figures: Vec<String>,
+    /// and arms that have rows, instead of all of them.
+    #[serde(default)]
+    pub arms: Vec<String>,
+    /// The rows. A table of data without any has one for each of its runs, figures and arms.
     #[serde(default)]
     pub rows: Vec<RowDefinition>,
 }
@@ -210,7 +219,8 @@ impl TableDefinition {
     /// Whether the data say how its figures are obtained.
     pub fn is_data(&self) -> bool {
         let says = |run: &Option<String>, figure: &Option<String>| run.is_some() || figure.is_some();
-        says(&self.run, &self.figure) || self.rows.iter().any(|row| says(&row.run, &row.figure))
+        let lists = !self.runs.is_empty() || !self.figures.is_empty();
+        lists || says(&self.run, &self.figure) || self.rows.iter().any(|row| says(&row.run, &row.figure))
     }
 
     /// What is wrong with a row's published figure, and the way out.

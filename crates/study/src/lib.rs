@@ -5,7 +5,6 @@
 //! study's name here: it fills the tables for which the data name no figure.
 
 mod arms;
-mod balance_redo_limit;
 mod blocked_averages_rate_limit;
 pub mod data;
 pub mod definition;
@@ -14,7 +13,6 @@ mod forms;
 pub mod html;
 pub mod kernels;
 pub mod loaded;
-mod nohz_misfit_kicks;
 mod pelt_time_scaling;
 pub mod pictures;
 pub mod pool;
@@ -128,18 +126,8 @@ const STUDIES: &[Study] = &[
         forms: blocked_averages_rate_limit::TABLES,
         body: Some(blocked_averages_rate_limit::run),
     },
-    Study {
-        name: "balance-redo-limit",
-        data: include_str!("../../../studies/balance-redo-limit.toml"),
-        forms: balance_redo_limit::TABLES,
-        body: Some(balance_redo_limit::run),
-    },
-    Study {
-        name: "nohz-misfit-kicks",
-        data: include_str!("../../../studies/nohz-misfit-kicks.toml"),
-        forms: nohz_misfit_kicks::TABLES,
-        body: Some(nohz_misfit_kicks::run),
-    },
+    Study::of_data("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml")),
+    Study::of_data("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml")),
     Study::of_data("wakelist-idle", include_str!("../../../studies/wakelist-idle.toml")),
     Study::of_data("newidle-migration-cost", include_str!("../../../studies/newidle-migration-cost.toml")),
 ];

@@ -110,7 +110,10 @@ impl Loaded {
             report.outputs.extend(of_code.outputs);
             report.notes.extend(of_code.notes);
         }
-        let place = |table: &Table| self.definition.tables.iter().position(|one| one.name == table.name);
+        let place = |table: &Table| {
+            let place = self.definition.tables.iter().position(|one| one.name == table.name);
+            place.unwrap_or(usize::MAX)
+        };
         report.tables.sort_by_key(place);
         Ok(report)
     }
@@ -135,7 +138,9 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
     use crate::data::workloads::NoBenches;
+    use fairlab_sched::units::Nanos;
 
     #[test]
     fn every_table_of_every_study_is_filled_and_every_row_of_data_asks_for_a_run_and_a_figure() {
@@ -161,6 +166,21 @@ mod tests {
             told("no/such.toml").contains("no/such.toml: cannot be read: ")
                 && told("no/such.toml").contains("help: give the name")
         );
+    }
+
+    #[test]
+    fn tables_are_the_same_with_any_number_of_threads() {
+        let study = Loaded::new("nohz-misfit-kicks").expect("there is such a study");
+        let tables = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be made");
+            let choices = Choices { seeds: Some(2), span: Some(Nanos::from_millis(200)), ..Choices::default() };
+            let choices = Choices { options: Options { quick: true }, ..choices };
+            let report = pool.install(|| study.run(&choices, &NoBenches, &crate::Silent)).expect("it runs");
+            serde_json::to_string(&report).expect("tables are JSON")
+        };
+        let one = tables(1);
+        assert_eq!(tables(2), one);
+        assert_eq!(tables(5), one);
     }
 
     #[test]

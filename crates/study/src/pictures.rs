@@ -25,11 +25,11 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// A group of bars: its label, the simulated figure, and the published one if there is one.
-pub(crate) type Bars = (String, f64, Option<f64>);
-
 /// Why a picture could not be drawn: only a library can know.
 type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
+
+/// A group of bars: its label, the simulated figure, and the published one if there is one.
+pub(crate) type Bars = (String, f64, Option<f64>);
 
 /// Draws a pair of bars for each row.
 pub(crate) fn bars(name: &str, title: &str, unit: &str, rows: &[Bars]) -> Picture {
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn bars_have_their_labels_and_one_rectangle_for_each_figure() {
-        let rows = [("CPU 0".to_owned(), 12.0, Some(10.0)), ("CPU 1".to_owned(), 3.0, None)];
-        let picture = bars("kicks", "Kicks", "calls", &rows);
+        let rows = [("CPU 0".to_owned(), vec![Some(12.0), Some(10.0)]), ("CPU 1".to_owned(), vec![Some(3.0), None])];
+        let picture = grouped_bars("kicks", "Kicks", "calls", &["simulated", "published"], &rows);
         assert_eq!(picture.name, "kicks");
         for word in ["<svg", "CPU 0", "CPU 1", "Kicks", "calls", "simulated", "published", "</svg>"] {
             assert!(picture.svg.contains(word), "{word} is missing in {}", picture.svg);

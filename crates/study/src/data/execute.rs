@@ -75,7 +75,7 @@ impl Site<'_> {
             let prices = self.home.machine(name).prices();
             setup.hardware.prices = Prices::from_list(&prices.with(operation, prices.ps(operation) * up / down));
         }
-        arm.change(&mut setup.hardware);
+        arm.change(&mut setup.hardware, case);
         setup.features = arm.features_around(setup.features);
         setup.named_tunables = arm.tunables_around(setup.named_tunables);
         setup.perturb = variation.perturb;
@@ -118,19 +118,19 @@ fn has_prices(hardware: &Hardware) -> bool {
 }
 
 impl ArmDefinition {
-    /// Makes a machine that of this arm.
-    fn change(&self, hardware: &mut Hardware) {
+    /// Makes a machine that of this arm and a case.
+    fn change(&self, hardware: &mut Hardware, case: &Case) {
         for (operation, ns) in &self.prices {
             hardware.prices.set_named(operation, (ns * 1000.0).round() as u64);
         }
         for domain in &mut hardware.frequency_domains {
-            match self.governor {
+            match self.governor.or(case.governor) {
                 Some(GovernorName::Performance) => domain.stay_at_highest(),
                 Some(GovernorName::Powersave) => domain.stay_at(0),
                 None => {}
             }
         }
-        if let Some(most) = self.idle_states {
+        if let Some(most) = self.idle_states.or(case.idle_states) {
             for states in &mut hardware.idle_states {
                 states.truncate(most);
             }

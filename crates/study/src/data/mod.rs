@@ -21,7 +21,7 @@ pub mod workloads;
 use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
 use crate::pictures::Picture;
 use crate::report::Table;
-use crate::{Choices, StudyError};
+use crate::{Choices, Options, StudyError};
 use execute::{Site, Variation};
 use rows::Question;
 use runs::Case;
@@ -112,6 +112,12 @@ impl<'a> Study<'a> {
         let study = Self { definition, choices, file, cases, questions, site };
         study.check_names()?;
         Ok(study)
+    }
+
+    /// The same cases in their quick form.
+    fn quick_cases(&self) -> Result<Vec<Case>, DefinitionError> {
+        let choices = Choices { options: Options { quick: true }, ..self.choices.clone() };
+        cases_of(self.file, self.definition, &choices)
     }
 
     /// Tables of the data that are chosen, measured with cases that may be others than the study's own.

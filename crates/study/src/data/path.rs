@@ -3,7 +3,9 @@
 //!
 //! Keys are separated by dots. What is a list has selectors behind it: a place from 0 on (`[3]`, from the end `[-1]`), places from one
 //! to another (`[4-7]`), all of them (`[*]`), or those elements of which a member is this (`[name=worker]`; of elements that are lists
-//! themselves, by place: `[0=SIS]`). So a path may lead to several numbers.
+//! themselves, by place: `[0=SIS]`). Several of these are applied one after the other: `[kind=newidle,-1]` is the last of those. So a path
+//! may lead to several numbers. A member that is a number can be one of a range (`[cpu=4-7]`), and a key with a question mark need not be
+//! there (`by_reason.Misfit?`).
 
 use serde_json::Value;
 
@@ -21,6 +23,8 @@ enum Step {
     Between(usize, usize),
     All,
     Where(String, String),
+    /// All of these, one after the other.
+    Chain(Vec<Step>),
 }
 
 /// Why a path leads nowhere.
@@ -126,6 +130,9 @@ impl Path {
 }
 
 fn selector_of(text: &str) -> Option<Step> {
+    if text.contains(',') {
+        return text.split(',').map(|one| selector_of(one.trim())).collect::<Option<Vec<_>>>().map(Step::Chain);
+    }
     if text == "*" {
         return Some(Step::All);
     }
@@ -152,24 +159,37 @@ impl Step {
         let Value::Array(elements) = value else {
             return Err(Miss::Kind { at: at.to_owned(), what: "is no list: leave the brackets out".to_owned() });
         };
-        match self {
-            Self::All => next.extend(elements),
+        next.extend(self.of_list(elements.iter().collect(), at)?);
+        Ok(())
+    }
+
+    /// Which elements of a list are meant.
+    fn of_list<'v>(&self, elements: Vec<&'v Value>, at: &str) -> Result<Vec<&'v Value>, Miss> {
+        Ok(match self {
+            Self::All | Self::Key(_) => elements,
             Self::At(place) => {
                 let from_end = usize::try_from(-place).ok().and_then(|back| elements.len().checked_sub(back));
                 let place = usize::try_from(*place).ok().or(from_end);
-                next.extend(place.and_then(|place| elements.get(place)));
+                place.and_then(|place| elements.get(place).copied()).into_iter().collect()
             }
-            Self::Between(first, last) => next.extend(elements.iter().skip(*first).take(last - first + 1)),
+            Self::Between(first, last) => elements.into_iter().skip(*first).take(last - first + 1).collect(),
             Self::Where(key, wanted) => {
+                let mut chosen = Vec::new();
                 for element in elements {
                     if is(member(element, key, at)?, wanted) {
-                        next.push(element);
+                        chosen.push(element);
                     }
                 }
+                chosen
             }
-            Self::Key(_) => {}
-        }
-        Ok(())
+            Self::Chain(steps) => {
+                let mut chosen = elements;
+                for step in steps {
+                    chosen = step.of_list(chosen, at)?;
+                }
+                chosen
+            }
+        })
     }
 
     /// A path with this step behind it.
@@ -177,10 +197,19 @@ impl Step {
         match self {
             Self::Key(key) if at.is_empty() => key.clone(),
             Self::Key(key) => format!("{at}.{key}"),
-            Self::At(place) => format!("{at}[{place}]"),
-            Self::Between(first, last) => format!("{at}[{first}-{last}]"),
-            Self::All => format!("{at}[*]"),
-            Self::Where(key, value) => format!("{at}[{key}={value}]"),
+            selector => format!("{at}[{}]", selector.written()),
+        }
+    }
+
+    /// As it is written in brackets.
+    fn written(&self) -> String {
+        match self {
+            Self::Key(key) => key.clone(),
+            Self::At(place) => place.to_string(),
+            Self::Between(first, last) => format!("{first}-{last}"),
+            Self::All => "*".to_owned(),
+            Self::Where(key, value) => format!("{key}={value}"),
+            Self::Chain(steps) => steps.iter().map(Self::written).collect::<Vec<_>>().join(","),
         }
     }
 }
@@ -188,11 +217,14 @@ impl Step {
 /// A member of an object by name, or of a list by place.
 fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, Miss> {
     match value {
-        Value::Object(members) => members.get(key).ok_or_else(|| Miss::Key {
-            at: at.to_owned(),
-            key: key.to_owned(),
-            known: members.keys().cloned().collect(),
-        }),
+        Value::Object(members) => match (members.get(key), key.strip_suffix('?')) {
+            (Some(value), _) => Ok(value),
+            (None, Some(optional)) => Ok(members.get(optional).unwrap_or(&Value::Null)),
+            (None, None) => {
+                let known = members.keys().cloned().collect();
+                Err(Miss::Key { at: at.to_owned(), key: key.to_owned(), known })
+            }
+        },
         Value::Array(elements) => match key.parse::<usize>() {
             Ok(place) => Ok(elements.get(place).unwrap_or(&Value::Null)),
             Err(_) => Err(Miss::Kind {
@@ -208,7 +240,17 @@ fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, Miss> 
 fn is(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text == wanted,
-        Value::Number(number) => wanted.parse::<f64>().is_ok_and(|wanted| number.as_f64() == Some(wanted)),
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            match (wanted.parse::<f64>(), wanted.split_once('-')) {
+                (Ok(wanted), _) => number == wanted,
+                (Err(_), Some((low, high))) => match (low.parse(), high.parse()) {
+                    (Ok(low), Ok(high)) => (low..=high).contains(&number),
+                    _ => false,
+                },
+                (Err(_), None) => false,
+            }
+        }
         Value::Bool(is_true) => wanted == if *is_true { "true" } else { "false" },
         _ => false,
     }
@@ -234,7 +276,12 @@ mod tests {
 
     #[test]
     fn a_path_leads_to_all_numbers_that_it_names() {
-        let cases: [(&str, &[f64]); 9] = [
+        let cases: [(&str, &[f64]); 14] = [
+            ("bench.percentiles[percent=60-100].value", &[13.0]),
+            ("bench.samples?", &[]),
+            ("families[*].run_ns?", &[5.0, 7.0]),
+            ("bench.percentiles[percent=99,0].value", &[13.0]),
+            ("families[0-1,-1].run_ns", &[7.0]),
             ("families[name=ui].run_ns", &[5.0]),
             ("families[*].run_ns", &[5.0, 7.0]),
             ("families[0-9].run_ns", &[5.0, 7.0]),

@@ -52,7 +52,7 @@ impl Asker<'_> {
             return Err(self.no_run(&place, run));
         }
         if self.table.rows.is_empty() {
-            Ok(self.made_up())
+            self.made_up()
         } else {
             self.table.rows.iter().map(|row| self.of_row(row)).collect()
         }
@@ -114,26 +114,46 @@ impl Asker<'_> {
         if of_case.is_empty() { of(&|case| case.run == run) } else { of_case }
     }
 
-    fn made_up(&self) -> Vec<Question> {
-        let cases = match &self.table.run {
-            Some(run) => self.of_run(run),
-            None => (0..self.cases.len()).collect(),
-        };
-        let arms = self.study.arms.iter().filter(|arm| Some(&arm.name) != self.table.from.as_ref());
+    /// The rows of a table that has none: each of its runs, figures and arms. What differs from row to row is in their labels.
+    fn made_up(&self) -> Result<Vec<Question>, DefinitionError> {
+        let place = format!("table {}", self.table.name);
+        let mut cases = Vec::new();
+        for run in self.table.run.iter().chain(&self.table.runs) {
+            let of_run = self.of_run(run);
+            if of_run.is_empty() {
+                return Err(self.no_run(&place, run));
+            }
+            cases.extend(of_run);
+        }
+        if cases.is_empty() {
+            cases = (0..self.cases.len()).collect();
+        }
+        let mut figures: Vec<&String> = self.table.figure.iter().chain(&self.table.figures).collect();
+        if figures.is_empty() {
+            figures = self.study.figures.keys().collect();
+        }
+        let arms: Vec<&str> = self.study.arms.iter().map(|arm| arm.name.as_str()).collect();
+        if let Some(arm) = self.table.arms.iter().find(|arm| !arms.contains(&arm.as_str())) {
+            return Err(unknown(self.file, &place, "arm", arm, &arms));
+        }
+        let is_chosen = |arm: &str| self.table.arms.is_empty() || self.table.arms.iter().any(|name| name == arm);
         let mut asked = Vec::new();
-        for case in cases {
-            let figures: Vec<(&str, &str)> = match &self.table.figure {
-                Some(figure) => vec![(self.cases[case].name.as_str(), figure.as_str())],
-                None => self.study.figures.keys().map(|name| (name.as_str(), name.as_str())).collect(),
-            };
-            for (label, figure) in figures {
-                for arm in arms.clone() {
-                    let row = RowDefinition::unpublished(label, &arm.name);
-                    asked.push(Question { row, case, figure: figure.to_owned(), from: self.table.from.clone() });
+        for &case in &cases {
+            for figure in &figures {
+                self.check_figure(&place, figure)?;
+                let name = &self.cases[case].name;
+                let label = match (cases.len(), figures.len()) {
+                    (_, 1) => name.clone(),
+                    (1, _) => (*figure).clone(),
+                    _ => format!("{name}: {figure}"),
+                };
+                for arm in arms.iter().filter(|arm| is_chosen(arm) && Some(**arm) != self.table.from.as_deref()) {
+                    let row = RowDefinition::unpublished(label.as_str(), *arm);
+                    asked.push(Question { row, case, figure: (*figure).clone(), from: self.table.from.clone() });
                 }
             }
         }
-        asked
+        Ok(asked)
     }
 
     fn check_figure(&self, place: &str, figure: &str) -> Result<(), DefinitionError> {
@@ -198,6 +218,11 @@ mod tests {
             Ok(vec!["1 groups: time of 1 groups, a to b".to_owned(), "4 groups: time of 4 groups, a to b".to_owned()])
         );
         assert_eq!(asked("run = 'other'").map(|rows| rows.len()), Ok(4));
+        let rows =
+            asked("runs = ['other', '1 groups']\nfigures = ['time', 'waits']\narms = ['b']").expect("all are there");
+        assert_eq!((rows.len(), rows[0].as_str()), (4, "other: time: time of other, b"));
+        assert!(asked("runs = ['others']").expect_err("misspelt").contains("did you mean `other`?"));
+        assert!(asked("figure = 'time'\narms = ['c']").expect_err("no arm").contains("there is no arm c"));
     }
 
     #[test]

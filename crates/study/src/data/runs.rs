@@ -4,6 +4,7 @@
 use super::span::Span;
 use super::tasks::TaskFamily;
 use crate::Choices;
+use crate::arms::GovernorName;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,6 +37,10 @@ pub struct RunDefinition {
     /// How many task groups are around the tasks of a benchmark that has no groups of its own.
     #[serde(default)]
     pub groups: u32,
+    /// Who chooses frequencies, if no arm says it and not whom the machine's file says.
+    pub governor: Option<GovernorName>,
+    /// Only the first so many idle states are used, if no arm says it.
+    pub idle_states: Option<usize>,
     /// When the workload begins.
     pub start: Option<Start>,
     /// How long is measured.
@@ -104,6 +109,8 @@ pub(crate) struct Case {
     pub(crate) source: Source,
     pub(crate) machine: Option<String>,
     pub(crate) groups: u32,
+    pub(crate) governor: Option<GovernorName>,
+    pub(crate) idle_states: Option<usize>,
     pub(crate) start: Start,
     pub(crate) span: Option<Nanos>,
     pub(crate) warm_up: Nanos,
@@ -214,6 +221,8 @@ impl RunDefinition {
             source: sources.into_iter().flatten().next().unwrap_or_else(|| Source::Tasks(self.tasks.clone())),
             machine: choices.machine.clone().or_else(|| self.machine.as_ref().map(fill)),
             groups: self.groups,
+            governor: self.governor,
+            idle_states: self.idle_states,
             start: self.start.unwrap_or_default(),
             // A benchmark that runs until it is done has no length that could be another one.
             span: span.map(|span| choices.span.unwrap_or(span.0)),

@@ -31,6 +31,9 @@ pub struct SensitivityDefinition {
     pub prices: Vec<String>,
     /// Seeds of each case, at the most.
     pub seeds: Option<u64>,
+    /// Whether it is done with the quick form of each run.
+    #[serde(default)]
+    pub quick: bool,
     /// Length of each run.
     pub span: Option<Span>,
     /// How many other sets of seeds.
@@ -88,7 +91,7 @@ pub(super) fn table(
     varied: &SensitivityDefinition,
     told: &(dyn Fn(&str, f64) + Sync),
 ) -> Result<Table, StudyError> {
-    let mut cases = study.cases.clone();
+    let mut cases = if varied.quick { study.quick_cases()? } else { study.cases.clone() };
     for case in &mut cases {
         if let (Some(span), Some(length)) = (varied.span, case.span.as_mut()) {
             *length = span.0;
