@@ -108,9 +108,9 @@ impl Cpus {
     }
 
     /// Forgets what was measured so far.
-    pub(crate) fn forget(&mut self, machine: &Machine) {
+    pub(crate) fn forget(&mut self, machine: &Machine, at: Nanos) {
         self.forgotten = Vec::new();
-        self.forgotten = self.summaries(machine);
+        self.forgotten = self.summaries_at(machine, at);
     }
 
     /// A CPU switches to another task.
@@ -129,7 +129,10 @@ impl Cpus {
 
     /// What was found, after the end of a run.
     pub fn summaries(&self, machine: &Machine) -> Vec<CpuSummary> {
-        let now = machine.now();
+        self.summaries_at(machine, machine.now())
+    }
+
+    fn summaries_at(&self, machine: &Machine, now: Nanos) -> Vec<CpuSummary> {
         let (hardware, topology) = (machine.hardware(), &machine.hardware().topology);
         let of_cpu = |(index, track): (usize, &Track)| {
             let mut track = track.clone();

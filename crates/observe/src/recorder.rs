@@ -5,7 +5,7 @@ use crate::cpus::Cpus;
 use crate::decisions::Decisions;
 use crate::families::Families;
 use crate::measure::Measures;
-use fairlab_machine::engine::Machine;
+use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -48,14 +48,16 @@ impl Recorder {
         }
     }
 
-    /// Forgets what was measured so far: a warm-up is over. What runs, waits or is under way goes on, and counts from now.
-    pub fn forget(&mut self, machine: &Machine) {
-        self.families.forget(machine.now());
-        self.cpus.forget(machine);
+    /// Forgets what was measured before a time, to which the machine has been advanced: a warm-up is over. What runs, waits or is under
+    /// way goes on, and counts from then. What the machine itself accounts (idle states, frequencies, kernel time) counts from its
+    /// last event before.
+    pub fn forget(&mut self, machine: &Machine, at: Nanos) {
+        self.families.forget(at);
+        self.cpus.forget(machine, at);
         self.decisions = Decisions::default();
         self.measures.forget(machine);
         let counters = machine.counters();
-        self.forgotten = Forgotten { elapsed: machine.elapsed(), events: counters.events, switches: counters.switches };
+        self.forgotten = Forgotten { elapsed: at - START, events: counters.events, switches: counters.switches };
     }
 }
 

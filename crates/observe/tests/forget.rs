@@ -18,7 +18,7 @@ fn summary_from(at: Nanos) -> Summary {
     machine.start(&mut recorder).expect("it starts");
     if at > Nanos::ZERO {
         machine.advance(&mut recorder, START + at).expect("it goes on");
-        recorder.forget(&machine);
+        recorder.forget(&machine, START + at);
     }
     machine.advance(&mut recorder, Nanos(u64::MAX)).expect("it ends");
     machine.finish(&mut recorder);
@@ -27,12 +27,12 @@ fn summary_from(at: Nanos) -> Summary {
 
 #[test]
 fn what_is_told_after_forgetting_is_what_came_since() {
-    let (whole, rest) = (summary_from(Nanos::ZERO), summary_from(Nanos::from_millis(20)));
-    assert_eq!((whole.duration_ns, rest.duration_ns), (40_000_000, 20_000_000));
+    let (whole, rest) = (summary_from(Nanos::ZERO), summary_from(Nanos::from_micros(20_100)));
+    assert_eq!((whole.duration_ns, rest.duration_ns), (40_000_000, 19_900_000));
     assert_eq!(whole.digest, rest.digest, "forgetting changes no run");
     for (all, later) in whole.cpus.iter().zip(&rest.cpus) {
         assert_eq!(all.busy_ns + all.idle_ns, 40_000_000);
-        assert_eq!(later.busy_ns + later.idle_ns, 20_000_000);
+        assert_eq!(later.busy_ns + later.idle_ns, 19_900_000);
         assert!(later.ticks > 0 && later.ticks < all.ticks);
     }
     // A task that runs 7 of 8 ms has most of any 20 ms; one that runs half of the time since 15 ms has half of them, all but 5 ms

@@ -159,7 +159,7 @@ impl Ears {
             machine.advance(self, START + warm_up)?;
             // A benchmark that runs until it is done tells nothing of a part; what else the run tells is of that part all the same.
             self.meter = self.meter.take().and_then(|mut meter| meter.reset().then_some(meter));
-            self.recorder.forget(machine);
+            self.recorder.forget(machine, START + warm_up);
             self.marks.clear();
         }
         if is_bench {
