@@ -59,8 +59,8 @@ impl DefinitionError {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
         let message = error.message().to_owned();
-        let (message, help) =
-            explain(&message).unwrap_or((message, "see `fairlab study new` for a study with all keys".to_owned()));
+        let (message, help) = explain(&message)
+            .unwrap_or_else(|| (message, "see `fairlab study new` for a study with all keys".to_owned()));
         Self::Toml { file: file.to_owned(), line, message, help }
     }
 }

@@ -15,12 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is asked of the runs of a case under an arm.
 pub(crate) type Wanted = BTreeMap<(usize, String), BTreeSet<String>>;
 
+/// Takes pairs of value and count from what a run tells.
+pub(crate) type Take = dyn Fn(&Value) -> Result<Vec<[f64; 2]>, Lack> + Sync;
+
 /// What is taken from a run beside its figures: the values at a path.
 pub(crate) struct Extra<'a> {
     pub(crate) case: usize,
     pub(crate) arm: &'a str,
     /// Takes them.
-    pub(crate) take: &'a (dyn Fn(&Value) -> Result<Vec<[f64; 2]>, Lack> + Sync),
+    pub(crate) take: &'a Take,
 }
 
 /// The numbers of all runs, by case, arm and figure, in the order of the seeds.

@@ -24,7 +24,7 @@ enum Step {
     All,
     Where(String, String),
     /// All of these, one after the other.
-    Chain(Vec<Step>),
+    Chain(Vec<Self>),
 }
 
 /// Why a path leads nowhere.

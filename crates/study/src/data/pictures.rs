@@ -3,7 +3,7 @@
 
 use super::Study;
 use super::figures::Lack;
-use super::measure::{Extra, Numbers};
+use super::measure::{Extra, Numbers, Take};
 use super::path::{Miss, Path};
 use crate::definition::Figure;
 use crate::pictures::{self, Picture};
@@ -57,7 +57,7 @@ pub(super) struct Taken {
     picture: usize,
     pub(super) case: usize,
     pub(super) arm: String,
-    take: Box<dyn Fn(&Value) -> Result<Vec<[f64; 2]>, Lack> + Sync>,
+    take: Box<Take>,
 }
 
 impl Taken {
