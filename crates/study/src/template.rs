@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The file that a new study begins with: one that runs as it is, and says of each key what it means.
 
-/// The text of a new study's file.
+/// The text of a new study's file. The licence in its first line is that of this project, not of whoever's study it becomes.
 pub fn of(name: &str) -> String {
-    TEXT.replace("NAME", name)
+    let (_, text) = TEXT.split_once('\n').unwrap_or(("", TEXT));
+    text.replace("NAME", name)
 }
 
 const TEXT: &str = include_str!("template.toml");
@@ -20,6 +21,7 @@ mod tests {
         let study = StudyDefinition::parse("mine.toml", &text).expect("it is a study");
         forms::check("mine.toml", &study, &[]).expect("each of its tables is filled");
         assert_eq!(study.name, "mine");
+        assert!(text.starts_with("# A study: ") && !text.contains("NAME"), "{text}");
         for key in [
             "notes",
             "machine",
