@@ -377,9 +377,17 @@ pub(crate) struct TunablesArgs {
     pub(crate) machine: Option<String>,
 }
 
+const STUDY_EXAMPLES: &str = "\
+Examples:
+  fairlab study list
+  fairlab study run pelt-time-scaling --quick   a study that comes with fairlab
+  fairlab study new mine                        mine.toml, to start your own from
+  fairlab study check mine.toml                 is all well, and does each run begin
+  fairlab study run mine.toml -o out            out/mine.html, out/mine.json, and pictures";
+
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
-#[command(after_help = "Examples:\n  fairlab study list\n  fairlab study run pelt-time-scaling --quick")]
+#[command(after_help = STUDY_EXAMPLES)]
 pub(crate) struct StudyArgs {
     #[command(subcommand)]
     pub(crate) command: StudyCommand,
@@ -389,19 +397,48 @@ pub(crate) struct StudyArgs {
 pub(crate) enum StudyCommand {
     /// List the studies
     List,
-    /// Run a study: its published tables with the simulated figures beside them
-    Run {
-        /// Name of the study
+    /// Write NAME.toml: a study that runs as it is, with all keys and their meaning
+    New {
+        /// Name of the study, or path of its file
         name: String,
-        /// Shorter runs: a first impression
-        #[arg(long)]
-        quick: bool,
-        /// Write the report as DIR/NAME.json, and pictures as DIR/*.svg
-        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-        output: Option<PathBuf>,
+    },
+    /// Check a study's file: read it, look for all that it names, and begin each run
+    Check {
+        /// Name of a study, or its file
+        #[arg(value_hint = ValueHint::FilePath)]
+        study: String,
         #[command(flatten)]
         jobs: JobsArgs,
     },
+    /// Run a study: its published tables with the simulated figures beside them
+    Run(StudyRunArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StudyRunArgs {
+    /// Name of a study, or its file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) study: String,
+    /// Shorter runs: a first impression
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How many seeds each run has
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) seeds: Option<u64>,
+    /// Length of each run that has one: 5s, 300ms, ...
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) span: Option<Nanos>,
+    /// Permute what happens at one instant, another way for each N: what changes is an accident
+    #[arg(long, value_name = "N")]
+    pub(crate) perturb: Option<u64>,
+    /// Machine of all runs, unless an arm has its own
+    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<String>,
+    /// Write the report as DIR/NAME.html, a page by itself, and DIR/NAME.json, and pictures as DIR/*.svg
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -135,6 +135,8 @@ fn presets_are_found_by_their_own_names() {
             "xeon-1s-112",
             "xeon-2s-224",
             "xeon-4s-192",
+            "xeon-2s-104",
+            "thunderx2-224",
             "epyc-16llc",
             "laptop-8",
             "uniprocessor"

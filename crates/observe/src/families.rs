@@ -206,6 +206,22 @@ impl Families {
         }
     }
 
+    /// Forgets times and counts; tasks are what they are, and what they do is counted from now.
+    pub(crate) fn forget(&mut self, now: Nanos) {
+        for totals in &mut self.totals {
+            let tasks = totals.counted.tasks;
+            let by_capacity = vec![Nanos::ZERO; self.capacities.len()];
+            *totals = Totals { by_capacity, ..Totals::default() };
+            totals.counted.tasks = tasks;
+        }
+        for track in self.tracks.iter_mut().flatten() {
+            match &mut track.state {
+                State::Off => {}
+                State::Waits(since) | State::Runs(since, _) => *since = now,
+            }
+        }
+    }
+
     /// A task is about to be forked.
     pub fn forked(&mut self, host: usize, id: TaskId, spec: usize) {
         let family = self.family_of[spec];

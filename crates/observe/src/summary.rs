@@ -75,7 +75,7 @@ pub struct Summary {
     pub fairlab: String,
     /// What was run.
     pub run: Subject,
-    /// Length of the run.
+    /// Length of the run, or of what was measured of it.
     pub duration_ns: u64,
     /// If somebody stopped the run: how long it was to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,9 +112,11 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// What a recorder found, after the end of a run.
+    /// What a recorder found, after the end of a run: since its start, or since the recorder forgot what was before.
     pub fn new(run: Subject, machine: &Machine, recorder: &Recorder) -> Self {
-        let measure = recorder.measures.summary(machine);
+        let forgotten = recorder.forgotten;
+        let measured = machine.duration().saturating_since(forgotten.elapsed);
+        let measure = recorder.measures.summary(machine, measured);
         let complaints = measure.complaints.iter().flat_map(ComplaintRow::sentences);
         let standstill = Standstill::of(machine);
         let workload = machine.workload().warnings.iter().cloned();
@@ -130,8 +132,8 @@ impl Summary {
             idle_ns: of_cpus(|cpu| cpu.idle_ns),
             wait_ns: of_families(|family| family.wait_ns),
             kernel_ns: of_cpus(|cpu| cpu.kernel_ns),
-            events: counters.events,
-            switches: counters.switches,
+            events: counters.events - forgotten.events,
+            switches: counters.switches - forgotten.switches,
             wakeups: of_families(|family| family.wakeups),
             migrations: of_families(|family| family.migrations),
             ticks: of_cpus(|cpu| cpu.ticks),
@@ -140,7 +142,7 @@ impl Summary {
         Self {
             fairlab: env!("CARGO_PKG_VERSION").to_owned(),
             run,
-            duration_ns: machine.duration().0,
+            duration_ns: measured.0,
             cut_short_of_ns: None,
             digest: machine.digest().to_string(),
             totals,

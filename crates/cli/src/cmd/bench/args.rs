@@ -150,6 +150,9 @@ pub(crate) struct HackbenchArgs {
     /// Processes: the default
     #[arg(short = 'P', long)]
     pub(crate) process: bool,
+    /// All tasks start at once, instead of one that creates the others and releases them together (fairlab's own)
+    #[arg(long)]
+    pub(crate) at_once: bool,
     #[command(flatten)]
     pub(crate) on: On,
 }

@@ -2,6 +2,7 @@
 //! `fairlab bench`: models of benchmarks with the benchmarks' own options and words.
 
 pub(crate) mod args;
+pub(crate) mod line;
 mod models;
 
 use crate::error::CliError;
