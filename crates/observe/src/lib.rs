@@ -13,6 +13,7 @@ pub mod families;
 pub mod latency;
 pub mod manifest;
 pub mod measure;
+pub mod placement;
 pub mod recorder;
 pub mod run_directory;
 pub mod sha256;
