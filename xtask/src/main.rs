@@ -4,6 +4,7 @@
 
 mod bench_oracle;
 mod codegen;
+mod fuzz_oracle;
 mod instructions;
 mod licences;
 mod mixes;
@@ -46,6 +47,8 @@ enum Chore {
     },
     /// Compare random scenarios with the reference program, line by line.
     Oracle(oracle::Args),
+    /// Compare random scenarios of the whole grammar with the reference program, byte by byte.
+    FuzzOracle(fuzz_oracle::Args),
     /// Compare the speed of whole runs with the reference program, in one run.
     BenchOracle(bench_oracle::Args),
     /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
@@ -64,6 +67,7 @@ fn main() -> Result<()> {
         Chore::Licences => licences::check(&root()),
         Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
         Chore::Oracle(args) => oracle::compare(&root(), &args),
+        Chore::FuzzOracle(args) => fuzz_oracle::run(&root(), &args),
         Chore::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         Chore::BenchScale(args) => scale::bench(&root(), &args),
         Chore::Release(args) => release::build(&root(), &args),

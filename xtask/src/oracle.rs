@@ -98,7 +98,7 @@ pub(crate) fn compare(root: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn absent(is_ci: bool, message: &str) -> Result<()> {
+pub(crate) fn absent(is_ci: bool, message: &str) -> Result<()> {
     if !is_ci {
         bail!("{message}");
     }

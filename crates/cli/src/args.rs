@@ -5,7 +5,9 @@ use crate::cmd::bench::args::BenchArgs;
 use crate::cmd::export;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
-use crate::values::{FeatureList, arm_of, features_of, kernel_of, moment_of, setting_of, time_of};
+use crate::values::{
+    FeatureList, GovernorName, arm_of, features_of, governor_of, kernel_of, moment_of, setting_of, time_of,
+};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use fairlab_observe::export::Format;
@@ -156,6 +158,9 @@ pub(crate) struct VariantArgs {
     /// Set a tunable, several times if need be (see `fairlab tunables`)
     #[arg(long, value_name = "TUNABLE=VALUE", value_parser = setting_of, allow_hyphen_values = true)]
     pub(crate) set: Vec<(String, i64)>,
+    /// What drives all frequency domains: performance, powersave, schedutil; others are not modelled [default: the machine's]
+    #[arg(long, value_name = "NAME", value_parser = governor_of)]
+    pub(crate) governor: Option<GovernorName>,
     /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
     #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: Option<PriceChoice>,
@@ -207,7 +212,7 @@ impl JobsArgs {
 }
 
 const COMPARE_EXAMPLES: &str = "\
-An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), or kernel=RELEASE. A single arm is
+An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, or governor=NAME. A single arm is
 compared with the workload as it is. The last column is the change from the first arm to the last.
 
 Examples:
@@ -248,6 +253,7 @@ pub(crate) struct Arm {
     /// As it was written.
     pub(crate) name: String,
     pub(crate) kernel: Option<Kernel>,
+    pub(crate) governor: Option<GovernorName>,
     pub(crate) features: Vec<(Feature, bool)>,
     pub(crate) set: Vec<(String, i64)>,
 }

@@ -7,8 +7,9 @@
 use crate::args::{PriceChoice, VariantArgs};
 use crate::error::CliError;
 use crate::input::{self, MachineText, WorkloadText};
+use crate::values::GovernorName;
 use fairlab_machine::engine::{Machine, Setup};
-use fairlab_machine::hardware::Hardware;
+use fairlab_machine::hardware::{Governor, Hardware, SchedutilConfig};
 use fairlab_machine::prices::Prices;
 use fairlab_machine::vary::vary_starts;
 use fairlab_observe::summary::Subject;
@@ -138,6 +139,7 @@ impl Plan {
         if settings.is_free {
             setup.hardware.prices = Prices::free();
         }
+        drive(&mut setup.hardware, variant.governor)?;
         let subject = Subject {
             workload: input.name.clone(),
             kind: says.kind.to_owned(),
@@ -160,6 +162,29 @@ impl Plan {
         let is_default_duration = choices.duration.is_none() && !says.says_duration;
         Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
     }
+}
+
+/// Has a governor drive all frequency domains.
+pub(crate) fn drive(hardware: &mut Hardware, governor: Option<GovernorName>) -> Result<(), CliError> {
+    let Some(governor) = governor else { return Ok(()) };
+    if hardware.frequency_domains.is_empty() {
+        let help = "add `[[frequency_domain]]` to its file, or `fdom` to a scenario";
+        let message = format!("--governor: the machine {} has no frequency domains\nhelp: {help}", hardware.name);
+        return Err(CliError::Input(message));
+    }
+    for domain in &mut hardware.frequency_domains {
+        match governor {
+            GovernorName::Performance => domain.stay_at_highest(),
+            GovernorName::Powersave => domain.stay_at(0),
+            // What the machine's file says of schedutil stays; without that it is as for a driver that sets no delay.
+            GovernorName::Schedutil if matches!(domain.governor(), Governor::Schedutil(_)) => {}
+            GovernorName::Schedutil => domain.drive(Governor::Schedutil(SchedutilConfig {
+                rate_limit: Nanos::from_millis(1),
+                holds_when_busy: true,
+            })),
+        }
+    }
+    Ok(())
 }
 
 /// The longest run of a check: a second, and less on a large machine, which has more events and takes longer for each check.

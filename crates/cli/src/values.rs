@@ -56,6 +56,7 @@ pub(crate) fn arm_of(text: &str) -> Result<Arm, String> {
     for word in text.split(',') {
         match word.split_once('=') {
             Some(("kernel", release)) => arm.kernel = Some(kernel_of(release)?),
+            Some(("governor", name)) => arm.governor = Some(governor_of(name)?),
             Some(_) => arm.set.push(setting_of(word)?),
             None => arm.features.push(feature_of(word)?),
         }
@@ -102,6 +103,34 @@ pub(crate) fn setting_of(word: &str) -> Result<(String, i64), String> {
         return Err(range);
     }
     Ok((name.to_owned(), value))
+}
+
+/// What drives frequencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GovernorName {
+    Performance,
+    Powersave,
+    Schedutil,
+}
+
+impl GovernorName {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Performance => "performance",
+            Self::Powersave => "powersave",
+            Self::Schedutil => "schedutil",
+        }
+    }
+}
+
+pub(crate) fn governor_of(name: &str) -> Result<GovernorName, String> {
+    let all = [GovernorName::Performance, GovernorName::Powersave, GovernorName::Schedutil];
+    all.into_iter().find(|governor| governor.name() == name).ok_or_else(|| match name {
+        "ondemand" | "conservative" | "userspace" => {
+            format!("{name} is not modelled; there are performance, powersave and schedutil")
+        }
+        _ => "governors are performance, powersave and schedutil".to_owned(),
+    })
 }
 
 /// What one option says of features.

@@ -316,3 +316,27 @@ fn what_nobody_holds_still_varies_with_the_seed_when_asked() {
     assert_ne!(varied("1"), varied("2"));
     assert_eq!(varied("2"), varied("2"));
 }
+
+#[test]
+fn governors_are_options_and_arms_and_decide_on_placement_by_energy() {
+    let file = "scenarios/energy-aware.json";
+    let run = |more: &[&str]| json_of(&[&["run", file, "--for", "200ms", "--json"], more].concat());
+    let plain = run(&[]);
+    assert_eq!(plain["placement"]["by_energy"], true);
+    let fast = run(&["--governor", "performance"]);
+    assert_eq!(fast["placement"]["by_energy"], false);
+    assert!(fast["placement"]["why"].as_str().is_some_and(|why| why.contains("schedutil does not drive CPU 0")));
+    assert_eq!(run(&["--governor", "schedutil"])["digest"], plain["digest"], "that is what the machine has");
+    assert!(
+        run(&["--set", "energy_aware=0"])["placement"]["why"].as_str().is_some_and(|why| why.contains("energy_aware"))
+    );
+    let arms =
+        ["compare", file, "--for", "200ms", "--arm", "governor=powersave", "--arm", "governor=performance", "--json"];
+    let arms = json_of(&arms);
+    let [slow, other] = items(&arms) else { panic!("there are two arms: {arms}") };
+    assert_eq!(other["summary"]["digest"], fast["digest"]);
+    assert_ne!(slow["summary"]["digest"], fast["digest"]);
+    let refused = fairlab(&["run", file, "--governor", "ondemand"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).replace("\n  ", " ").contains("not modelled"));
+    assert!(stdout_of(&["run", file, "--for", "10ms"]).contains("placement by energy: on"));
+}

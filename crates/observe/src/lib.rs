@@ -17,6 +17,7 @@ pub mod latency;
 pub mod manifest;
 pub mod measure;
 pub mod page;
+pub mod placement;
 pub mod recorder;
 pub mod run_directory;
 pub mod sha256;

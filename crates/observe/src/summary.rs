@@ -9,6 +9,7 @@ use crate::energy::EnergySummary;
 use crate::families::FamilySummary;
 use crate::measure::MeasureSummary;
 use crate::measure::complaints::ComplaintRow;
+use crate::placement::Placement;
 use crate::recorder::Recorder;
 use crate::standstill::Standstill;
 use fairlab_machine::engine::Machine;
@@ -88,6 +89,9 @@ pub struct Summary {
     pub families: Vec<FamilySummary>,
     /// CPUs, in their order.
     pub cpus: Vec<CpuSummary>,
+    /// Whether tasks were placed for the sake of energy.
+    #[serde(default)]
+    pub placement: Placement,
     /// How CPUs were selected.
     pub selection: SelectionSummary,
     /// What load balancing did.
@@ -146,6 +150,7 @@ impl Summary {
             cut_short_of_ns: None,
             digest: machine.digest().to_string(),
             totals,
+            placement: Placement::of(machine),
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
             energy: EnergySummary::new(machine.hardware(), &cpus),

@@ -90,6 +90,7 @@ fn run_arm(
     variant.features.push(FeatureList(arm.features.clone()));
     variant.set.extend(arm.set.iter().cloned());
     variant.kernel = arm.kernel.or(variant.kernel);
+    variant.governor = arm.governor.or(variant.governor);
     let choices = Choices { duration: args.duration, seed: args.seed, vary: args.vary, ..Choices::default() };
     let mut plan = Plan::of(input, None, &variant, choices)?;
     let exports = args.exports.of_run(&arm.name);

@@ -331,6 +331,9 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     for (name, value) in &args.variant.set {
         option("--set", format!("{name}={value}"));
     }
+    if let Some(governor) = args.variant.governor {
+        option("--governor", governor.name().to_owned());
+    }
     option("--for", format!("{}ns", plan.machine.duration().0));
     option("--prices", args.variant.price_choice().name().to_owned());
     if let Some(seed) = args.seed {

@@ -153,6 +153,11 @@ fn reasons(summary: &Summary) -> String {
     let selection = &summary.selection;
     let selections = selection.wakeups + selection.forks;
     let mut text = String::new();
+    if summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity) {
+        let placement = &summary.placement;
+        let on = if placement.by_energy { "on" } else { "off" };
+        text.push_str(&wrap(&format!("placement by energy: {on}: {}", placement.why), 2));
+    }
     if selections > 0 {
         let rules = selection.by_rule.iter().take(6);
         let rules: Vec<String> =

@@ -35,6 +35,8 @@ pub(super) struct MachineDraft {
     pub(super) machine: ScenarioMachine,
     /// Where the distances were given, and for how many nodes.
     distances: Option<(usize, u32)>,
+    /// Where each frequency domain was given.
+    domains_at: Vec<usize>,
     /// Where the first frequency step was given.
     freq_step_at: Option<usize>,
 }
@@ -66,12 +68,22 @@ impl MachineDraft {
                 irqs: Vec::new(),
             },
             distances: None,
+            domains_at: Vec::new(),
             freq_step_at: None,
         }
     }
 
     /// Checks what only the whole file shows, and fills in the distances.
     pub(super) fn finish(mut self, source: Source<'_>) -> Result<ScenarioMachine, ParseError> {
+        for (domain, at) in self.machine.freq_domains.iter().zip(&self.domains_at) {
+            let capacity = |cpu: u32| self.machine.topology.capacity[cpu as usize];
+            let mut cpus = domain.cpus.clone();
+            let has_powers = domain.opps[0].1.is_some();
+            if has_powers && !cpus.all(|cpu| capacity(cpu) == capacity(*domain.cpus.start())) {
+                let message = "the CPUs of a frequency domain with powers have different capacities";
+                return Err(source.error(*at, message).with_help("give each capacity a domain of its own"));
+            }
+        }
         let topology = &mut self.machine.topology;
         let nr_nodes = topology.cpus.iter().map(|place| place.node + 1).max().expect("at least one CPU");
         if nr_nodes > MAX_NODES {
@@ -211,6 +223,7 @@ impl MachineDraft {
             let help = format!("leave out what lies below {} kHz", highest.div_ceil(CAPACITY_FULL));
             return Err(words.source.error(at, message).with_help(help));
         }
+        self.domains_at.push(at);
         self.machine.freq_domains.push(FreqDomainSpec { cpus, opps });
         Ok(())
     }

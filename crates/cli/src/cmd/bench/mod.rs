@@ -10,7 +10,7 @@ use crate::exports::Traces;
 use crate::input;
 use crate::output::Output;
 use crate::output::progress::Progress;
-use crate::plan::{Choices, DEFAULT_MACHINE, Variant};
+use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive};
 use args::{Bench, On};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
@@ -51,7 +51,9 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let choices = Choices { duration: Some(duration), seed: *seed, perturb: *perturb, ..Choices::default() };
     let settings = Variant::new(variant, Some(machine.description.kernel()), Vec::new(), Vec::new());
     let kernel = settings.kernel.name;
-    let mut machine = make(Hardware::from_description(&machine.description), workload, settings, choices)
+    let mut hardware = Hardware::from_description(&machine.description);
+    drive(&mut hardware, variant.governor)?;
+    let mut machine = make(hardware, workload, settings, choices)
         .map_err(|error| CliError::Input(format!("{}: {error}", machine.given)))?;
     exports.refuse_stdout("bench")?;
     let mut traces = Traces::open(exports, &machine, Some(name))?;

@@ -148,6 +148,11 @@ impl FrequencyDomain {
         !self.skipped.is_empty()
     }
 
+    /// Has schedutil drive it, or somebody else.
+    pub fn drive(&mut self, governor: Governor) {
+        self.governor = governor;
+    }
+
     /// Lets it stay at its highest frequency, as the governor `performance` does.
     pub fn stay_at_highest(&mut self) {
         self.governor = Governor::Fixed { khz: self.highest_khz() };

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Random scenarios of the whole grammar, against the reference program, byte by byte.
+//!
+//! The reference's own fuzzer (`cargo xtask oracle`) has a profile for each mechanism. This one mixes all statements, with odd
+//! numbers, limits, and much that happens at one instant. A scenario is a seed, so each difference can be had again.
+
+mod draw;
+
+use crate::{oracle, programs};
+use anyhow::{Context, Result, bail};
+use clap::Args as ClapArgs;
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_workload::scn;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// How many scenarios.
+    #[arg(long, default_value_t = 1000)]
+    scenarios: u64,
+    /// The seed of the first one.
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// How many at once.
+    #[arg(long, default_value_t = 2)]
+    jobs: u64,
+    /// Only print the scenario of the first seed.
+    #[arg(long)]
+    print: bool,
+    /// What CI compares: says so and succeeds where the reference cannot be built.
+    #[arg(long)]
+    ci: bool,
+}
+
+/// How a comparison ended.
+enum Outcome {
+    Identical {
+        lines: u64,
+    },
+    /// Both stop, for instance since there is no bandwidth for a deadline task.
+    BothRefuse,
+    Different(String),
+}
+
+pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+    if args.print {
+        print!("{}", draw::scenario(args.first));
+        return Ok(());
+    }
+    let Some(place) = oracle::find(root) else {
+        return oracle::absent(
+            args.ci,
+            "there is no reference program beside the project (FAIRLAB_ORACLE can point to it)",
+        );
+    };
+    let reference = match oracle::build(&place, "6.1", args.ci) {
+        Ok(reference) => reference,
+        Err(error) => {
+            return oracle::absent(args.ci, &format!("the reference program cannot be built here: {error:#}"));
+        }
+    };
+    let folder = programs::target(root).join("fuzz-oracle");
+    fs::create_dir_all(&folder)?;
+    let next = AtomicU64::new(args.first);
+    let outcomes = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= args.first + args.scenarios {
+                        return;
+                    }
+                    let outcome = compare(&reference, &folder, seed);
+                    outcomes.lock().expect("no thread panics").push((seed, outcome));
+                }
+            });
+        }
+    });
+    report(outcomes.into_inner().expect("no thread panics"))
+}
+
+fn report(mut outcomes: Vec<(u64, Result<Outcome>)>) -> Result<()> {
+    outcomes.sort_by_key(|(seed, _)| *seed);
+    let (mut identical, mut refused, mut lines, mut bad) = (0, 0, 0, Vec::new());
+    for (seed, outcome) in outcomes {
+        match outcome? {
+            Outcome::Identical { lines: more } => (identical, lines) = (identical + 1, lines + more),
+            Outcome::BothRefuse => refused += 1,
+            Outcome::Different(how) => bad.push(format!("seed {seed}: {how}")),
+        }
+    }
+    println!("{identical} scenarios identical in {lines} lines, {refused} stopped by both, {} different", bad.len());
+    if bad.is_empty() { Ok(()) } else { bail!("{}", bad.join("\n")) }
+}
+
+fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<Outcome> {
+    let text = draw::scenario(seed);
+    let path: PathBuf = folder.join(format!("{seed}.scn"));
+    fs::write(&path, &text)?;
+    let theirs = Command::new(reference).arg(&path).stdin(Stdio::null()).output().context("the reference program")?;
+    let theirs = theirs.status.success().then_some(theirs.stdout);
+    let ours = std::panic::catch_unwind(|| ours(&text)).unwrap_or_else(|_| Err("it panics".to_owned()));
+    let outcome = match (theirs, ours) {
+        (Some(theirs), Ok(ours)) if theirs == ours => {
+            Outcome::Identical { lines: theirs.iter().filter(|&&byte| byte == b'\n').count() as u64 }
+        }
+        (Some(theirs), Ok(ours)) => Outcome::Different(first_difference(&theirs, &ours)),
+        (None, Err(_)) => Outcome::BothRefuse,
+        (Some(_), Err(why)) => Outcome::Different(format!("only ours stops: {why}")),
+        (None, Ok(_)) => Outcome::Different("only the reference stops".to_owned()),
+    };
+    if !matches!(outcome, Outcome::Different(_)) {
+        fs::remove_file(&path)?;
+    }
+    Ok(outcome)
+}
+
+/// Our trace.
+fn ours(text: &str) -> Result<Vec<u8>, String> {
+    let scenario = scn::parse("fuzz.scn", text).map_err(|error| error.to_string())?;
+    let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace.unwrap_or(1), scenario.trace_pelt);
+    let mut machine = Machine::new(Setup::from_scenario(scenario)).map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    let mut trace = TraceJsonl::new(&mut out, nr_cpus, level, pelt);
+    machine.run(&mut trace).map_err(|error| error.to_string())?;
+    trace.write_totals(&machine);
+    trace.finish().map_err(|error| error.to_string())?;
+    Ok(out)
+}
+
+fn first_difference(theirs: &[u8], ours: &[u8]) -> String {
+    let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
+    let (theirs, ours) = (lines(theirs), lines(ours));
+    let same = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+    let of = |lines: &[String]| {
+        lines.get(same).map_or_else(|| "the end".to_owned(), |line| line.chars().take(120).collect())
+    };
+    format!("line {}: {} and ours {}", same + 1, of(&theirs), of(&ours))
+}
