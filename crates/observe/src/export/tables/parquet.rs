@@ -95,7 +95,9 @@ impl TableFile {
                 Kind::Text => writer.typed::<ByteArrayType>().write_batch(&column.texts, levels, None)?,
             };
             writer.close()?;
-            (column.ints.clear(), column.texts.clear(), column.levels.clear());
+            column.ints.clear();
+            column.texts.clear();
+            column.levels.clear();
         }
         group.close()?;
         Ok(())
