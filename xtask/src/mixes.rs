@@ -6,9 +6,38 @@ use std::fmt::Write as _;
 /// Tasks of one statement; the grammar has a limit.
 const OF_A_STATEMENT: usize = 10_000;
 
-/// What all machines of these mixes look like: two threads in a core, 16 CPUs around a cache, 64 in a package.
+/// From so many CPUs on, a machine has the levels that real ones of its size have.
+const LARGE: u64 = 1024;
+/// CPUs of a node of a large machine.
+const OF_A_NODE: u64 = 128;
+
+/// What all machines of these mixes look like: two threads in a core, 16 CPUs around a cache, 64 in a package. Large ones also have
+/// clusters of four cores, packages that are nodes of 128 CPUs, and four nodes in a chassis, four chassis in a rack.
 fn head(nr_cpus: u64, length: &str) -> String {
-    format!("cpus {nr_cpus}\ntopo smt=2 llc=16 pkg=64\nlevels SMPA\nend {length}\ntrace 0\n")
+    let shape = if nr_cpus < LARGE {
+        "topo smt=2 llc=16 pkg=64\nlevels SMPA\n".to_owned()
+    } else {
+        format!(
+            "topo smt=2 cls=8 llc=16 pkg={OF_A_NODE} node={OF_A_NODE}\nlevels SCMP\n{}",
+            distances(nr_cpus.div_ceil(OF_A_NODE))
+        )
+    };
+    format!("cpus {nr_cpus}\n{shape}end {length}\ntrace 0\n")
+}
+
+/// Distances of nodes: 10 to itself, 20 within a chassis, 40 within a rack, 60 beyond.
+fn distances(nr_nodes: u64) -> String {
+    let mut text = format!("dist {nr_nodes}");
+    for (a, b) in (0..nr_nodes).flat_map(|a| (0..nr_nodes).map(move |b| (a, b))) {
+        let distance = match a ^ b {
+            0 => 10,
+            1..4 => 20,
+            4..16 => 40,
+            _ => 60,
+        };
+        write!(text, " {distance}").expect("text can be written");
+    }
+    text + "\n"
 }
 
 /// Two tasks for each CPU: half of them periodic with random times, half pairs that wake each other.
@@ -69,7 +98,7 @@ mod tests {
 
     #[test]
     fn all_mixes_are_scenarios_at_all_sizes() {
-        for nr_cpus in [4, 16, 64, 112, 256, 4096] {
+        for nr_cpus in [4, 16, 64, 112, 256, 1024, 4096] {
             let mixes = [
                 crowded(nr_cpus, "1s"),
                 many_tasks(nr_cpus, 1000, "1s"),

@@ -25,8 +25,8 @@ pub(crate) struct Args {
     /// Sizes, in CPUs, at least 16.
     #[arg(long, value_delimiter = ',', default_value = "16,64,256,1024,4096", value_parser = clap::value_parser!(u64).range(16..=4096))]
     cpus: Vec<u64>,
-    /// Tasks of the largest run. Scenarios have a limit, which is the default.
-    #[arg(long, default_value_t = 20_000)]
+    /// Tasks of the largest run.
+    #[arg(long, default_value_t = 100_000)]
     tasks: u64,
     /// Another fairlab to time than the plain release build.
     #[arg(long, value_name = "PATH")]

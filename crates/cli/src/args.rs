@@ -5,15 +5,15 @@ use crate::cmd::bench::args::BenchArgs;
 use crate::cmd::export;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
+use crate::values::{FeatureList, arm_of, features_of, kernel_of, moment_of, setting_of, time_of};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use fairlab_observe::export::Format;
 use fairlab_observe::export::record::Groups;
 use fairlab_sched::features::Feature;
 use fairlab_sched::units::Nanos;
-use fairlab_study::kernels::{KERNELS, Kernel};
+use fairlab_study::kernels::Kernel;
 use fairlab_study::pool;
-use fairlab_workload::suggest;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ Examples:
 
 /// A laboratory for Linux's fair scheduler: runs workloads on simulated machines, and says what happened and why.
 #[derive(Debug, Parser)]
-#[command(name = "fairlab", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "fairlab", version, arg_required_else_help = true, after_help = EXAMPLES, max_term_width = 80)]
 pub(crate) struct Args {
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]
@@ -93,6 +93,7 @@ Examples:
   generate-workload | fairlab run - --json";
 
 #[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
     /// Workload file; `-` is standard input
@@ -100,12 +101,17 @@ pub(crate) struct RunArgs {
     pub(crate) file: String,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
-    /// Draw everything random in the scheduler from this seed [default: as the kernel after its boot]
+    /// Draw the scheduler's dice from this seed: which newly-idle CPUs balance [default: as the kernel after its boot]
     ///
-    /// Each consumer has a named stream of its own; today the only one is the dice of newly-idle balancing (NI_RANDOM).
-    /// Random lengths in a scenario's programs have seeds of their own, which this leaves alone.
+    /// That is all it varies: the feature NI_RANDOM is the only one that rolls dice. With --vary it also varies what an experimenter
+    /// cannot hold still.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Vary with the seed what nobody holds still: when tasks start, against the tick and each other, and random lengths
+    ///
+    /// All tasks start up to a tick later, and each up to 10 ms besides; random lengths of a scenario are drawn from the seed.
+    #[arg(long, requires = "seed")]
+    pub(crate) vary: bool,
     /// Permute what happens at one instant, another way for each N: what changes is an accident
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
@@ -139,22 +145,34 @@ pub(crate) struct RunArgs {
 pub(crate) struct VariantArgs {
     /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
     ///
-    /// For rt-app files and benchmarks: a scenario describes its own. The default is the board for which most rt-app files in
+    /// A scenario has its own machine, whose place this one takes. The default for all else is the board for which most rt-app files in
     /// circulation were written: four small and four big CPUs with schedutil.
     #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
     pub(crate) machine: Option<String>,
     /// Kernel: 6.1 or an older release's set of features and tunables (see `fairlab kernels`) [default: the machine's]
     #[arg(long, value_name = "RELEASE", value_parser = kernel_of)]
     pub(crate) kernel: Option<Kernel>,
-    /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`)
-    #[arg(long, value_name = "A,NO_B", value_delimiter = ',', value_parser = feature_of)]
-    pub(crate) features: Vec<(Feature, bool)>,
+    /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override earlier ones
+    #[arg(long, value_name = "A,NO_B", value_parser = features_of)]
+    pub(crate) features: Vec<FeatureList>,
     /// Set a tunable, several times if need be (see `fairlab tunables`)
     #[arg(long, value_name = "TUNABLE=VALUE", value_parser = setting_of, allow_hyphen_values = true)]
     pub(crate) set: Vec<(String, i64)>,
-    /// What kernel code costs: what the machine's file says, or nothing. It costs nothing in scenarios
-    #[arg(long, value_enum, default_value_t = PriceChoice::Machine, value_name = "machine|zero", hide_possible_values = true)]
-    pub(crate) prices: PriceChoice,
+    /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
+    #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
+    pub(crate) prices: Option<PriceChoice>,
+}
+
+impl VariantArgs {
+    /// The features that are switched, in their order: later ones override.
+    pub(crate) fn switched(&self) -> impl Iterator<Item = (Feature, bool)> {
+        self.features.iter().flat_map(|list| list.0.iter().copied())
+    }
+
+    /// Whether kernel code costs what the machine's file says.
+    pub(crate) fn price_choice(&self) -> PriceChoice {
+        self.prices.unwrap_or(PriceChoice::Machine)
+    }
 }
 
 /// What kernel code costs.
@@ -200,6 +218,7 @@ Examples:
   fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --json";
 
 #[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
     /// Workload file
@@ -213,9 +232,12 @@ pub(crate) struct CompareArgs {
     /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
     #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
     pub(crate) duration: Option<Nanos>,
-    /// Draw everything random in the scheduler from this seed, in all arms [default: as the kernel after its boot]
+    /// Draw the scheduler's dice from this seed, in all arms [default: as the kernel after its boot]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Vary with the seed, alike in all arms, when tasks start, and random lengths
+    #[arg(long, requires = "seed")]
+    pub(crate) vary: bool,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
     #[command(flatten)]
@@ -242,13 +264,14 @@ Examples:
   fairlab explain runs/1 --balance 7 --at 12.345ms   why did its balance passes pull, or not";
 
 #[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
 #[command(group = clap::ArgGroup::new("question").required(true).args(["task", "cpu", "balance"]))]
 pub(crate) struct ExplainArgs {
     /// Directory of the run
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// Why is this task where it is, and why did it wait
+    /// Why is this task where it is, and why did it wait: a task's name or pid, or what the page calls it
     #[arg(long, value_name = "NAME|PID")]
     pub(crate) task: Option<String>,
     /// Why does this CPU idle while others wait, or what does it run
@@ -258,7 +281,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "CPU")]
     pub(crate) balance: Option<u32>,
     /// The moment, after its events: 5s, 12.345ms, 1001us, ...
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    #[arg(long, value_name = "TIME", value_parser = moment_of)]
     pub(crate) at: Nanos,
 }
 
@@ -326,6 +349,7 @@ pub(crate) struct ExportCommandArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "Example:\n  fairlab check app.json --machine laptop-8")]
 pub(crate) struct CheckArgs {
     /// Workload file; `-` is standard input
@@ -339,6 +363,7 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
 #[command(
     after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0"
 )]
@@ -382,8 +407,17 @@ pub(crate) struct TunablesArgs {
     pub(crate) machine: Option<String>,
 }
 
+const STUDY_EXAMPLES: &str = "\
+Examples:
+  fairlab study list
+  fairlab study run pelt-time-scaling --quick   a study that comes with fairlab
+  fairlab study new mine                        mine.toml, to start your own from
+  fairlab study check mine.toml                 is all well, and does each run begin
+  fairlab study run mine.toml -o out            out/mine.html, out/mine.json, and pictures";
+
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  fairlab study list\n  fairlab study run pelt-time-scaling --quick")]
+#[command(arg_required_else_help = true)]
+#[command(after_help = STUDY_EXAMPLES)]
 pub(crate) struct StudyArgs {
     #[command(subcommand)]
     pub(crate) command: StudyCommand,
@@ -393,109 +427,58 @@ pub(crate) struct StudyArgs {
 pub(crate) enum StudyCommand {
     /// List the studies
     List,
-    /// Run a study: its published tables with the simulated figures beside them
-    Run {
-        /// Name of the study
+    /// Write NAME.toml: a study that runs as it is, with all keys and their meaning
+    New {
+        /// Name of the study, or path of its file
         name: String,
-        /// Shorter runs: a first impression
-        #[arg(long)]
-        quick: bool,
-        /// Write the report as DIR/NAME.json, and pictures as DIR/*.svg
-        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-        output: Option<PathBuf>,
+    },
+    /// Check a study's file: read it, look for all that it names, and begin each run
+    Check {
+        /// Name of a study, or its file
+        #[arg(value_hint = ValueHint::FilePath)]
+        study: String,
         #[command(flatten)]
         jobs: JobsArgs,
     },
+    /// Run a study: its published tables with the simulated figures beside them
+    Run(StudyRunArgs),
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct StudyRunArgs {
+    /// Name of a study, or its file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) study: String,
+    /// Shorter runs: a first impression
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How many seeds each run has
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) seeds: Option<u64>,
+    /// Length of each run that has one: 5s, 300ms, ...
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) span: Option<Nanos>,
+    /// Permute what happens at one instant, another way for each N: what changes is an accident
+    #[arg(long, value_name = "N")]
+    pub(crate) perturb: Option<u64>,
+    /// Machine of all runs, unless an arm has its own
+    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<String>,
+    /// Write the report as DIR/NAME.html, a page by itself, and DIR/NAME.json, and pictures as DIR/*.svg
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
 #[command(
     after_help = "Examples:\n  fairlab completions bash > ~/.local/share/bash-completion/completions/fairlab\n  fairlab completions zsh > ~/.zfunc/_fairlab"
 )]
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
-}
-
-/// Units of times, longest name first where one ends like another.
-const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-/// The longest run: 10^18 ns, as in scenarios.
-const MAX_TIME: u64 = 1_000_000_000_000_000_000;
-
-/// A time such as `5s` or `1.5ms`, exact to the nanosecond.
-pub(crate) fn time_of(text: &str) -> Result<Nanos, String> {
-    let wrong = || "a time is a number and a unit: 5s, 300ms, 1.5ms, 20us, 100ns".to_owned();
-    let (number, unit) = UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) || (number.contains('.') && fraction.is_empty()) {
-        return Err(wrong());
-    }
-    let too_long = || "the longest time is 1000000000s".to_owned();
-    let mut time = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit)).ok_or_else(too_long)?;
-    let mut place = unit;
-    for digit in fraction.bytes() {
-        place /= 10;
-        time += u64::from(digit - b'0') * place;
-    }
-    match time {
-        0 => Err("a run must be longer than nothing".to_owned()),
-        time if time > MAX_TIME => Err(too_long()),
-        time => Ok(Nanos(time)),
-    }
-}
-
-fn arm_of(text: &str) -> Result<Arm, String> {
-    let mut arm = Arm { name: text.to_owned(), ..Arm::default() };
-    for word in text.split(',') {
-        match word.split_once('=') {
-            Some(("kernel", release)) => arm.kernel = Some(kernel_of(release)?),
-            Some(_) => arm.set.push(setting_of(word)?),
-            None => arm.features.push(feature_of(word)?),
-        }
-    }
-    Ok(arm)
-}
-
-fn kernel_of(name: &str) -> Result<Kernel, String> {
-    Kernel::named(name).ok_or_else(|| {
-        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
-        format!("there is no such kernel; known are {}", names.join(", "))
-    })
-}
-
-fn feature_of(word: &str) -> Result<(Feature, bool), String> {
-    let (name, on) = word.strip_prefix("NO_").map_or((word, true), |name| (name, false));
-    let feature = Feature::from_name(name);
-    feature.map(|feature| (feature, on)).ok_or_else(|| unknown_feature(name, on))
-}
-
-fn unknown_feature(name: &str, on: bool) -> String {
-    let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
-    let prefix = if on { "" } else { "NO_" };
-    match suggest::nearest(name, &names) {
-        Some(near) => format!("there is no such feature; did you mean {prefix}{near}?"),
-        None => "there is none of that name; see `fairlab features`".to_owned(),
-    }
-}
-
-fn setting_of(word: &str) -> Result<(String, i64), String> {
-    use fairlab_sched::tunables::TUNABLES;
-    let (name, value) = word.split_once('=').ok_or("write TUNABLE=VALUE, such as migration_cost_ns=0")?;
-    let Some(info) = TUNABLES.iter().find(|info| info.name == name) else {
-        let names: Vec<&str> = TUNABLES.iter().map(|info| info.name).collect();
-        return Err(match suggest::nearest(name, &names) {
-            Some(near) => format!("there is no such tunable; did you mean {near}?"),
-            None => "there is no such tunable; see `fairlab tunables`".to_owned(),
-        });
-    };
-    let range =
-        format!("{} is a number from {} to {} ({})", info.name, info.range.start(), info.range.end(), info.unit);
-    let value: i64 = value.parse().map_err(|_| range.clone())?;
-    if !info.range.contains(&value) {
-        return Err(range);
-    }
-    Ok((name.to_owned(), value))
 }
 
 #[cfg(test)]
@@ -506,26 +489,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn times_are_exact() {
-        for (text, ns) in
-            [("5s", 5_000_000_000), ("1.5ms", 1_500_000), ("20us", 20_000), ("7ns", 7), ("0.25s", 250_000_000)]
-        {
-            assert_eq!(time_of(text), Ok(Nanos(ns)), "{text}");
-        }
-        for text in ["", "5", "s", "5 s", "-5s", "1.s", ".5s", "1e3s", "0s", "99999999999s", "18446744073709551616ns"] {
-            assert!(time_of(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn features_and_tunables_are_known_or_suggested() {
-        assert_eq!(feature_of("NO_SIS_UTIL"), Ok((Feature::SisUtil, false)));
-        assert!(feature_of("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
-        assert_eq!(setting_of("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
-        assert!(setting_of("migration_cost=1").is_err());
-        assert!(setting_of("latency_ns=x").expect_err("no number").contains("from 0"));
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What ends a command early, and how that is told.
 
-use fairlab_observe::manifest::DirectoryError;
+use fairlab_observe::run_directory::DirectoryError;
 use std::fmt;
 use std::io;
 use std::panic::PanicHookInfo;
@@ -18,6 +18,11 @@ pub(crate) enum CliError {
     Run(String),
     /// Whoever read the output has had enough.
     ClosedPipe,
+    /// A signal has stopped the run.
+    Stopped {
+        /// Its number.
+        signal: u8,
+    },
 }
 
 impl CliError {
@@ -45,6 +50,7 @@ impl CliError {
             Self::Input(_) => 2,
             Self::Run(_) => 1,
             Self::ClosedPipe => 0,
+            Self::Stopped { signal } => 128 + *signal,
         }
     }
 }
@@ -54,20 +60,29 @@ impl fmt::Display for CliError {
         match self {
             Self::Input(message) | Self::Run(message) => f.write_str(message),
             Self::ClosedPipe => f.write_str("the output was closed"),
+            Self::Stopped { signal } => write!(f, "stopped by signal {signal}"),
         }
     }
 }
 
 impl From<DirectoryError> for CliError {
     fn from(error: DirectoryError) -> Self {
-        Self::Input(format!("{}: {}\nhelp: -o takes a new or empty directory", error.path.display(), error.cause))
+        if error.is_unsuitable {
+            return Self::Input(format!("{error}\nhelp: -o takes a new or empty directory, or that of an earlier run"));
+        }
+        Self::Run(format!("{error}\nhelp: is there room on the device? Nothing has been written"))
     }
+}
+
+/// The command as it was given. What is not UTF-8 in it is replaced, since it is only shown and kept.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Says what to do about a bug.
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     use std::io::Write;
-    let command: Vec<String> = std::env::args().collect();
+    let command = command_line();
     let panic: String = panic.to_string().chars().take(MAX_PANIC).collect();
     let mut stderr = io::stderr().lock();
     // Nothing can be done if this cannot be written.

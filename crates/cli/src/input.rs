@@ -2,12 +2,13 @@
 //! Reading workload and machine files.
 
 use crate::error::CliError;
-use fairlab_machine::description::{self, MachineDescription, preset_text};
+use fairlab_machine::description::{self, MachineDescription};
+use fairlab_machine::files;
 use fairlab_workload::error::text_of;
-use std::io::Read;
+use std::path::Path;
 
-/// The largest workload file that is read: a file of this size is a mistake.
-const MAX_BYTES: u64 = 256 << 20;
+/// The largest file that is read: one of this size is a mistake.
+pub(crate) const MAX_BYTES: u64 = 256 << 20;
 
 /// The text of a workload file, and its name for messages.
 #[derive(Debug)]
@@ -22,23 +23,23 @@ pub(crate) struct WorkloadText {
 /// Reads a workload file, or standard input for `-`.
 pub(crate) fn workload(given: &str) -> Result<WorkloadText, CliError> {
     let name = if given == "-" { "<stdin>".to_owned() } else { given.to_owned() };
-    let mut bytes = Vec::new();
     let read = if given == "-" {
-        std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)
+        files::read_all(std::io::stdin().lock(), MAX_BYTES)
     } else {
-        std::fs::File::open(given).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        files::read_file(Path::new(given), MAX_BYTES)
     };
-    read.map_err(|error| {
+    let bytes = read.map_err(|error| {
         let help = "give the path of a scenario or an rt-app file, or - for standard input";
         CliError::Input(format!("{name}: cannot be read: {error}\nhelp: {help}"))
     })?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(CliError::Input(format!(
-            "{name}: longer than {} MiB\nhelp: is this a workload file?",
-            MAX_BYTES >> 20
-        )));
-    }
-    let text = text_of(&name, &bytes).map_err(CliError::input)?.to_owned();
+    workload_of(given, name, bytes)
+}
+
+/// A workload from what was read; `name` is for messages.
+pub(crate) fn workload_of(given: &str, name: String, bytes: Vec<u8>) -> Result<WorkloadText, CliError> {
+    // A large file is kept once.
+    let text = String::from_utf8(bytes)
+        .map_err(|error| CliError::input(text_of(&name, error.as_bytes()).expect_err("it is not UTF-8")))?;
     Ok(WorkloadText { given: given.to_owned(), name, text })
 }
 
@@ -48,16 +49,18 @@ pub(crate) struct MachineText {
     /// As it was given.
     pub(crate) given: String,
     pub(crate) description: MachineDescription,
+    /// A file that gives the machine again.
     pub(crate) text: String,
 }
 
 /// Reads a machine by name or path.
 pub(crate) fn machine(given: &str) -> Result<MachineText, CliError> {
-    let description = description::load(given).map_err(CliError::input)?;
-    // What is not a preset has just been read as a file. Should it be gone by now, the description can be written anew.
-    let text = match preset_text(given) {
-        Some(text) => text.to_owned(),
-        None => std::fs::read_to_string(given).unwrap_or_else(|_| description.to_toml()),
-    };
+    let description::MachineText { description, text } = description::load_text(given).map_err(CliError::input)?;
     Ok(MachineText { given: given.to_owned(), description, text })
+}
+
+/// A machine from the text of its file; `name` is for messages.
+pub(crate) fn machine_of(name: &str, text: String) -> Result<MachineText, CliError> {
+    let description = description::parse(name, &text).map_err(CliError::input)?;
+    Ok(MachineText { given: name.to_owned(), description, text })
 }

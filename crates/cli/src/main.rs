@@ -2,27 +2,42 @@
 //! The `fairlab` command: glue and presentation only.
 //!
 //! Standard output carries results, standard error everything else. Exit status: 0 for success (a reader that closes the
-//! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out.
+//! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out, and 128 and the
+//! signal's number for a run that a signal has stopped.
 
 mod args;
 mod cmd;
 mod error;
 mod exports;
 mod input;
+mod interrupt;
 mod output;
 mod plan;
 mod rerun;
+mod values;
 
 use args::{Args, Command};
 use clap::Parser;
+use clap::error::ErrorKind;
 use error::CliError;
 use output::Output;
+use std::ffi::OsString;
 use std::process::ExitCode;
+
+/// A command without what it needs shows the help of `--help`, and has not done anything.
+fn show_help() -> ExitCode {
+    let words = std::env::args_os().chain([OsString::from("--help")]);
+    if let Err(help) = Args::try_parse_from(words) {
+        output::explain_usage(&help);
+    }
+    ExitCode::from(2)
+}
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(error::report_panic));
     let args = match Args::try_parse() {
         Ok(args) => args,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return show_help(),
         Err(error) => return output::explain_usage(&error),
     };
     let mut output = Output::new(args.color, args.json);
@@ -45,6 +60,8 @@ fn main() -> ExitCode {
     match result.and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        // That has been said with what was reached.
+        Err(CliError::Stopped { signal }) => ExitCode::from(128 + signal),
         Err(error) => {
             output.complain(&error);
             ExitCode::from(error.status())

@@ -10,13 +10,15 @@ use crate::input::{self, MachineText, WorkloadText};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::prices::Prices;
+use fairlab_machine::vary::vary_starts;
 use fairlab_observe::summary::Subject;
 use fairlab_sched::features::Feature;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::load::{Kind, detect};
 use fairlab_workload::rtapp::{self, DuplicateKeys};
-use fairlab_workload::scn;
+use fairlab_workload::scn::{self, On};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The machine of rt-app files and benchmarks unless another is named.
@@ -37,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) trace_pelt: bool,
     /// Whether nobody said how long to simulate.
     pub(crate) is_default_duration: bool,
+    /// Whether a check simulates less than what was asked for.
+    pub(crate) is_shortened: bool,
 }
 
 /// What the command line says beyond the variant.
@@ -46,9 +50,18 @@ pub(crate) struct Choices {
     /// Invariants will be checked after every event, which takes its time: not so long a run.
     pub(crate) is_check: bool,
     pub(crate) seed: Option<u64>,
+    /// What an experimenter cannot hold still is drawn from the seed too.
+    pub(crate) vary: bool,
     pub(crate) perturb: Option<u64>,
     /// All of equal keys in an rt-app file are kept.
     pub(crate) keep_duplicate_keys: bool,
+}
+
+impl Choices {
+    /// The seed of what an experimenter cannot hold still, if that is to vary.
+    fn varying_seed(self) -> Option<u64> {
+        self.seed.filter(|_| self.vary)
+    }
 }
 
 /// Which scheduler: a kernel with what differs from it.
@@ -72,12 +85,12 @@ impl Variant {
         let kernel = variant.kernel.or_else(|| Kernel::named(named)).expect("machine files name known kernels");
         let mut features = kernel.features();
         features.extend(of_file);
-        features.extend(&variant.features);
+        features.extend(variant.switched());
         let mut tunables: Vec<(String, i64)> =
             kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         tunables.extend(set_in_file);
         tunables.extend(variant.set.iter().cloned());
-        Self { kernel, features, tunables, is_free: variant.prices == PriceChoice::Zero }
+        Self { kernel, features, tunables, is_free: variant.price_choice() == PriceChoice::Zero }
     }
 }
 
@@ -96,22 +109,30 @@ struct FileSays {
 impl Plan {
     /// Reads the files and makes the machine.
     pub(crate) fn new(file: &str, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
-        Self::of(Arc::new(input::workload(file)?), variant, choices)
+        Self::of(Arc::new(input::workload(file)?), None, variant, choices)
     }
 
-    /// Makes the machine for a workload that may serve several runs.
-    pub(crate) fn of(input: Arc<WorkloadText>, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
-        let mut machine_text = None;
-        let says = match detect(&input.name, &input.text).map_err(CliError::input)? {
-            Kind::Scenario => FileSays::of_scenario(&input, variant)?,
+    /// Makes the machine for a workload that may serve several runs. The machine's file may have been read already.
+    pub(crate) fn of(
+        input: Arc<WorkloadText>,
+        machine: Option<MachineText>,
+        variant: &VariantArgs,
+        choices: Choices,
+    ) -> Result<Self, CliError> {
+        let given = variant.machine.as_deref().map(input::machine);
+        let given = machine.map(Ok).or(given).transpose()?;
+        let (says, machine_text) = match detect(&input.name, &input.text).map_err(CliError::input)? {
+            Kind::Scenario => FileSays::of_scenario(&input, given, choices.varying_seed())?,
             Kind::RtApp => {
-                let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
-                let says = FileSays::of_rtapp(&input, choices.keep_duplicate_keys, &machine)?;
-                machine_text = Some(machine);
-                says
+                let machine = given.map_or_else(|| input::machine(DEFAULT_MACHINE), Ok)?;
+                (FileSays::of_rtapp(&input, choices.keep_duplicate_keys, &machine)?, Some(machine))
             }
         };
         let mut setup = says.setup;
+        if variant.prices == Some(PriceChoice::Machine) && setup.hardware.prices.is_free() {
+            let name = if machine_text.is_none() { "a scenario" } else { &setup.hardware.name };
+            setup.workload.warnings.push(format!("--prices machine: {name} has no prices, so kernel code is free"));
+        }
         let settings = Variant::new(variant, says.kernel.as_deref(), setup.features, setup.named_tunables);
         (setup.features, setup.named_tunables) = (settings.features, settings.tunables);
         if settings.is_free {
@@ -124,15 +145,20 @@ impl Plan {
             kernel: settings.kernel.name.to_owned(),
         };
         let limit = if choices.is_check { longest_check(setup.hardware.nr_cpus()) } else { Nanos::NEVER };
-        setup.duration = choices.duration.unwrap_or(setup.duration).min(limit);
+        let wanted = choices.duration.unwrap_or(setup.duration);
+        setup.duration = wanted.min(limit);
+        let is_shortened = setup.duration < wanted;
         setup.perturb = choices.perturb;
+        if let Some(seed) = choices.varying_seed() {
+            vary_starts(&mut setup.workload, &setup.hardware, seed);
+        }
         let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", input.name)))?;
         if let Some(seed) = choices.seed {
             machine.seed(seed);
         }
         let (trace_level, trace_pelt) = (says.trace_level, says.trace_pelt);
         let is_default_duration = choices.duration.is_none() && !says.says_duration;
-        Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration })
+        Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
     }
 }
 
@@ -144,30 +170,49 @@ fn longest_check(nr_cpus: usize) -> Nanos {
 }
 
 impl FileSays {
-    fn of_scenario(input: &WorkloadText, variant: &VariantArgs) -> Result<Self, CliError> {
-        if let Some(machine) = &variant.machine {
-            let help = "leave --machine out, or change `cpus`, `topo` and `caps` in the file";
-            let message =
-                format!("{}: a scenario describes its own machine, not `{machine}`\nhelp: {help}", input.name);
-            return Err(CliError::Input(message));
-        }
-        let scenario = scn::parse(&input.name, &input.text).map_err(CliError::input)?;
+    /// On the machine that was given, on the one that the file names, or on the file's own; in the first two cases, which.
+    fn of_scenario(
+        input: &WorkloadText,
+        given: Option<MachineText>,
+        vary: Option<u64>,
+    ) -> Result<(Self, Option<MachineText>), CliError> {
+        let named = RefCell::new(None);
+        let size = |machine: &MachineText| u32::try_from(machine.description.nr_cpus()).unwrap_or(u32::MAX);
+        let load = |name: &str| {
+            let machine = input::machine(name).map_err(|error| error.to_string())?;
+            let nr_cpus = size(&machine);
+            named.replace(Some(machine));
+            Ok(nr_cpus)
+        };
+        let on = On { given: given.as_ref().map(size), named: &load, vary };
+        let mut scenario = scn::parse_on(&input.name, &input.text, on).map_err(CliError::input)?;
         let (trace, trace_pelt) = (scenario.trace, scenario.trace_pelt);
-        Ok(Self {
+        if let Some(machine) = given.as_ref().filter(|_| scenario.is_replaced) {
+            let own = scenario.named_machine.as_ref().map_or("the machine that the file describes", |name| name);
+            let assumption = format!("--machine {} takes the place of {own}", machine.description.name());
+            scenario.workload.assumptions.push(assumption);
+        }
+        let machine = given.or_else(|| named.take());
+        let setup = match &machine {
+            Some(machine) => Setup::on(Hardware::from_description(&machine.description), scenario),
+            None => Setup::from_scenario(scenario),
+        };
+        let says = Self {
             kind: "scenario",
-            setup: Setup::from_scenario(scenario),
-            kernel: None,
+            setup,
+            kernel: machine.as_ref().map(|machine| machine.description.kernel().to_owned()),
             says_duration: true,
             trace_level: trace.unwrap_or(DEFAULT_TRACE),
             trace_pelt,
-        })
+        };
+        Ok((says, machine))
     }
 
     fn of_rtapp(input: &WorkloadText, keep_duplicate_keys: bool, machine: &MachineText) -> Result<Self, CliError> {
         let description = &machine.description;
-        let nr_cpus = u32::try_from(description.nr_cpus()).expect("machines have at most some thousand CPUs");
+        let capacities = description.topology().capacity;
         let duplicate_keys = if keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
-        let options = rtapp::Options { nr_cpus, duplicate_keys };
+        let options = rtapp::Options { duplicate_keys, ..rtapp::Options::for_capacities(&capacities) };
         let workload = rtapp::parse(&input.name, &input.text, options).map_err(CliError::input)?;
         let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
         let setup = Setup {

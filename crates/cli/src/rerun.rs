@@ -3,12 +3,15 @@
 
 use crate::args::{Args, Command, RunArgs};
 use crate::error::CliError;
+use crate::input;
 use crate::plan::{Choices, Plan};
 use clap::Parser;
 use fairlab_machine::engine::Machine;
+use fairlab_machine::files;
 use fairlab_observe::manifest::{Input, MANIFEST, Manifest};
 use fairlab_observe::sha256;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The manifest of a run.
 pub(crate) fn read_manifest(dir: &Path) -> Result<Manifest, CliError> {
@@ -17,7 +20,7 @@ pub(crate) fn read_manifest(dir: &Path) -> Result<Manifest, CliError> {
     let wrong = |what: &str, cause: &dyn std::fmt::Display| {
         CliError::Input(format!("{}: {what}: {cause}\nhelp: {help}", path.display()))
     };
-    let text = std::fs::read(&path).map_err(|error| wrong("cannot be read", &error))?;
+    let text = files::read_file(&path, input::MAX_BYTES).map_err(|error| wrong("cannot be read", &error))?;
     serde_json::from_slice(&text).map_err(|error| wrong("is no manifest of a run", &error))
 }
 
@@ -30,14 +33,20 @@ pub(crate) fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> 
     let command = Args::try_parse_from(&manifest.repeat)
         .map_err(|error| wrong(error.to_string().lines().next().unwrap_or("its command cannot be repeated")))?
         .command;
-    let Command::Run(mut run) = command else { return Err(wrong("its command is not `fairlab run`")) };
-    for input in [Some(&manifest.workload), manifest.machine.as_ref()].into_iter().flatten() {
-        unchanged(dir, input)?;
-    }
-    run.file = inside(dir, &run.file);
-    run.variant.machine = run.variant.machine.as_deref().map(|copy| inside(dir, copy));
-    let RunArgs { file, variant, seed, perturb, duration, keep_duplicate_keys, .. } = *run;
-    Plan::new(&file, &variant, Choices { duration, seed, perturb, keep_duplicate_keys, ..Choices::default() })
+    let Command::Run(run) = command else { return Err(wrong("its command is not `fairlab run`")) };
+    let name = |copy: &Input| dir.join(&copy.copy).display().to_string();
+    let workload = input::workload_of(&run.file, name(&manifest.workload), unchanged(dir, &manifest.workload)?)?;
+    let machine = match &manifest.machine {
+        Some(copy) => {
+            let text =
+                String::from_utf8(unchanged(dir, copy)?).map_err(|_| wrong("the machine's file is not UTF-8"))?;
+            Some(input::machine_of(&name(copy), text)?)
+        }
+        None => None,
+    };
+    let RunArgs { variant, seed, vary, perturb, duration, keep_duplicate_keys, .. } = *run;
+    let choices = Choices { duration, seed, vary, perturb, keep_duplicate_keys, ..Choices::default() };
+    Plan::of(Arc::new(workload), machine, &variant, choices)
 }
 
 /// Whether a machine that has run again has done what the manifest says; if not, what to warn of. `told` is what comes of the
@@ -54,19 +63,15 @@ pub(crate) fn difference(machine: &Machine, manifest: &Manifest, dir: &Path, tol
     })
 }
 
-/// Path of a copy, from where the command was given.
-fn inside(dir: &Path, copy: &str) -> String {
-    dir.join(copy).display().to_string()
-}
-
-/// Whether the copy of an input is still what it was.
-fn unchanged(dir: &Path, input: &Input) -> Result<(), CliError> {
-    let path = dir.join(&input.copy);
+/// The copy of an input, if it is still what it was.
+fn unchanged(dir: &Path, copied: &Input) -> Result<Vec<u8>, CliError> {
+    let path = dir.join(&copied.copy);
     let help = "put the copy back as it was, or run again with -o";
     let wrong = |what: String| CliError::Input(format!("{}: {what}\nhelp: {help}", path.display()));
-    let content = std::fs::read(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    if sha256::hex_digest(&content) == input.sha256 {
-        return Ok(());
+    let content =
+        files::read_file(&path, input::MAX_BYTES).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    if sha256::hex_digest(&content) == copied.sha256 {
+        return Ok(content);
     }
     Err(wrong("is not what was run: its SHA-256 differs from the manifest's".to_owned()))
 }

@@ -139,7 +139,7 @@ fn questions_without_an_answer_fail_with_a_way_out() {
     let output = fairlab(&["explain", text(&dir), "--cpu", "0", "--at", "1ms"]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("SHA-256 differs"), "{message}");
+    assert!(message.contains("SHA-256"), "{message}");
 }
 
 /// The story of `scenarios/eight-cpus.scn`, which the book tells as well: here with the lines of the trace.

@@ -59,9 +59,7 @@ fn files_that_cannot_be_read_are_named() {
 #[test]
 fn wrong_options_are_refused_with_a_way_out() {
     let hello = "scenarios/hello.json";
-    let scenario = "scenarios/numa.scn";
     let cases: &[(&[&str], &str)] = &[
-        (&["run"], "<FILE>"),
         (&["runn", hello], "run"),
         (&["run", hello, "--machine", "hickey960"], "did you mean `hikey960`"),
         (&["run", hello, "--machine", "no/such.toml"], "no/such.toml"),
@@ -73,7 +71,13 @@ fn wrong_options_are_refused_with_a_way_out() {
         (&["run", hello, "--set", "latency_n=1"], "latency_ns"),
         (&["run", hello, "--set", "latency_ns=-1"], "from 0"),
         (&["run", hello, "--set", "latency_ns=1.5"], "from 0"),
-        (&["run", hello, "--for", "5"], "5s"),
+        (&["run", hello, "--for", "5x"], "5s"),
+        (&["run", hello, "--for", "18446744073.9s"], "1000000000s"),
+        (&["run", hello, "--features", "SIS_UTIL,NO_SIS_UTIL"], "keep SIS_UTIL or NO_SIS_UTIL"),
+        (&["compare", hello, "--arm", "latency_ns=1,latency_ns=2"], "keep latency_ns=1 or"),
+        (&["run", hello, "--trace-jsonl", "-", "--json"], "standard output"),
+        (&["run", hello, "--trace-jsonl", hello], "is what is run"),
+        (&["run", hello, "-o", "target/no-such-run", "--trace-jsonl", "manifest.json"], "name of its own"),
         (&["run", hello, "--for", "0s"], "longer than nothing"),
         (&["run", hello, "--seed", "x"], "--seed"),
         (&["run", hello, "--prices", "free"], "zero"),
@@ -81,7 +85,8 @@ fn wrong_options_are_refused_with_a_way_out() {
         (&["run", hello, "-o", "scenarios"], "scenarios"),
         (&["run", hello, "-o", "Cargo.toml"], "Cargo.toml"),
         (&["run", hello, "--trace-jsonl", "no/such/directory/x"], "no/such/directory/x"),
-        (&["run", scenario, "--machine", "hikey960"], "describes its own machine"),
+        (&["run", "scenarios/affinity-change.scn", "--machine", "uniprocessor"], "is not in 0..0"),
+        (&["run", hello, "--vary"], "--seed"),
         (&["machine", "show", "nothing-like-it"], "hikey960"),
         (&["tunables", "--cpus", "0"], "--cpus"),
         (&["tunables", "--cpus", "4", "--machine", "hikey"], "--machine"),

@@ -96,7 +96,7 @@ fn standard_input_is_compared_in_all_arms() {
 
 #[test]
 fn a_trace_on_standard_output_is_alone_there() {
-    let trace = stdout_of(&["run", SCENARIO, "--trace-jsonl", "-", "--json"]);
+    let trace = stdout_of(&["run", SCENARIO, "--trace-jsonl", "-"]);
     assert!(trace.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
     let directory = tempfile::tempdir().expect("there is room for temporary files");
     let file = directory.path().join("trace");
@@ -282,4 +282,37 @@ fn a_single_arm_is_compared_with_the_workload_as_it_is() {
     assert!(scanned(unchanged) < scanned(arm), "{outcomes:#}");
     let wrong = fairlab(&["compare", "scenarios/scan-limit.scn", "--arm", "NO_SIS_UTL"]);
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("NO_SIS_UTIL"), "a misspelt feature has a suggestion");
+}
+
+#[test]
+fn a_scenario_runs_on_a_machine_of_a_file_and_its_directory_repeats_it() {
+    let text = b"machine hikey960\nend 100ms\ngroup g quota=20ms period=50ms umax=300\ntask t n=4 group=g run 3ms sleepx 4ms\n";
+    let place = tempfile::tempdir().expect("there is room for temporary files");
+    let run = place.path().join("run");
+    let path = run.to_str().expect("the path is text");
+    let output = fairlab_with_input(&["run", "-", "--json", "-o", path], text);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!((&summary["run"]["kind"], &summary["run"]["machine"]), (&"scenario".into(), &"hikey960".into()));
+    assert!(!items(&summary["cpus"])[0]["idle_states"].is_null() && number(&summary["totals"]["kernel_ns"]) > 0);
+    let manifest = read_json(&run.join("manifest.json"));
+    let repeat: Vec<&str> = items(&manifest["repeat"]).iter().skip(1).filter_map(Value::as_str).collect();
+    let output = program().current_dir(&run).args(&repeat).arg("--json").output().expect("the program starts");
+    let repeated: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(repeated["digest"], summary["digest"]);
+    // Any scenario runs on any machine that is large enough.
+    let page = stdout_of(&["run", SCENARIO, "--machine", "sc7180"]);
+    assert!(page.contains("on sc7180") && page.contains("takes the place of"), "{page}");
+}
+
+#[test]
+fn what_nobody_holds_still_varies_with_the_seed_when_asked() {
+    let digest = |more: &[&str]| {
+        let args = [&["run", "scenarios/hello.json", "--for", "200ms", "--prices", "zero", "--json"], more].concat();
+        json_of(&args)["digest"].clone()
+    };
+    let plain = digest(&["--set", "latency_ns=6000000", "--seed", "1"]);
+    let varied = |seed: &str| digest(&["--set", "latency_ns=6000000", "--seed", seed, "--vary"]);
+    assert_ne!(varied("1"), plain);
+    assert_ne!(varied("1"), varied("2"));
+    assert_eq!(varied("2"), varied("2"));
 }

@@ -47,6 +47,10 @@ pub enum EventKind {
     Interrupt(u32),
     /// A phase of the kernel's code on a CPU is over, unless it was lengthened (version).
     KernelDone(CpuId, u32),
+    /// A tick that has waited for its CPU to come out of an idle state.
+    LateTick(CpuId),
+    /// An idle CPU has polled for as long as it may, unless it has been woken meanwhile.
+    PollLimit(CpuId),
     /// Observers look at the state.
     Snapshot,
 }

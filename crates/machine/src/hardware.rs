@@ -12,8 +12,8 @@ use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::scn::Scenario;
 use fairlab_workload::workload::{Change, Workload};
 
-/// HZ of scenarios: the oracle's kernel has this one.
-const SCENARIO_HZ: u64 = 250;
+/// Tick of scenarios: the oracle's kernel has HZ 250.
+const SCENARIO_TICK: Nanos = Nanos(1_000_000_000 / 250);
 /// Transition delay of the cpufreq driver of scenarios, in microseconds.
 const SCENARIO_RATE_LIMIT_US: u64 = 1000;
 
@@ -33,6 +33,8 @@ pub struct IdleState {
     pub exit_latency: Nanos,
     /// For how long it must last to be worth it.
     pub target_residency: Nanos,
+    /// The CPU looks for work all the time instead of waiting for it.
+    pub polls: bool,
     /// What a CPU draws in it, in microwatts, if that is known.
     pub power_uw: Option<u64>,
 }
@@ -61,6 +63,10 @@ pub struct Hardware {
     pub tick: Nanos,
     /// CPU i ticks i times as much later than CPU 0.
     pub tick_skew: Nanos,
+    /// No timer of the scheduler is moved on by less than this: 1 ns where the clock has switched to high resolution.
+    // DIFFERS: in scenarios it is a tick, as in a kernel whose clock has not, and as in the reference: periods of runtime end at
+    // multiples of a tick, and none is shorter. On machines from files it is 1 ns.
+    pub timer_resolution: Nanos,
     /// From the sending of an inter-processor interrupt to its handling.
     pub ipi_latency: Nanos,
     /// Idle CPUs monitor the flag that asks them to reschedule: no interrupt is sent to them, and none is paid for.
@@ -98,6 +104,7 @@ impl Hardware {
             name: name.to_owned(),
             tick: description::Hz::DEFAULT.tick(),
             tick_skew: Nanos::ZERO,
+            timer_resolution: Nanos(1),
             ipi_latency: Nanos::ZERO,
             polling_idle: false,
             idle_loop_once: false,
@@ -136,7 +143,8 @@ impl Hardware {
             is_stolen: irq.is_stolen,
         });
         Self {
-            tick: Nanos(1_000_000_000 / SCENARIO_HZ),
+            tick: SCENARIO_TICK,
+            timer_resolution: SCENARIO_TICK,
             idle_loop_once: true,
             tick_skew: machine.tick_skew,
             ipi_latency: machine.ipi_latency,
@@ -183,6 +191,7 @@ impl Hardware {
                     name: state.name().to_owned(),
                     exit_latency: state.exit_latency(),
                     target_residency: state.target_residency(),
+                    polls: state.polls(),
                     power_uw: state.power_uw(),
                 })
                 .collect()

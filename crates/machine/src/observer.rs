@@ -111,6 +111,14 @@ pub enum MachineEvent {
         /// 0, or the kernel's error number, negative.
         result: i32,
     },
+    /// Somebody has begun to wake a task: a timer or a device at `since`, whose interrupt is served now, or another task, which calls
+    /// for it now. Whether the task sleeps shows later; if it does, it has been waiting to run since then.
+    Waking {
+        /// Place of the task among the machine's tasks.
+        task: usize,
+        /// When that began.
+        since: Nanos,
+    },
     /// Another task has noted the time for this one, from which its wake-up latency counts.
     TimeNoted {
         /// Place of the task among the machine's tasks.

@@ -102,6 +102,19 @@ impl Prices {
         self.ps[op as usize] = ps;
     }
 
+    /// Sets the price of an operation by its name, in picoseconds. Returns whether there is one of that name.
+    pub fn set_named(&mut self, operation: &str, ps: u64) -> bool {
+        if let Some(&op) = Op::ALL.iter().find(|op| op.name() == operation) {
+            self.set(op, ps);
+            return true;
+        }
+        let extra = Extra::ALL.iter().find(|extra| extra.name() == operation);
+        if let Some(&extra) = extra {
+            self.set_extra(extra, ps);
+        }
+        extra.is_some()
+    }
+
     /// What moving a message costs, with the system call but without the scheduler, in picoseconds.
     pub fn transfer_ps(&self, kind: ChannelKind) -> u64 {
         transfer_of(kind).map_or(0, |transfer| self.extra(Extra::Syscall) + self.extra(transfer))
@@ -191,5 +204,14 @@ mod tests {
         let mut listed = OPERATIONS.to_vec();
         listed.sort_unstable();
         assert_eq!(listed, names);
+    }
+
+    #[test]
+    fn every_operation_of_a_file_can_be_given_another_price_by_its_name() {
+        for name in OPERATIONS {
+            let mut prices = Prices::free();
+            assert!(prices.set_named(name, 5) && !prices.is_free(), "{name}");
+        }
+        assert!(!Prices::free().set_named("scancpu", 5));
     }
 }

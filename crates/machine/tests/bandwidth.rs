@@ -157,3 +157,10 @@ fn shares_that_change_while_a_group_is_throttled_come_later() {
     machine.check_every_event("this test");
     machine.run(&mut NoObserver).expect("tasks make progress");
 }
+
+#[test]
+fn a_period_below_a_tick_lasts_a_tick_in_scenarios_as_in_the_reference() {
+    let machine = run("cpus 1\nend 1s\ngroup g quota=1ms period=2ms\ntask hog group=g run 7ms");
+    let stats = stats(&machine, 0);
+    assert!((240..=250).contains(&stats.nr_periods), "{stats:?}");
+}

@@ -133,3 +133,13 @@ fn hotplug_of_any_cpus_in_any_order_breaks_no_invariant() {
         run(&text);
     }
 }
+
+#[test]
+fn a_throttled_deadline_task_of_a_cpu_that_has_gone_comes_back_where_it_may_run() {
+    // It has used its budget at 5 ms and gets the next one at 20 ms, when the only CPU that it may use is gone.
+    let run =
+        run("cpus 4\nend 100ms\ntask b cpu=3 dl=5ms/20ms/20ms run 10ms sleep 1ms\naffinity 13ms b 3\noffline 16ms 3");
+    let task = run.task("b");
+    assert!(task.cpu != CpuId(3) && task.cpus_allowed.contains(task.cpu), "{task:?}");
+    assert!((run.runtime_ms("b") - 25.0).abs() < 5.1, "{}", run.runtime_ms("b"));
+}

@@ -144,6 +144,7 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
             name: "deep".to_owned(),
             exit_latency: Nanos::from_micros(200),
             target_residency: Nanos::ZERO,
+            polls: false,
             power_uw: None,
         }];
         let mut machine = Machine::new(setup).expect("a possible machine");

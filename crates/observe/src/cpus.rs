@@ -90,6 +90,8 @@ pub struct CpuSummary {
 #[derive(Clone, Debug)]
 pub struct Cpus {
     tracks: Vec<Track>,
+    /// What the machine had counted when it was told to forget; empty before.
+    forgotten: Vec<CpuSummary>,
 }
 
 impl Cpus {
@@ -102,7 +104,13 @@ impl Cpus {
             stopper: Nanos::ZERO,
             idle: Nanos::ZERO,
         };
-        Self { tracks: vec![track; machine.hardware().nr_cpus()] }
+        Self { tracks: vec![track; machine.hardware().nr_cpus()], forgotten: Vec::new() }
+    }
+
+    /// Forgets what was measured so far.
+    pub(crate) fn forget(&mut self, machine: &Machine, at: Nanos) {
+        self.forgotten = Vec::new();
+        self.forgotten = self.summaries_at(machine, at);
     }
 
     /// A CPU switches to another task.
@@ -121,7 +129,10 @@ impl Cpus {
 
     /// What was found, after the end of a run.
     pub fn summaries(&self, machine: &Machine) -> Vec<CpuSummary> {
-        let now = machine.now();
+        self.summaries_at(machine, machine.now())
+    }
+
+    fn summaries_at(&self, machine: &Machine, now: Nanos) -> Vec<CpuSummary> {
         let (hardware, topology) = (machine.hardware(), &machine.hardware().topology);
         let of_cpu = |(index, track): (usize, &Track)| {
             let mut track = track.clone();
@@ -154,7 +165,52 @@ impl Cpus {
                     .collect(),
             }
         };
-        self.tracks.iter().enumerate().map(of_cpu).collect()
+        let mut summaries: Vec<CpuSummary> = self.tracks.iter().enumerate().map(of_cpu).collect();
+        for (summary, before) in summaries.iter_mut().zip(&self.forgotten) {
+            summary.subtract(before);
+        }
+        summaries
+    }
+}
+
+impl CpuSummary {
+    /// Takes away what was counted before.
+    fn subtract(&mut self, before: &Self) {
+        let Self {
+            cpu: _,
+            capacity: _,
+            llc: _,
+            busy_ns,
+            stopper_ns,
+            idle_ns,
+            switches,
+            ticks,
+            reschedule_ipis,
+            call_function_ipis,
+            kernel_ns,
+            kernel_in_idle_ns,
+            frequencies,
+            idle_states,
+        } = before;
+        self.busy_ns -= busy_ns;
+        self.stopper_ns -= stopper_ns;
+        self.idle_ns -= idle_ns;
+        self.switches -= switches;
+        self.ticks -= ticks;
+        self.reschedule_ipis -= reschedule_ipis;
+        self.call_function_ipis -= call_function_ipis;
+        self.kernel_ns -= kernel_ns;
+        self.kernel_in_idle_ns -= kernel_in_idle_ns;
+        for old in frequencies {
+            if let Some(time) = self.frequencies.iter_mut().find(|time| time.part == old.part) {
+                time.ns -= old.ns;
+                time.idle_ns -= old.idle_ns;
+            }
+        }
+        for (time, old) in self.idle_states.iter_mut().zip(idle_states) {
+            time.entries -= old.entries;
+            time.ns -= old.ns;
+        }
     }
 }
 

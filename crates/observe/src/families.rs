@@ -5,6 +5,9 @@
 //! out while runnable, until it is switched in (`run_delay`); its wake-up latency is from tracepoint `sched_wakeup` to the
 //! `sched_switch` that puts it on a CPU; a switch is voluntary if the task blocked or ended. Forks count as wake-ups neither
 //! in number nor in latency.
+//!
+//! What a program sees of a wake-up is longer: from the expiry of its timer, or the call of its waker, until it goes on. Idle states
+//! that are left, interrupts, selection, enqueueing, and the switch itself lie in it.
 
 use crate::latency::{Latency, LatencySummary};
 use fairlab_machine::engine::Machine;
@@ -33,6 +36,8 @@ struct Track {
     state: State,
     /// When it was woken, until it runs.
     woken_at: Option<Nanos>,
+    /// When somebody began to wake it, until it runs.
+    waking_since: Option<Nanos>,
     /// When the timer expires that it waits for.
     timer_at: Option<Nanos>,
 }
@@ -43,6 +48,7 @@ struct Totals {
     /// What is only counted, as it will be told.
     counted: FamilySummary,
     latency: Latency,
+    to_run: Latency,
     timers: TimerSummary,
     slack: Latency,
     timer_latency: Latency,
@@ -65,7 +71,10 @@ pub struct FamilySummary {
     pub wait_ns: u64,
     /// Wake-ups, without forks.
     pub wakeups: u64,
-    /// From the wake-up to the CPU.
+    /// From waking to running: from the timer's expiry, the interrupt or the waker's call until the task goes on.
+    #[serde(default)]
+    pub wake_to_run: Option<LatencySummary>,
+    /// The scheduler's own part of that: from `sched_wakeup` to `sched_switch`.
     pub wakeup_latency: Option<LatencySummary>,
     /// Switches because the task blocked or ended.
     pub voluntary_switches: u64,
@@ -95,6 +104,7 @@ impl FamilySummary {
             run_by_capacity,
             wait_ns,
             wakeups,
+            wake_to_run: _,
             wakeup_latency: _,
             voluntary_switches,
             involuntary_switches,
@@ -126,7 +136,7 @@ pub struct TimerSummary {
     pub missed: u64,
     /// How long before the expiry it arrived (rt-app's `slack`), where it was not too late.
     pub slack: Option<LatencySummary>,
-    /// From the expiry until the task ran (rt-app's `wu_lat`).
+    /// From the expiry until the task went on (rt-app's `wu_lat`).
     pub wakeup_latency: Option<LatencySummary>,
 }
 
@@ -144,6 +154,33 @@ pub struct Families {
     capacities: Vec<Capacity>,
     /// Place of each CPU's capacity among them.
     class_of: Vec<usize>,
+    /// Whether a switch takes time, so that a task goes on after it.
+    switches_take_time: bool,
+    /// On each CPU, who has been switched to and goes on when the switch is over.
+    arriving: Vec<Option<Arrival>>,
+}
+
+/// A task to which its CPU switches, after a wake-up.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    family: usize,
+    /// From when its latency counts.
+    since: Option<Nanos>,
+    /// When its timer expired.
+    expired: Option<Nanos>,
+}
+
+impl Arrival {
+    /// It goes on.
+    fn record(self, totals: &mut [Totals], at: Nanos) {
+        let totals = &mut totals[self.family];
+        if let Some(since) = self.since {
+            totals.to_run.record((at - since).0);
+        }
+        if let Some(expired) = self.expired {
+            totals.timer_latency.record((at - expired).0);
+        }
+    }
 }
 
 impl Families {
@@ -163,7 +200,25 @@ impl Families {
             tracks: Vec::new(),
             ids: Vec::new(),
             class_of: of_cpus.iter().map(class_of).collect(),
+            switches_take_time: !machine.hardware().prices.is_free(),
+            arriving: vec![None; of_cpus.len()],
             capacities,
+        }
+    }
+
+    /// Forgets times and counts; tasks are what they are, and what they do is counted from now.
+    pub(crate) fn forget(&mut self, now: Nanos) {
+        for totals in &mut self.totals {
+            let tasks = totals.counted.tasks;
+            let by_capacity = vec![Nanos::ZERO; self.capacities.len()];
+            *totals = Totals { by_capacity, ..Totals::default() };
+            totals.counted.tasks = tasks;
+        }
+        for track in self.tracks.iter_mut().flatten() {
+            match &mut track.state {
+                State::Off => {}
+                State::Waits(since) | State::Runs(since, _) => *since = now,
+            }
         }
     }
 
@@ -174,11 +229,23 @@ impl Families {
         if self.tracks.len() <= id.index() {
             self.tracks.resize(id.index() + 1, None);
         }
-        self.tracks[id.index()] = Some(Track { family, state: State::Off, woken_at: None, timer_at: None });
+        self.tracks[id.index()] =
+            Some(Track { family, state: State::Off, woken_at: None, waking_since: None, timer_at: None });
         if self.ids.len() <= host {
             self.ids.resize(host + 1, None);
         }
         self.ids[host] = Some(id);
+    }
+
+    /// Somebody has begun to wake a task. One that does not sleep is left alone.
+    #[inline]
+    pub fn waking(&mut self, host: usize, since: Nanos) {
+        let Some(id) = self.ids.get(host).copied().flatten() else { return };
+        if let Some(Some(track)) = self.tracks.get_mut(id.index())
+            && track.state == State::Off
+        {
+            track.waking_since.get_or_insert(since);
+        }
     }
 
     /// A task has become runnable.
@@ -191,6 +258,7 @@ impl Families {
         if !is_new {
             self.totals[track.family].counted.wakeups += 1;
             track.woken_at.get_or_insert(now);
+            track.waking_since.get_or_insert(now);
         }
     }
 
@@ -219,11 +287,22 @@ impl Families {
             if let Some(woken_at) = track.woken_at.take() {
                 totals.latency.record((now - woken_at).0);
             }
-            if let Some(expired) = track.timer_at.filter(|&at| at <= now) {
-                totals.timer_latency.record((now - expired).0);
-                track.timer_at = None;
-            }
             track.state = State::Runs(now, cpu);
+            let expired = track.timer_at.take_if(|at| *at <= now);
+            let arrival = Arrival { family: track.family, since: track.waking_since.take(), expired };
+            if self.switches_take_time {
+                self.arriving[cpu.index()] = Some(arrival);
+            } else {
+                arrival.record(&mut self.totals, now);
+            }
+        }
+    }
+
+    /// A CPU is in the kernel until then: whoever it has just switched to goes on afterwards.
+    #[inline]
+    pub fn busy_until(&mut self, cpu: CpuId, until: Nanos) {
+        if let Some(arrival) = self.arriving[cpu.index()].take() {
+            arrival.record(&mut self.totals, until);
         }
     }
 
@@ -272,6 +351,7 @@ impl Families {
                 .copied()
                 .zip(totals.by_capacity.iter().map(|time| time.0))
                 .collect(),
+            wake_to_run: totals.to_run.summary(),
             wakeup_latency: totals.latency.summary(),
             timers: (totals.timers.arrivals > 0).then(|| TimerSummary {
                 slack: totals.slack.summary(),

@@ -19,6 +19,8 @@ pub mod manifest;
 pub mod measure;
 pub mod page;
 pub mod recorder;
+pub mod run_directory;
 pub mod sha256;
+pub mod standstill;
 pub mod summary;
 pub mod trace_jsonl;

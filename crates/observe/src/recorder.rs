@@ -5,7 +5,7 @@ use crate::cpus::Cpus;
 use crate::decisions::Decisions;
 use crate::families::Families;
 use crate::measure::Measures;
-use fairlab_machine::engine::Machine;
+use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -21,6 +21,19 @@ pub struct Recorder {
     pub decisions: Decisions,
     /// Measurements in the terms of published work.
     pub measures: Measures,
+    /// What came before that, since it was told to forget.
+    pub(crate) forgotten: Forgotten,
+}
+
+/// What a machine itself counts and does not forget, as it was when a recorder forgot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forgotten {
+    /// Length of the run until then.
+    pub(crate) elapsed: Nanos,
+    /// Events.
+    pub(crate) events: u64,
+    /// Context switches.
+    pub(crate) switches: u64,
 }
 
 impl Recorder {
@@ -31,7 +44,20 @@ impl Recorder {
             cpus: Cpus::new(machine),
             decisions: Decisions::default(),
             measures: Measures::new(machine),
+            forgotten: Forgotten::default(),
         }
+    }
+
+    /// Forgets what was measured before a time, to which the machine has been advanced: a warm-up is over. What runs, waits or is under
+    /// way goes on, and counts from then. What the machine itself accounts (idle states, frequencies, kernel time) counts from its
+    /// last event before.
+    pub fn forget(&mut self, machine: &Machine, at: Nanos) {
+        self.families.forget(at);
+        self.cpus.forget(machine, at);
+        self.decisions = Decisions::default();
+        self.measures.forget(machine);
+        let counters = machine.counters();
+        self.forgotten = Forgotten { elapsed: at - START, events: counters.events, switches: counters.switches };
     }
 }
 
@@ -67,6 +93,8 @@ impl Observer for Recorder {
         self.measures.machine_event(event);
         match *event {
             MachineEvent::Forked { task, id, spec, .. } => self.families.forked(task, id, spec),
+            MachineEvent::Waking { task, since } => self.families.waking(task, since),
+            MachineEvent::Kernel { cpu, took, .. } => self.families.busy_until(cpu, now + took),
             MachineEvent::TimerWoke { task, expired } => self.families.reached_timer(now, task, expired),
             _ => {}
         }

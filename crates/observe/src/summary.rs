@@ -10,6 +10,7 @@ use crate::families::FamilySummary;
 use crate::measure::MeasureSummary;
 use crate::measure::complaints::ComplaintRow;
 use crate::recorder::Recorder;
+use crate::standstill::Standstill;
 use fairlab_machine::engine::Machine;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -74,8 +75,11 @@ pub struct Summary {
     pub fairlab: String,
     /// What was run.
     pub run: Subject,
-    /// Length of the run.
+    /// Length of the run, or of what was measured of it.
     pub duration_ns: u64,
+    /// If somebody stopped the run: how long it was to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short_of_ns: Option<u64>,
     /// The hash over all that the scheduler did.
     pub digest: String,
     /// Sums.
@@ -94,7 +98,13 @@ pub struct Summary {
     /// Measurements in the terms of published work.
     #[serde(default)]
     pub measure: MeasureSummary,
-    /// What could not be honoured of the workload, and what the scheduler complains of.
+    /// What the workload's file leaves open and was taken for granted.
+    #[serde(default)]
+    pub assumptions: Vec<String>,
+    /// What did not get on.
+    #[serde(default)]
+    pub standstill: Standstill,
+    /// What could not be honoured of the workload, what the scheduler complains of, and what did not get on.
     pub warnings: Vec<String>,
     /// How fast it was; left out where results are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,11 +112,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// What a recorder found, after the end of a run.
+    /// What a recorder found, after the end of a run: since its start, or since the recorder forgot what was before.
     pub fn new(run: Subject, machine: &Machine, recorder: &Recorder) -> Self {
-        let measure = recorder.measures.summary(machine);
+        let forgotten = recorder.forgotten;
+        let measured = machine.duration().saturating_since(forgotten.elapsed);
+        let measure = recorder.measures.summary(machine, measured);
         let complaints = measure.complaints.iter().flat_map(ComplaintRow::sentences);
-        let warnings = machine.workload().warnings.iter().cloned().chain(complaints).collect();
+        let standstill = Standstill::of(machine);
+        let workload = machine.workload().warnings.iter().cloned();
+        let warnings = workload.chain(complaints).chain(standstill.sentences()).collect();
         let families = recorder.families.summaries(machine.now());
         let cpus = recorder.cpus.summaries(machine);
         let counters = machine.counters();
@@ -118,8 +132,8 @@ impl Summary {
             idle_ns: of_cpus(|cpu| cpu.idle_ns),
             wait_ns: of_families(|family| family.wait_ns),
             kernel_ns: of_cpus(|cpu| cpu.kernel_ns),
-            events: counters.events,
-            switches: counters.switches,
+            events: counters.events - forgotten.events,
+            switches: counters.switches - forgotten.switches,
             wakeups: of_families(|family| family.wakeups),
             migrations: of_families(|family| family.migrations),
             ticks: of_cpus(|cpu| cpu.ticks),
@@ -128,13 +142,16 @@ impl Summary {
         Self {
             fairlab: env!("CARGO_PKG_VERSION").to_owned(),
             run,
-            duration_ns: machine.duration().0,
+            duration_ns: measured.0,
+            cut_short_of_ns: None,
             digest: machine.digest().to_string(),
             totals,
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
             energy: EnergySummary::new(machine.hardware(), &cpus),
             measure,
+            assumptions: machine.workload().assumptions.clone(),
+            standstill,
             warnings,
             families,
             cpus,

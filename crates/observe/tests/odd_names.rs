@@ -6,7 +6,7 @@ use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::rtapp::{self, DuplicateKeys};
+use fairlab_workload::rtapp;
 use serde_json::{Value, json};
 
 /// So short that a thread's number still fits behind them.
@@ -23,7 +23,7 @@ fn file_of(names: &[&str]) -> String {
 fn each_line_of_a_trace_is_json_whatever_the_tasks_are_called() {
     let description = preset("laptop-8").expect("it is a preset");
     let nr_cpus = description.nr_cpus();
-    let options = rtapp::Options { nr_cpus: nr_cpus as u32, duplicate_keys: DuplicateKeys::LastValue };
+    let options = rtapp::Options::for_cpus(nr_cpus as u32);
     let workload = rtapp::parse("odd.json", &file_of(&ODD_NAMES), options).unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup {
         hardware: Hardware::from_description(&description),

@@ -79,5 +79,8 @@ traces! {
     deadline_tasks_under_and_over_their_budgets "deadline" 1512
     attributes_that_change_while_tasks_run "changes" 604
     allowed_cpus_that_change_while_tasks_run "affinity" 164
+    tasks_between_real_time_and_idle_policies_until_load_wraps "idle-policies" 1457
+    a_quota_whose_period_is_below_a_tick "quota-below-tick" 20
+    changes_at_one_instant "changes-at-once" 1174
     three_kinds_of_cpus_with_schedutil_and_energy "eas" 1530
 }

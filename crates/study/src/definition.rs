@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A study as data: its arms, and the published tables that its results stand beside.
 
+pub use crate::arms::{ArmDefinition, GovernorName};
+use crate::data::figures::FigureDefinition;
+use crate::data::pictures::PictureDefinition;
+use crate::data::runs::RunDefinition;
+use crate::data::sensitivity::SensitivityDefinition;
 use crate::evidence::Evidence;
-use crate::kernels::{self, Kernel};
-use fairlab_sched::features::Feature;
-use fairlab_workload::suggest;
+pub use crate::read::DefinitionError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -104,7 +107,7 @@ fn is_within_factor(value: f64, published: f64, most: f64) -> bool {
 }
 
 /// A row of a published table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowDefinition {
     /// What was measured.
@@ -121,18 +124,26 @@ pub struct RowDefinition {
     pub verdict: Option<VerdictRule>,
     /// Why the rule is wider than what it judges, or than three published standard deviations.
     pub why: Option<String>,
+    /// What there is to say about it.
+    pub remark: Option<String>,
+    /// Which run it is of, if the data say how figures are obtained; the table's, or the one that is called as the row.
+    pub run: Option<String>,
+    /// Which figure it is; the table's, or the one that is called as the row.
+    pub figure: Option<String>,
+    /// It is the change from this arm; the table's.
+    pub from: Option<String>,
 }
 
 impl RowDefinition {
     /// A row that is told, and with which nothing can be compared.
     pub fn unpublished(label: impl Into<String>, arm: impl Into<String>) -> Self {
         let (label, arm) = (label.into(), arm.into());
-        Self { label, arm, published: None, spread: None, evidence: None, verdict: None, why: None }
+        Self { label, arm, ..Self::default() }
     }
 }
 
 /// A published table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableDefinition {
     /// Short name.
@@ -152,17 +163,71 @@ pub struct TableDefinition {
     /// Why that is wider than what it judges, or than three published standard deviations.
     #[serde(default)]
     pub why: Option<String>,
-    /// The rows.
+    /// Which run its rows are of, if the data say how figures are obtained.
+    pub run: Option<String>,
+    /// Which figure they are.
+    pub figure: Option<String>,
+    /// They are changes from this arm.
+    pub from: Option<String>,
+    /// How a change is told.
+    #[serde(default)]
+    pub change_as: ChangeAs,
+    /// Of a table without rows: runs,
+    #[serde(default)]
+    pub runs: Vec<String>,
+    /// figures,
+    #[serde(default)]
+    pub figures: Vec<String>,
+    /// and arms that have rows, instead of all of them.
+    #[serde(default)]
+    pub arms: Vec<String>,
+    /// The rows. A table of data without any has one for each of its runs, figures and arms.
     #[serde(default)]
     pub rows: Vec<RowDefinition>,
 }
 
+/// How a change from one arm to another is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeAs {
+    /// In percent of the figure before.
+    #[default]
+    Percent,
+    /// As the difference, in the figure's unit.
+    Difference,
+    /// As the quotient.
+    Factor,
+}
+
+impl ChangeAs {
+    /// The change from one figure to another.
+    pub fn of(self, before: f64, after: f64) -> f64 {
+        match self {
+            Self::Percent => 100.0 * (after - before) / before,
+            Self::Difference => after - before,
+            Self::Factor => after / before,
+        }
+    }
+}
+
 impl TableDefinition {
+    /// Whether its rows are changes from one arm to another.
+    pub fn tells_changes(&self) -> bool {
+        self.change || self.from.is_some() || self.rows.iter().any(|row| row.from.is_some())
+    }
+
+    /// Whether the data say how its figures are obtained.
+    pub fn is_data(&self) -> bool {
+        let says = |run: &Option<String>, figure: &Option<String>| run.is_some() || figure.is_some();
+        let lists = !self.runs.is_empty() || !self.figures.is_empty();
+        lists || says(&self.run, &self.figure) || self.rows.iter().any(|row| says(&row.run, &row.figure))
+    }
+
     /// What is wrong with a row's published figure, and the way out.
     ///
     /// Rules: a published figure, and nothing else, has its evidence; a spread belongs to one. A rule is not wider than the change that
     /// it judges, nor than three published standard deviations, unless it is said why.
-    fn complaint_about(&self, row: &RowDefinition) -> Option<(String, String)> {
+    pub(crate) fn complaint_about(&self, row: &RowDefinition) -> Option<(String, String)> {
         if row.published.is_some() != row.evidence.is_some() {
             let kinds = Evidence::KINDS.map(|(name, _)| name).join(", ");
             let help = format!(
@@ -190,46 +255,6 @@ impl TableDefinition {
     }
 }
 
-/// A variant of the scheduler.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ArmDefinition {
-    /// Short name.
-    pub name: String,
-    /// What it stands for.
-    pub meaning: String,
-    /// The named kernel on whose set of features and tunables it builds; 6.1 if none is named.
-    #[serde(default)]
-    pub kernel: Option<String>,
-    /// Tunables that differ from that.
-    #[serde(default)]
-    pub tunables: BTreeMap<String, i64>,
-    /// Features that are switched.
-    #[serde(default)]
-    pub features: BTreeMap<String, bool>,
-}
-
-impl ArmDefinition {
-    /// The features that it switches.
-    pub fn switched_features(&self) -> Vec<(Feature, bool)> {
-        let known = |name: &String| Feature::from_name(name).expect("names were checked when the study was read");
-        let own = self.features.iter().map(|(name, &on)| (known(name), on));
-        self.base().map_or_else(Vec::new, Kernel::features).into_iter().chain(own).collect()
-    }
-
-    /// The tunables that it sets; a later one of the same name counts.
-    pub fn set_tunables(&self) -> Vec<(String, i64)> {
-        let own = self.tunables.iter().map(|(name, &value)| (name.clone(), value));
-        let base = self.base().map_or_else(Vec::new, Kernel::tunables);
-        base.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(own).collect()
-    }
-
-    fn base(&self) -> Option<Kernel> {
-        let name = self.kernel.as_ref()?;
-        Some(Kernel::named(name).expect("names were checked when the study was read"))
-    }
-}
-
 /// A study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -240,79 +265,33 @@ pub struct StudyDefinition {
     pub title: String,
     /// Where its figures come from.
     pub source: String,
+    /// What else there is to say.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// The machine of runs that name none: a name or a file.
+    pub machine: Option<String>,
+    /// How often runs are made that do not say it themselves.
+    pub seeds: Option<u64>,
     /// Variants of the scheduler.
     #[serde(rename = "arm")]
     pub arms: Vec<ArmDefinition>,
+    /// What is run.
+    #[serde(default, rename = "run")]
+    pub runs: Vec<RunDefinition>,
+    /// What numbers are taken from runs.
+    #[serde(default, rename = "figure")]
+    pub figures: BTreeMap<String, FigureDefinition>,
     /// Published tables.
     #[serde(rename = "table")]
     pub tables: Vec<TableDefinition>,
-}
-
-/// Why the data of a study are refused.
-#[derive(Debug, thiserror::Error)]
-pub enum DefinitionError {
-    /// It is not the TOML of a study.
-    #[error("studies/{0}.toml: {1}")]
-    Toml(String, toml::de::Error),
-    /// A name in it means nothing.
-    #[error("studies/{study}.toml: {place}: {message}\nhelp: {help}")]
-    Name {
-        /// The study.
-        study: String,
-        /// Where.
-        place: String,
-        /// What is wrong.
-        message: String,
-        /// The way out.
-        help: String,
-    },
-}
-
-impl DefinitionError {
-    /// A name at a place of a study's data means nothing.
-    pub(crate) fn name(study: &str, place: String, message: String, help: String) -> Self {
-        Self::Name { study: study.to_owned(), place, message, help }
-    }
+    /// Pictures of tables and runs.
+    #[serde(default, rename = "picture")]
+    pub pictures: Vec<PictureDefinition>,
+    /// What is varied, to find out what verdicts hang on.
+    pub sensitivity: Option<SensitivityDefinition>,
 }
 
 impl StudyDefinition {
-    /// Reads a study's data.
-    ///
-    /// # Errors
-    /// If it is malformed, or names a feature or an arm that does not exist.
-    pub fn parse(name: &str, text: &str) -> Result<Self, DefinitionError> {
-        let study: Self = toml::from_str(text).map_err(|error| DefinitionError::Toml(name.to_owned(), error))?;
-        let unknown = |place: String, what: &str, name_in_it: &str, known: &[&str]| {
-            let message = format!("there is no {what} {name_in_it}");
-            DefinitionError::name(name, place, message, suggest::help(name_in_it, &format!("{what}s"), known))
-        };
-        for arm in &study.arms {
-            let place = || format!("arm {}", arm.name);
-            if let Some(kernel) = arm.kernel.as_ref().filter(|kernel| Kernel::named(kernel).is_none()) {
-                let known: Vec<&str> = kernels::KERNELS.iter().map(|kernel| kernel.name).collect();
-                return Err(unknown(place(), "kernel", kernel, &known));
-            }
-            if let Some(feature) = arm.features.keys().find(|feature| Feature::from_name(feature).is_none()) {
-                let known: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
-                return Err(unknown(place(), "feature", feature, &known));
-            }
-        }
-        let arms: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
-        for table in &study.tables {
-            for row in &table.rows {
-                if let Some((message, help)) = table.complaint_about(row) {
-                    let place = format!("table {}, row {}", table.name, row.label);
-                    return Err(DefinitionError::name(name, place, message, help));
-                }
-                if !arms.contains(&row.arm.as_str()) {
-                    let place = format!("table {}, row {}", table.name, row.label);
-                    return Err(unknown(place, "arm", &row.arm, &arms));
-                }
-            }
-        }
-        Ok(study)
-    }
-
     /// An arm by name.
     ///
     /// # Panics
@@ -343,7 +322,7 @@ mod tests {
             "name = 's'\ntitle = 's'\nsource = 's'\n[[arm]]\nname = 'a'\nmeaning = 'a'\n[[table]]\nname = 't'\ntitle = 't'\n\
              metric = 'm'\nunit = 'u'\n{table}\nrows = [{{ label = 'r', arm = 'a'{row} }}]\n"
         );
-        StudyDefinition::parse("s", &text).map_or_else(|error| error.to_string(), |_| String::new())
+        StudyDefinition::parse("studies/s.toml", &text).map_or_else(|error| error.to_string(), |_| String::new())
     }
 
     #[test]

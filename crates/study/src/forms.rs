@@ -2,6 +2,7 @@
 //! What a study's code knows how to fill: its tables, and the labels of their rows. Data that say anything else are refused, since
 //! nothing would be measured for it.
 
+use crate::data::sensitivity::TABLES;
 use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
 use fairlab_workload::suggest;
 
@@ -44,7 +45,7 @@ impl TableForm {
     }
 
     /// Checks the labels of a table of this form.
-    fn check(&self, study: &str, table: &TableDefinition) -> Result<(), DefinitionError> {
+    fn check(&self, file: &str, table: &TableDefinition) -> Result<(), DefinitionError> {
         for row in &table.rows {
             let label = row.label.as_str();
             let (is_known, known): (bool, &[&str]) = match self.labels {
@@ -61,7 +62,7 @@ impl TableForm {
                 Labels::Read { .. } => ("is no label of this table", suggest::help(label, "labels are like", known)),
             };
             let place = format!("table {}", table.name);
-            return Err(DefinitionError::name(study, place, format!("`{label}` {what}"), help));
+            return Err(DefinitionError::name(file, place, format!("`{label}` {what}"), help));
         }
         Ok(())
     }
@@ -71,24 +72,34 @@ impl TableForm {
 ///
 /// # Errors
 /// The first table or label that is otherwise, with the way out.
-pub(crate) fn check(study: &StudyDefinition, forms: &[TableForm]) -> Result<(), DefinitionError> {
+pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableForm]) -> Result<(), DefinitionError> {
     let known: Vec<&str> = forms.iter().map(|form| form.name).collect();
     for (place, table) in study.tables.iter().enumerate() {
         let wrong = |message: &str, help| {
-            DefinitionError::name(&study.name, format!("table {}", table.name), message.to_owned(), help)
+            DefinitionError::name(file, format!("table {}", table.name), message.to_owned(), help)
         };
-        let Some(form) = forms.iter().find(|form| form.name == table.name) else {
-            return Err(wrong("the study fills no such table", suggest::help(&table.name, "tables", &known)));
-        };
-        if study.tables[..place].iter().any(|before| before.name == table.name) {
+        let is_there_before = study.tables[..place].iter().any(|before| before.name == table.name);
+        if is_there_before {
             return Err(wrong("there is one of that name above", "put the rows of both into one".to_owned()));
         }
-        form.check(&study.name, table)?;
+        // Rows of data have their own checks; what is varied has no rows in the data.
+        let is_varied = study.sensitivity.is_some() && TABLES.contains(&table.name.as_str());
+        if table.is_data() || is_varied {
+            continue;
+        }
+        let Some(form) = forms.iter().find(|form| form.name == table.name) else {
+            let help = match known.as_slice() {
+                [] => "say what fills it: figure = '...', and run = '...' if there are several".to_owned(),
+                known => suggest::help(&table.name, "tables", known),
+            };
+            return Err(wrong("nothing fills this table", help));
+        };
+        form.check(file, table)?;
     }
     match known.iter().find(|name| !study.tables.iter().any(|table| table.name == **name)) {
         Some(missing) => {
             let (message, help) = (format!("there is no table {missing}"), "add it: the study fills it".to_owned());
-            Err(DefinitionError::name(&study.name, "tables".to_owned(), message, help))
+            Err(DefinitionError::name(file, "tables".to_owned(), message, help))
         }
         None => Ok(()),
     }
@@ -100,16 +111,21 @@ mod tests {
     use crate::STUDIES;
     use crate::definition::RowDefinition;
 
+    /// Studies with code.
+    fn of_code() -> impl Iterator<Item = &'static crate::Study> {
+        STUDIES.iter().filter(|study| study.body.is_some())
+    }
+
     /// The complaint about a study whose data were changed.
     fn complaint(study: &crate::Study, change: impl FnOnce(&mut StudyDefinition)) -> String {
-        let mut definition = StudyDefinition::parse(study.name, study.data).expect("the data are well formed");
+        let mut definition = StudyDefinition::parse(&study.file(), study.data).expect("the data are well formed");
         change(&mut definition);
-        check(&definition, study.forms).expect_err("it was changed for the worse").to_string()
+        check(&study.file(), &definition, study.forms).expect_err("it was changed for the worse").to_string()
     }
 
     #[test]
     fn a_misspelt_table_of_any_study_is_refused_with_the_right_name() {
-        for study in STUDIES {
+        for study in of_code() {
             for form in study.forms {
                 let misspelt = |definition: &mut StudyDefinition| {
                     let table = definition.tables.iter_mut().find(|table| table.name == form.name);
@@ -125,9 +141,12 @@ mod tests {
 
     #[test]
     fn a_misspelt_label_of_any_row_of_any_study_is_refused() {
-        for study in STUDIES {
-            let definition = StudyDefinition::parse(study.name, study.data).expect("the data are well formed");
+        for study in of_code() {
+            let definition = StudyDefinition::parse(&study.file(), study.data).expect("the data are well formed");
             for (table, rows) in definition.tables.iter().map(|table| table.rows.len()).enumerate() {
+                if definition.tables[table].is_data() {
+                    continue;
+                }
                 for row in 0..rows {
                     let told = complaint(study, |definition| definition.tables[table].rows[row].label.push('x'));
                     let label = &definition.tables[table].rows[row].label;
@@ -174,8 +193,9 @@ mod tests {
 
     #[test]
     fn a_table_that_is_missing_or_there_twice_is_told() {
-        for study in STUDIES {
-            let told = complaint(study, |definition| drop(definition.tables.pop()));
+        for study in of_code() {
+            let first = study.forms[0].name;
+            let told = complaint(study, |definition| definition.tables.retain(|table| table.name != first));
             assert!(told.contains("there is no table ") && told.contains("\nhelp: add it"), "{told}");
             let told = complaint(study, |definition| definition.tables.push(definition.tables[0].clone()));
             assert!(told.contains("there is one of that name above"), "{told}");

@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Studies: published measurements of scheduler changes, simulated, with an honest verdict for each row.
 //!
-//! A study's data (arms, published tables) are in `studies/*.toml`; how its figures are simulated is in a module here.
+//! A study is data: arms, published tables, and how figures are obtained ([`data`]). What data cannot say yet is in a module of the
+//! study's name here: it fills the tables for which the data name no figure.
 
-mod balance_redo_limit;
+mod arms;
 mod blocked_averages_rate_limit;
+pub mod data;
 pub mod definition;
 pub mod evidence;
 mod forms;
+pub mod html;
 pub mod kernels;
-mod nohz_misfit_kicks;
+pub mod loaded;
 mod pelt_time_scaling;
 pub mod pictures;
 pub mod pool;
+mod read;
 pub mod report;
 mod run;
 mod sensitivity;
 mod sis_util;
+pub mod statistics;
 pub mod switches;
 mod tally;
+pub mod template;
 mod window;
 
 use definition::{DefinitionError, StudyDefinition};
+use fairlab_sched::units::Nanos;
 use forms::TableForm;
 use report::Report;
 
@@ -30,6 +37,21 @@ use report::Report;
 pub struct Options {
     /// Shorter runs: a first impression.
     pub quick: bool,
+}
+
+/// How a study is run, as whoever runs it wants it: what is not said is as in the data.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// Which form.
+    pub options: Options,
+    /// How many seeds each run has.
+    pub seeds: Option<u64>,
+    /// Length of each run that has one.
+    pub span: Option<Nanos>,
+    /// What happens at one instant is permuted, another way for each number.
+    pub perturb: Option<u64>,
+    /// The machine of all runs, unless an arm has its own.
+    pub machine: Option<String>,
 }
 
 /// Told how far a study is: a step that is done, and the fraction of all of them.
@@ -52,6 +74,14 @@ pub enum StudyError {
     /// There is no such study.
     #[error("there is no study `{0}`; there are {1}")]
     Unknown(String, String),
+    /// Its file cannot be read.
+    #[error(
+        "{0}: cannot be read: {1}\nhelp: give the name of a study (see `fairlab study list`) or the path of a study's file"
+    )]
+    Unreadable(String, std::io::Error),
+    /// It cannot be run as it was asked for.
+    #[error("study {0}: {1}\nhelp: {2}")]
+    Refused(String, String, String),
     /// Its data are malformed.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
@@ -68,12 +98,13 @@ pub enum StudyError {
 
 type Body = fn(&StudyDefinition, Options, &dyn Progress) -> Result<Report, StudyError>;
 
-/// A study: its data, and the code that fills its tables.
+/// A study that comes with the program: its data, and the code that fills the tables for which they name no figure.
+#[derive(Clone, Copy)]
 struct Study {
     name: &'static str,
     data: &'static str,
     forms: &'static [TableForm],
-    body: Body,
+    body: Option<Body>,
 }
 
 const STUDIES: &[Study] = &[
@@ -81,59 +112,49 @@ const STUDIES: &[Study] = &[
         name: "pelt-time-scaling",
         data: include_str!("../../../studies/pelt-time-scaling.toml"),
         forms: pelt_time_scaling::TABLES,
-        body: pelt_time_scaling::run,
+        body: Some(pelt_time_scaling::run),
     },
     Study {
         name: "sis-util",
         data: include_str!("../../../studies/sis-util.toml"),
         forms: sis_util::TABLES,
-        body: sis_util::run,
+        body: Some(sis_util::run),
     },
     Study {
         name: "blocked-averages-rate-limit",
         data: include_str!("../../../studies/blocked-averages-rate-limit.toml"),
         forms: blocked_averages_rate_limit::TABLES,
-        body: blocked_averages_rate_limit::run,
+        body: Some(blocked_averages_rate_limit::run),
     },
-    Study {
-        name: "balance-redo-limit",
-        data: include_str!("../../../studies/balance-redo-limit.toml"),
-        forms: balance_redo_limit::TABLES,
-        body: balance_redo_limit::run,
-    },
-    Study {
-        name: "nohz-misfit-kicks",
-        data: include_str!("../../../studies/nohz-misfit-kicks.toml"),
-        forms: nohz_misfit_kicks::TABLES,
-        body: nohz_misfit_kicks::run,
-    },
+    Study::of_data("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml")),
+    Study::of_data("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml")),
+    Study::of_data("wakelist-idle", include_str!("../../../studies/wakelist-idle.toml")),
+    Study::of_data("newidle-migration-cost", include_str!("../../../studies/newidle-migration-cost.toml")),
 ];
 
 impl Study {
+    /// A study of data alone.
+    const fn of_data(name: &'static str, data: &'static str) -> Self {
+        Self { name, data, forms: &[], body: None }
+    }
+
+    /// The name of its file.
+    fn file(&self) -> String {
+        format!("studies/{}.toml", self.name)
+    }
+
     /// Reads its data, and checks that its code knows all that they name.
     fn read(&self) -> Result<StudyDefinition, DefinitionError> {
-        let definition = StudyDefinition::parse(self.name, self.data)?;
-        forms::check(&definition, self.forms)?;
+        let definition = StudyDefinition::parse(&self.file(), self.data)?;
+        forms::check(&self.file(), &definition, self.forms)?;
         Ok(definition)
     }
 }
 
-/// All studies.
+/// All studies that come with the program.
 ///
 /// # Errors
 /// If the data of one are malformed.
 pub fn list() -> Result<Vec<StudyDefinition>, DefinitionError> {
     STUDIES.iter().map(Study::read).collect()
-}
-
-/// Runs a study.
-///
-/// # Errors
-/// If there is none of that name, or a run fails.
-pub fn run(name: &str, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
-    let Some(study) = STUDIES.iter().find(|known| known.name == name) else {
-        let names: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
-        return Err(StudyError::Unknown(name.to_owned(), names.join(", ")));
-    };
-    (study.body)(&study.read()?, options, progress)
 }

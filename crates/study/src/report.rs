@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a study found: tables with the simulated beside the published figure, and a verdict per row with its reason.
 
-use crate::definition::{Figure, RowDefinition, TableDefinition, VerdictRule};
+use crate::definition::{ChangeAs, Figure, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
 use crate::evidence::{Evidence, Tally};
 use crate::pictures::Picture;
+use crate::statistics::{Statistic, interval, interval_of_pairs};
 use serde::Serialize;
 use std::fmt;
 
@@ -47,6 +48,9 @@ pub struct Row {
     pub value: Figure,
     /// Half the range over the seeds, in the unit; 0 for one deterministic run.
     pub spread: f64,
+    /// Between which values the figure lies with 95 %, if there are runs enough to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
     /// The published figure.
     pub published: Option<Figure>,
     /// Its standard deviation, if that was published.
@@ -97,6 +101,19 @@ pub struct Report {
 }
 
 impl Report {
+    /// An empty one.
+    pub(crate) fn of(study: &StudyDefinition) -> Self {
+        Self {
+            study: study.name.clone(),
+            title: study.title.clone(),
+            source: study.source.clone(),
+            notes: Vec::new(),
+            tables: Vec::new(),
+            outputs: Vec::new(),
+            pictures: Vec::new(),
+        }
+    }
+
     /// How many published rows are reproduced, by what that is worth.
     pub fn headline(&self) -> Tally {
         Tally::of(&self.tables)
@@ -110,6 +127,8 @@ pub struct Measured {
     pub value: Figure,
     /// Half the range over the seeds.
     pub spread: f64,
+    /// Between which values it lies with 95 %, if there are runs enough to tell.
+    pub interval: Option<[f64; 2]>,
     /// What there is to say about it; empty: only the comparison.
     pub remark: String,
 }
@@ -117,12 +136,12 @@ pub struct Measured {
 impl Measured {
     /// A figure of one run.
     pub fn number(value: f64) -> Self {
-        Self { value: Figure::Number(value), spread: 0.0, remark: String::new() }
+        Self { value: Figure::Number(value), spread: 0.0, interval: None, remark: String::new() }
     }
 
     /// Words instead of a figure.
     pub fn text(text: &str) -> Self {
-        Self { value: Figure::Text(text.to_owned()), spread: 0.0, remark: String::new() }
+        Self { value: Figure::Text(text.to_owned()), spread: 0.0, interval: None, remark: String::new() }
     }
 
     /// The mean of several runs, and half their range.
@@ -130,11 +149,7 @@ impl Measured {
     /// # Panics
     /// If there are none.
     pub fn mean_of_runs(values: Vec<f64>) -> Self {
-        assert!(!values.is_empty(), "a figure comes from at least one run");
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Self { value: Figure::Number(mean), spread: (most - least) / 2.0, remark: String::new() }
+        Self::of_runs(Statistic::Mean, &values)
     }
 
     /// The median of several runs, and half their range: for figures that a rare event throws far off. Of an even number of runs
@@ -142,13 +157,37 @@ impl Measured {
     ///
     /// # Panics
     /// If there are none.
-    pub fn median_of_runs(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        let (Some(least), Some(most)) = (values.first(), values.last()) else {
-            panic!("a figure comes from at least one run")
-        };
-        let spread = (most - least) / 2.0;
-        Self { value: Figure::Number(values[(values.len() - 1) / 2]), spread, remark: String::new() }
+    pub fn median_of_runs(values: Vec<f64>) -> Self {
+        Self::of_runs(Statistic::Median, &values)
+    }
+
+    /// What several runs come to, half their range, and the interval of it.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn of_runs(statistic: Statistic, values: &[f64]) -> Self {
+        Self {
+            value: Figure::Number(statistic.of(values)),
+            spread: half_range(values),
+            interval: interval(values, |drawn| statistic.of(drawn)),
+            remark: String::new(),
+        }
+    }
+
+    /// The change from one arm to another, whose runs have the same seeds: that of what their runs come to; half the range of the
+    /// changes seed by seed; and the interval.
+    ///
+    /// # Panics
+    /// If there are no runs, or not as many of both.
+    pub fn change_of_runs(statistic: Statistic, told_as: ChangeAs, before: &[f64], after: &[f64]) -> Self {
+        let change = |before: &[f64], after: &[f64]| told_as.of(statistic.of(before), statistic.of(after));
+        let by_seed: Vec<f64> = before.iter().zip(after).map(|(&before, &after)| told_as.of(before, after)).collect();
+        Self {
+            value: Figure::Number(change(before, after)),
+            spread: half_range(&by_seed),
+            interval: interval_of_pairs(before, after, change),
+            remark: String::new(),
+        }
     }
 
     /// The same with a remark.
@@ -156,6 +195,10 @@ impl Measured {
         self.remark = remark.into();
         self
     }
+}
+
+fn half_range(values: &[f64]) -> f64 {
+    (Statistic::Max.of(values) - Statistic::Min.of(values)) / 2.0
 }
 
 /// Judges a figure.
@@ -214,6 +257,7 @@ impl Row {
             unit: table.unit.clone(),
             value: measured.value,
             spread: measured.spread,
+            interval: measured.interval,
             published: row.published.clone(),
             published_spread: row.spread,
             evidence: row.evidence.clone(),
@@ -300,5 +344,14 @@ mod tests {
         let measured = Measured::median_of_runs(vec![3.0, 1.0, 7.0]);
         assert_eq!((measured.value, measured.spread), (Figure::Number(3.0), 3.0));
         assert_eq!(Measured::median_of_runs(vec![4.0, 2.0]).value, Figure::Number(2.0));
+    }
+
+    #[test]
+    fn a_change_is_that_of_the_means_and_its_spread_is_over_the_seeds() {
+        let measured =
+            Measured::change_of_runs(Statistic::Mean, ChangeAs::Percent, &[10.0, 20.0, 30.0], &[11.0, 24.0, 31.0]);
+        assert_eq!((measured.value, measured.spread.round()), (Figure::Number(10.0), 8.0));
+        let [low, high] = measured.interval.expect("there are three runs");
+        assert!((3.0..10.0).contains(&low) && (10.0..=20.1).contains(&high), "{low} to {high}");
     }
 }

@@ -7,8 +7,6 @@ use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
-use fairlab_observe::bench;
-use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::Workload;
@@ -32,20 +30,6 @@ pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
 pub(crate) fn machine(name: &str) -> Hardware {
     let description = preset(name).unwrap_or_else(|| panic!("studies use presets, and {name} is none"));
     Hardware::from_description(&description)
-}
-
-/// Lets every frequency domain stay at its highest frequency.
-pub(crate) fn performance_governor(hardware: &mut Hardware) {
-    for domain in &mut hardware.frequency_domains {
-        domain.stay_at_highest();
-    }
-}
-
-/// Leaves every CPU only its first, shallowest idle state.
-pub(crate) fn only_first_idle_state(hardware: &mut Hardware) {
-    for states in &mut hardware.idle_states {
-        states.truncate(1);
-    }
 }
 
 /// A number that depends on nothing but these two: splitmix64's finisher.
@@ -84,18 +68,4 @@ pub(crate) fn run(arm: &ArmDefinition, run: Run, observer: &mut dyn Observer) ->
     let mut machine = Machine::new(Setup { snapshot_every: run.snapshot_every, ..setup })?;
     machine.run(observer)?;
     Ok(machine)
-}
-
-/// The longest that a benchmark is given.
-const PATIENCE: Nanos = Nanos::from_secs(3600);
-
-/// Runs a workload whose tasks all end. Returns when the last one did, from the start of the run.
-pub(crate) fn run_until_done(arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Nanos, StudyError> {
-    let mut machine = Machine::new(setup(arm, hardware, workload, PATIENCE))?;
-    let mut last_exit = LastExit::default();
-    bench::run(&mut machine, &mut last_exit, &mut |_| {})?;
-    if machine.tasks().iter().any(|task| !task.dead) {
-        return Err(StudyError::Measurement(format!("the benchmark does not end within {PATIENCE}")));
-    }
-    Ok(last_exit.elapsed())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether verdicts hang on prices: each price of a machine halved and doubled, all else the same.
+//! Whether verdicts hang on prices, or on anything else: each of them changed, all else the same.
 
 use crate::StudyError;
 use crate::definition::{Figure, RowDefinition, TableDefinition};
@@ -25,8 +25,6 @@ fn judged(tables: &[Table]) -> Vec<Judged> {
 
 /// Measures with each price of a preset machine halved and doubled, or with those that are named. `measure` gives the tables whose
 /// verdicts count. `told` hears of each case that is done, and which part of all of them it is.
-///
-/// A row of the result says how many rows are then reproduced, and which verdicts differ from those with the prices as they are.
 pub(crate) fn table(
     definition: &TableDefinition,
     arm: &str,
@@ -36,21 +34,33 @@ pub(crate) fn table(
     measure: impl Fn(Hardware) -> Result<Vec<Table>, StudyError> + Sync,
 ) -> Result<Table, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
-    let with = |operation: &str, ps: u64| {
-        let mut hardware = Hardware::from_description(&description);
-        hardware.prices = Prices::from_list(&description.prices().with(operation, ps));
-        measure(hardware).map(|tables| judged(&tables))
-    };
     let prices: Vec<(&str, u64)> = description.prices().iter().map(|price| (price.operation(), price.ps())).collect();
     let varied = prices.iter().filter(|(operation, _)| only.is_none_or(|only| only.contains(operation)));
     let varied = varied.flat_map(|&(operation, ps)| {
-        FACTORS.map(|(name, up, down)| (format!("{operation} {name}"), operation, ps * up / down))
+        FACTORS.map(|(name, up, down)| (format!("{operation} {name}"), (operation, ps * up / down)))
     });
     // First all of them as they are: no operation has an empty name.
-    let cases: Vec<_> = std::iter::once((String::new(), "", 0)).chain(varied).collect();
+    let cases: Vec<_> = std::iter::once((String::new(), ("", 0))).chain(varied).collect();
+    compare(definition, arm, cases, &told, |&(operation, ps)| {
+        let mut hardware = Hardware::from_description(&description);
+        hardware.prices = Prices::from_list(&description.prices().with(operation, ps));
+        measure(hardware)
+    })
+}
+
+/// Measures all cases, of which the first is that in which nothing is changed. `measure` gives the tables whose verdicts count.
+///
+/// A row of the result says how many rows are reproduced in a case, and which verdicts differ from those of the first.
+pub(crate) fn compare<C: Send>(
+    definition: &TableDefinition,
+    arm: &str,
+    cases: Vec<(String, C)>,
+    told: &(dyn Fn(&str, f64) + Sync),
+    measure: impl Fn(&C) -> Result<Vec<Table>, StudyError> + Sync,
+) -> Result<Table, StudyError> {
     let part = 1.0 / cases.len() as f64;
-    let run = |(label, operation, ps): (String, &str, u64)| {
-        let verdicts = with(operation, ps)?;
+    let run = |(label, case): (String, C)| {
+        let verdicts = measure(&case).map(|tables| judged(&tables))?;
         told(&label, part);
         Ok::<_, StudyError>((label, verdicts))
     };
@@ -66,7 +76,7 @@ pub(crate) fn table(
             .collect();
         let remark = if changed.is_empty() { "all verdicts stand".to_owned() } else { changed.join("; ") };
         let row = RowDefinition::unpublished(label, arm);
-        let measured = Measured { value: Figure::Number(reproduced as f64), spread: 0.0, remark };
+        let measured = Measured { value: Figure::Number(reproduced as f64), spread: 0.0, interval: None, remark };
         Row::new(definition, &row, measured)
     };
     let mut rows = vec![row(format!("as they are, of {} rows", base.len()), &base)];

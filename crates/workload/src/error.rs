@@ -66,16 +66,65 @@ impl fmt::Display for ParseError {
 
 impl Error for ParseError {}
 
+/// Where the lines of a text begin, and how many characters lie before each of its blocks: for who asks for many places.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// First bytes of the lines but the first.
+    lines: Vec<usize>,
+    /// Characters before each block of [`BLOCK`] bytes.
+    characters: Vec<usize>,
+}
+
+/// Bytes of a text of which characters are counted at once.
+const BLOCK: usize = 4096;
+
+/// Characters that begin in these bytes.
+fn nr_characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+}
+
+impl Places {
+    pub(crate) fn of(text: &str) -> Self {
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let mut sum = 0;
+        let before = text.as_bytes().chunks(BLOCK).map(|block| {
+            sum += nr_characters(block);
+            sum - nr_characters(block)
+        });
+        Self { characters: before.collect(), lines: newlines.map(|(at, _)| at + 1).collect() }
+    }
+
+    fn characters_before(&self, text: &str, offset: usize) -> usize {
+        let block = (offset / BLOCK).min(self.characters.len().saturating_sub(1));
+        let before = self.characters.get(block).copied().unwrap_or(0);
+        before + nr_characters(&text.as_bytes()[block * BLOCK..offset])
+    }
+
+    /// Line and column, from 1, of a byte offset that lies between characters.
+    fn locate(&self, text: &str, offset: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|&start| start <= offset);
+        let start = line.checked_sub(1).map_or(0, |before| self.lines[before]);
+        (line + 1, self.characters_before(text, offset) - self.characters_before(text, start) + 1)
+    }
+}
+
 /// A text and the name of the file that it comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
+    /// Made by who asks for many places.
+    places: Option<&'a Places>,
 }
 
 impl<'a> Source<'a> {
     pub(crate) const fn new(file: &'a str, text: &'a str) -> Self {
-        Self { file, text }
+        Self { file, text, places: None }
+    }
+
+    /// The same with the places of the text.
+    pub(crate) const fn with_places(file: &'a str, text: &'a str, places: &'a Places) -> Self {
+        Self { file, text, places: Some(places) }
     }
 
     /// An error at a byte offset; an offset behind the end means the end.
@@ -93,7 +142,13 @@ impl<'a> Source<'a> {
 
     /// `file:line:column` of a byte offset, for warnings.
     pub(crate) fn place(&self, offset: usize) -> String {
-        let (line, column, _) = self.locate(offset);
+        let (line, column) = match self.places {
+            Some(places) => places.locate(self.text, self.text.floor_char_boundary(offset)),
+            None => {
+                let (line, column, _) = self.locate(offset);
+                (line as usize, column as usize)
+            }
+        };
         format!("{}:{line}:{column}", self.file)
     }
 
@@ -138,6 +193,17 @@ mod tests {
         let expected =
             "a.scn:2:8: unknown word `rum`\n    2 | task x rum 1ms\n      |        ^\nhelp: did you mean `run`?";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn places_are_those_that_counting_from_the_start_gives() {
+        let text = "a\n\u{e9}\u{4e16}b\n".repeat(700) + "x\ny";
+        let places = Places::of(&text);
+        for offset in (0..text.len()).filter(|&offset| text.is_char_boundary(offset)).chain([text.len()]) {
+            let (line, column, _) = Source::new("f", &text).locate(offset);
+            assert_eq!(places.locate(&text, offset), (line as usize, column as usize), "at {offset}");
+        }
+        assert_eq!(Places::of("").locate("", 0), (1, 1));
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn first_word(text: &str) -> usize {
 ///
 /// # Errors
 /// If the text is neither kind of file, or not a valid one.
-pub fn load(file: &str, text: &str, options: rtapp::Options) -> Result<Loaded, ParseError> {
+pub fn load(file: &str, text: &str, options: rtapp::Options<'_>) -> Result<Loaded, ParseError> {
     match detect(file, text)? {
         Kind::Scenario => scn::parse(file, text).map(|scenario| Loaded::Scenario(Box::new(scenario))),
         Kind::RtApp => rtapp::parse(file, text, options).map(|workload| Loaded::RtApp(Box::new(workload))),

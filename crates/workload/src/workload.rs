@@ -286,6 +286,8 @@ pub struct Workload {
     pub fork_limit: Option<u32>,
     /// How long the workload wants to run, if it says so.
     pub duration: Option<Nanos>,
+    /// What the file leaves open and was taken for granted, in words for a person.
+    pub assumptions: Vec<String>,
     /// What could not be honoured, in words for a person.
     pub warnings: Vec<String>,
 }

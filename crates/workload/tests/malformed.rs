@@ -33,6 +33,7 @@ const FILES: &[(&str, u32, &str)] = &[
     ("freq-and-fdom.scn", 3, "`freq` and `fdom` exclude each other"),
     ("fdom-overlap.scn", 3, "CPU 1 is in two frequency domains"),
     ("fdom-descending.scn", 2, "frequencies must ascend"),
+    ("fdom-too-far-apart.scn", 2, "1 kHz is less than 1/1024 of 1000000 kHz"),
     ("fdom-mixed-powers.scn", 2, "powers for all frequencies, or for none"),
     ("irq-too-long.scn", 2, "an interrupt must be shorter than its period"),
     ("range-backwards.scn", 2, "1 is not in 3..3"),

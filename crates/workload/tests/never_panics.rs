@@ -27,7 +27,7 @@ fn read(text: &str) {
     };
     check(scn::parse("file", text).map(|scenario| scenario.workload));
     for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
-        check(rtapp::parse("file", text, Options { nr_cpus: 4, duplicate_keys }));
+        check(rtapp::parse("file", text, Options { duplicate_keys, ..Options::for_cpus(4) }));
     }
     check(load("file", text, Options::for_cpus(4)).map(|loaded| loaded.into_workload()));
     let _kind = detect("file", text);

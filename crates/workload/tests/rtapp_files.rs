@@ -28,7 +28,7 @@ fn example(name: &str) -> String {
 }
 
 fn workload(name: &str, duplicate_keys: DuplicateKeys) -> Workload {
-    let options = Options { nr_cpus: 4, duplicate_keys };
+    let options = Options { duplicate_keys, ..Options::for_cpus(4) };
     parse(name, &example(name), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -49,7 +49,7 @@ fn all_22_examples_are_read_or_refused_as_rt_app_refuses_them() {
     for (name, text) in files {
         assert_eq!(detect(&name, &text), Ok(Kind::RtApp), "{name}");
         for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
-            let result = load(&name, &text, Options { nr_cpus: 4, duplicate_keys });
+            let result = load(&name, &text, Options { duplicate_keys, ..Options::for_cpus(4) });
             if name.starts_with("video-") {
                 let error = result.err().unwrap_or_else(|| panic!("{name} has a key without a value"));
                 assert_eq!((error.line, error.file.as_str()), (6, name.as_str()));

@@ -3,9 +3,10 @@
 
 use super::run::{Listeners, simulate};
 use crate::args::CheckArgs;
-use crate::error::CliError;
-use crate::output::Output;
+use crate::error::{CliError, command_line};
+use crate::output::{Output, plain};
 use crate::plan::{Choices, Plan};
+use fairlab_observe::standstill::Standstill;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -20,18 +21,34 @@ struct Verdict<'a> {
     digest: String,
     /// Whether the scheduler's invariants were checked after every event.
     invariants_checked: bool,
+    /// Whether so many events came that not all of them were looked at.
+    is_cut: bool,
+    standstill: Standstill,
     warnings: &'a [String],
 }
+
+/// So many events are checked on a small machine; a check of a larger one takes longer.
+const MOST_EVENTS: u64 = 2_000_000;
 
 /// Runs the command.
 pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliError> {
     let choices = Choices { is_check: true, keep_duplicate_keys: args.keep_duplicate_keys, ..Choices::default() };
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
-    plan.machine.check_every_event(std::env::args().collect::<Vec<_>>().join(" "));
+    plan.machine.check_every_event(command_line().join(" "));
+    plan.machine.limit_events(MOST_EVENTS / plan.machine.hardware().nr_cpus().div_ceil(8) as u64);
+    let whole = plan.machine.duration();
     let mut listeners = Listeners::recording(&plan.machine);
     let name = plan.input.name.clone();
     simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
     let machine = &plan.machine;
+    let mut standstill = Standstill::of(machine);
+    if plan.is_shortened {
+        // They may come later.
+        standstill.never_ran.clear();
+        standstill.never_started.clear();
+    }
+    let said = standstill.sentences();
+    let is_deadlock = standstill.is_deadlock();
     let verdict = Verdict {
         file: &name,
         kind: &plan.subject.kind,
@@ -42,18 +59,32 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
         events: machine.counters().events,
         digest: machine.digest().to_string(),
         invariants_checked: true,
+        is_cut: machine.duration() < whole,
+        standstill,
         warnings: &machine.workload().warnings,
     };
+    output.warn_all(verdict.warnings)?;
     if output.is_json() {
-        return output.json(&verdict);
+        output.json(&verdict)?;
+        return end(&name, is_deadlock, &said);
     }
-    for warning in verdict.warnings {
-        output.warn(warning)?;
+    if !is_deadlock {
+        output.warn_all(&said)?;
+    }
+    if verdict.is_cut {
+        let events = verdict.events;
+        output.warn(&format!(
+            "only the first {} of {whole} were checked, in which there are {events} events",
+            machine.duration()
+        ))?;
     }
     let on = if plan.machine_text.is_some() { format!(" on {}", verdict.machine) } else { String::new() };
+    if is_deadlock {
+        return end(&name, is_deadlock, &said);
+    }
     output.text(&format!(
         "{}: OK: {}{on}, {} CPUs, {} tasks; {} simulated, invariants checked after {} events; digest {}\n",
-        verdict.file,
+        plain(verdict.file),
         verdict.kind,
         verdict.cpus,
         verdict.tasks,
@@ -61,4 +92,9 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
         verdict.events,
         verdict.digest
     ))
+}
+
+/// A workload whose tasks wait for each other for ever is one that does not run.
+fn end(name: &str, is_deadlock: bool, said: &[String]) -> Result<(), CliError> {
+    if is_deadlock { Err(CliError::Run(format!("{name}: {}", said.join("\n")))) } else { Ok(()) }
 }

@@ -12,8 +12,9 @@ use crate::input::{self, WorkloadText};
 use crate::output::figures::{cpu_list, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::table::{Align, Cell, Table};
-use crate::output::{Output, Styles};
+use crate::output::{Output, Styles, wrap};
 use crate::plan::{Choices, Plan};
+use crate::values::FeatureList;
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::Summary;
@@ -48,11 +49,35 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
     });
     progress.clear();
     let outcomes = outcomes?;
+    output.warn_all(&warnings_of(&outcomes))?;
     if output.is_json() {
         return output.json(&outcomes);
     }
     let text = page(&outcomes, output.styles());
     output.text(&text)
+}
+
+/// The warnings of all arms, each once.
+fn warnings_of(outcomes: &[Outcome<'_>]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for warning in outcomes.iter().flat_map(|outcome| &outcome.summary.warnings) {
+        if !all.contains(warning) {
+            all.push(warning.clone());
+        }
+    }
+    all
+}
+
+/// What is to be said of arms that did the same: a change that makes no difference looks like one that was not made.
+fn identical(outcomes: &[Outcome<'_>]) -> Option<String> {
+    let first = outcomes.first()?;
+    let same = |outcome: &&Outcome<'_>| outcome.summary.digest == first.summary.digest;
+    let alike: Vec<&str> = outcomes[1..].iter().filter(same).map(|outcome| outcome.arm).collect();
+    if alike.is_empty() {
+        return None;
+    }
+    let arms = alike.join("`, `");
+    Some(format!("`{arms}` made no difference: the run is identical to that of `{}` in every event", first.arm))
 }
 
 fn run_arm(
@@ -62,11 +87,11 @@ fn run_arm(
     progress: &RunsProgress,
 ) -> Result<Summary, CliError> {
     let mut variant = args.variant.clone();
-    variant.features.extend(&arm.features);
+    variant.features.push(FeatureList(arm.features.clone()));
     variant.set.extend(arm.set.iter().cloned());
     variant.kernel = arm.kernel.or(variant.kernel);
-    let choices = Choices { duration: args.duration, seed: args.seed, ..Choices::default() };
-    let mut plan = Plan::of(input, &variant, choices)?;
+    let choices = Choices { duration: args.duration, seed: args.seed, vary: args.vary, ..Choices::default() };
+    let mut plan = Plan::of(input, None, &variant, choices)?;
     let exports = args.exports.of_run(&arm.name);
     let traces = Traces::open(&exports, &plan.machine, process_of(&plan.subject.kind))?;
     let mut listeners = Listeners::recording(&plan.machine).and_exporting(traces);
@@ -92,7 +117,7 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
         "{}: {} on {}, {} simulated\n\n",
         styles.bold(&first.run.workload),
         first.run.kind,
-        first.run.machine,
+        if first.run.machine == "scenario" { "its own machine" } else { first.run.machine.as_str() },
         time(first.duration_ns)
     );
     let mut columns = vec![("", Align::Left)];
@@ -108,6 +133,7 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
         table.row(cells);
     }
     text.push_str(&table.render(styles));
+    text.push_str(&identical(outcomes).map_or_else(String::new, |line| wrap(&line, 2)));
     if first.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none()) {
         text.push_str("energy of idle CPUs is not modelled: the machine does not say what its idle states draw\n");
     }
@@ -142,10 +168,11 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
     row("waiting".to_owned(), time, &|summary| Some(summary.totals.wait_ns));
     for family in first.families.iter().take(MOST_FAMILIES) {
         let of = |summary: &Summary| summary.families.iter().find(|other| other.name == family.name).cloned();
-        let latency = |summary: &Summary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wakeup_latency?));
-        row(format!("{}: latency p50", family.name), time, &|summary| latency(summary, |latency| latency.p50_ns));
+        let latency = |summary: &Summary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wake_to_run?));
+        row(format!("{}: wake to run p50", family.name), time, &|summary| latency(summary, |latency| latency.p50_ns));
         row(format!("{}: p99", family.name), time, &|summary| latency(summary, |latency| latency.p99_ns));
         row(format!("{}: max", family.name), time, &|summary| latency(summary, |latency| latency.max_ns));
+        row(format!("{}: queued p99", family.name), time, &|summary| Some(of(summary)?.wakeup_latency?.p99_ns));
         let missed = |family: &FamilySummary| family.timers.as_ref().map(|timers| timers.missed);
         row(format!("{}: timers missed", family.name), count, &|summary| missed(&of(summary)?));
         let on_big = |family: &FamilySummary| {

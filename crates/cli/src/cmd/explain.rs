@@ -6,7 +6,7 @@
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
-use crate::output::{Output, wrap};
+use crate::output::{Output, plain, wrap};
 use crate::rerun;
 use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::NoObserver;
@@ -47,7 +47,7 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
     if output.is_json() {
         return output.json(&Answer { explanation, digest_matches: difference.is_none() });
     }
-    let text: String = explanation.sentences.iter().map(|sentence| wrap(sentence, 2)).collect();
+    let text: String = explanation.sentences.iter().map(|sentence| wrap(&plain(sentence), 2)).collect();
     output.text(&text)
 }
 

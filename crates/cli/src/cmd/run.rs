@@ -2,15 +2,17 @@
 //! `fairlab run`: a workload on a machine, and what came of it.
 
 use crate::args::RunArgs;
-use crate::error::CliError;
+use crate::error::{CliError, command_line};
 use crate::exports::{Traces, process_of};
+use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::{Output, report};
 use crate::plan::{Choices, Plan};
 use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
-use fairlab_observe::manifest::{self, Manifest, RunDirectory};
+use fairlab_observe::manifest::{self, Manifest};
 use fairlab_observe::recorder::Recorder;
+use fairlab_observe::run_directory::{INPUTS, RunDirectory};
 use fairlab_observe::summary::Summary;
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::features::Feature;
@@ -21,8 +23,10 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// In how many parts a run is simulated, to show progress and to notice that nobody reads any more.
+/// How often progress is shown.
 const PARTS: u64 = 1000;
+/// No longer is simulated before somebody looks whether the run is to go on.
+const LONGEST_PART: Nanos = Nanos::from_millis(10);
 
 /// Where a trace goes.
 enum TraceTarget {
@@ -120,45 +124,59 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     let choices = Choices {
         duration: args.duration,
         seed: args.seed,
+        vary: args.vary,
         perturb: args.perturb,
         keep_duplicate_keys: args.keep_duplicate_keys,
         is_check: false,
     };
+    let to_stdout = args.trace_jsonl.as_deref() == Some("-") || args.exports.is_on_stdout();
+    if to_stdout && output.is_json() {
+        let help = "give the trace a file: --trace-jsonl FILE, --export FORMAT=FILE";
+        return Err(CliError::Input(format!("--json and a trace both want standard output\nhelp: {help}")));
+    }
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
-    let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, args.output.as_deref()));
-    let to_stdout = matches!(target, Some(TraceTarget::Stdout)) || args.exports.is_on_stdout();
+    let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
+    interrupt::listen();
     let wants_report = !to_stdout || std::io::stderr().is_terminal();
     let mut listeners = Listeners {
         recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
         trace: target.as_ref().map(|target| open_trace(target, &plan)).transpose()?,
         traces: Traces::open(
-            &args.exports.inside(args.output.as_deref()),
+            &args.exports.inside(directory.as_ref().map(RunDirectory::path)),
             &plan.machine,
             process_of(&plan.subject.kind),
         )?,
     };
     let start = Instant::now();
+    let whole = plan.machine.duration();
     simulate(&mut plan.machine, &mut listeners)
         .map_err(|error| CliError::run(format!("{}: {error}", plan.input.name)))?;
+    let cut_short_of = (plan.machine.duration() < whole).then_some(whole);
     let wall = start.elapsed();
     if let (Some(mut trace), Some(target)) = (listeners.trace.take(), &target) {
         trace.write_totals(&plan.machine);
         trace.finish().map_err(|error| CliError::write(&target.name(), &error))?;
     }
     listeners.finish_traces(&plan.machine)?;
-    let Some(recorder) = listeners.recorder else { return Ok(()) };
-    let summary = Summary::new(plan.subject.clone(), &plan.machine, &recorder);
+    let Some(recorder) = listeners.recorder else { return end(cut_short_of) };
+    let mut summary = Summary::new(plan.subject.clone(), &plan.machine, &recorder);
+    summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
     if let Some(directory) = directory {
         directory.write_json(manifest::SUMMARY, &summary)?;
-        directory.write_json(manifest::MANIFEST, &manifest_of(args, &plan, &directory)?)?;
+        let mut manifest = manifest_of(args, &plan, &directory)?;
+        manifest.cut_short_of_ns = summary.cut_short_of_ns;
+        directory.write_json(manifest::MANIFEST, &manifest)?;
+        directory.finish()?;
     }
+    output.warn_all(&summary.warnings)?;
     if !wants_report {
-        return Ok(());
+        return end(cut_short_of);
     }
     let summary = summary.with_speed(wall, peak_rss_bytes());
-    if output.is_json() && !to_stdout {
-        return output.json(&summary);
+    if output.is_json() {
+        output.json(&summary)?;
+        return end(cut_short_of);
     }
     let styles = if to_stdout { output.stderr_styles() } else { output.styles() };
     let report = report::run(
@@ -171,7 +189,20 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
             measures: &args.measure,
         },
     );
-    if to_stdout { output.note(&report) } else { output.text(&report) }
+    if to_stdout {
+        output.note(&report)?;
+    } else {
+        output.text(&report)?;
+    }
+    end(cut_short_of)
+}
+
+/// How the command ends: with the signal's number if one has cut the run short.
+fn end(cut_short_of: Option<Nanos>) -> Result<(), CliError> {
+    match interrupt::requested().filter(|_| cut_short_of.is_some()) {
+        Some(signal) => Err(CliError::Stopped { signal }),
+        None => Ok(()),
+    }
 }
 
 /// The most memory that this program has had, as Linux tells it; `None` elsewhere.
@@ -197,10 +228,11 @@ pub(crate) fn simulate_telling(
     told: &mut dyn FnMut(Nanos),
 ) -> Result<(), RunError> {
     let duration = machine.duration();
+    let part = Nanos(duration.0.div_ceil(PARTS).min(LONGEST_PART.0));
+    let (mut until, mut told_at) = (START, Nanos::ZERO);
     machine.start(listeners)?;
-    for part in 1.. {
-        let done = u128::from(duration.0) * u128::from(part.min(PARTS)) / u128::from(PARTS);
-        let until = Nanos(START.0.saturating_add(u64::try_from(done).unwrap_or(u64::MAX)));
+    loop {
+        until += part;
         let goes_on = machine.advance(listeners, until)?;
         if !goes_on || listeners.has_failed() {
             break;
@@ -208,18 +240,40 @@ pub(crate) fn simulate_telling(
         if let Some(traces) = &mut listeners.traces {
             traces.exporter.sample(machine);
         }
-        told(machine.elapsed());
+        if interrupt::requested().is_some() {
+            machine.end_at(until);
+            break;
+        }
+        if machine.elapsed().saturating_since(told_at).0 >= duration.0 / PARTS {
+            told_at = machine.elapsed();
+            told(told_at);
+        }
     }
     machine.finish(listeners);
     Ok(())
 }
 
-fn trace_target(file: &str, directory: Option<&Path>) -> TraceTarget {
+/// Where a trace goes: with a directory a plain name is a file there.
+fn trace_target(file: &str, directory: Option<&RunDirectory>) -> Result<TraceTarget, CliError> {
+    let path = Path::new(file);
     match directory {
-        _ if file == "-" => TraceTarget::Stdout,
-        Some(directory) => TraceTarget::File(directory.join(file)),
-        None => TraceTarget::File(PathBuf::from(file)),
+        _ if file == "-" => Ok(TraceTarget::Stdout),
+        Some(directory) if path.is_relative() => {
+            let is_plain = path.file_name() == Some(path.as_os_str());
+            if !is_plain || [manifest::MANIFEST, manifest::SUMMARY, INPUTS].contains(&file) {
+                let help = "with -o, give the trace a name of its own there, such as trace.jsonl, or an absolute path";
+                return Err(CliError::Input(format!("--trace-jsonl {file}: is no name for a trace\nhelp: {help}")));
+            }
+            Ok(TraceTarget::File(directory.path().join(file)))
+        }
+        _ => Ok(TraceTarget::File(path.to_owned())),
     }
+}
+
+/// Whether both are one file that exists.
+fn is_same_file(path: &Path, given: &str) -> bool {
+    let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    canonical(path).is_some_and(|path| canonical(Path::new(given)) == Some(path))
 }
 
 impl TraceTarget {
@@ -235,6 +289,13 @@ fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<Box<dyn Wr
     let out: Box<dyn Write> = match target {
         TraceTarget::Stdout => Box::new(std::io::stdout()),
         TraceTarget::File(path) => {
+            let machine = plan.machine_text.as_ref().map_or("", |machine| &machine.given);
+            if let Some(input) =
+                [plan.input.given.as_str(), machine].into_iter().find(|given| is_same_file(path, given))
+            {
+                let help = "--trace-jsonl would write over it; give another file";
+                return Err(CliError::Input(format!("{input}: is what is run\nhelp: {help}")));
+            }
             let file = std::fs::File::create(path).map_err(|error| {
                 let help = "--trace-jsonl takes a file that can be written, or - for standard output";
                 CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", path.display()))
@@ -263,20 +324,22 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         option("--machine", machine.copy.clone());
     }
     option("--kernel", plan.subject.kernel.clone());
-    let switched = args.variant.features.iter();
-    let switched: Vec<String> =
-        switched.map(|(feature, on)| format!("{}{}", if *on { "" } else { "NO_" }, feature.name())).collect();
-    if !switched.is_empty() {
-        option("--features", switched.join(","));
+    for list in &args.variant.features {
+        let names = list.0.iter().map(|(feature, on)| format!("{}{}", if *on { "" } else { "NO_" }, feature.name()));
+        option("--features", names.collect::<Vec<_>>().join(","));
     }
     for (name, value) in &args.variant.set {
         option("--set", format!("{name}={value}"));
     }
     option("--for", format!("{}ns", plan.machine.duration().0));
-    option("--prices", args.variant.prices.name().to_owned());
+    option("--prices", args.variant.price_choice().name().to_owned());
     if let Some(seed) = args.seed {
         option("--seed", seed.to_string());
     }
+    if args.vary {
+        repeat.push("--vary".to_owned());
+    }
+    let mut option = |name: &str, value: String| repeat.extend([name.to_owned(), value]);
     if let Some(perturb) = args.perturb {
         option("--perturb", perturb.to_string());
     }
@@ -286,7 +349,7 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     let sched = plan.machine.sched();
     Ok(Manifest {
         fairlab: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args().collect(),
+        command: command_line(),
         repeat,
         workload,
         kind: plan.subject.kind.clone(),
@@ -295,10 +358,13 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         features: Feature::ALL.iter().map(|&f| (f.name().to_owned(), sched.features().has(f))).collect(),
         tunables: TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect(),
         seed: args.seed,
+        vary: args.vary,
         perturb: args.perturb,
-        prices: args.variant.prices.name().to_owned(),
+        prices: args.variant.price_choice().name().to_owned(),
         duration_ns: plan.machine.duration().0,
+        cut_short_of_ns: None,
         digest: plan.machine.digest().to_string(),
         events: plan.machine.counters().events,
+        files: args.trace_jsonl.iter().filter(|file| *file != "-" && Path::new(file).is_relative()).cloned().collect(),
     })
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab study`: published measurements of scheduler changes beside simulated ones.
 
-use crate::args::{StudyArgs, StudyCommand};
+use crate::args::{StudyArgs, StudyCommand, StudyRunArgs};
+use crate::cmd::bench::line::BenchLines;
 use crate::error::CliError;
 use crate::output::progress::StudyProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use fairlab_study::definition::StudyDefinition;
+use fairlab_study::loaded::Loaded;
 use fairlab_study::report::{Report, Row, Verdict};
-use fairlab_study::{Options, StudyError};
+use fairlab_study::{Choices, Options, StudyError, html, template};
 use serde::Serialize;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 #[derive(Serialize)]
 struct StudyRow {
@@ -25,11 +28,57 @@ struct StudyRow {
 pub(crate) fn study(output: &mut Output, args: &StudyArgs) -> Result<(), CliError> {
     match &args.command {
         StudyCommand::List => list(output),
-        StudyCommand::Run { name, quick, output: directory, jobs } => {
+        StudyCommand::New { name } => new(output, name),
+        StudyCommand::Check { study, jobs } => {
             jobs.apply();
-            run(output, name, *quick, directory.as_deref())
+            check(output, study)
+        }
+        StudyCommand::Run(args) => {
+            args.jobs.apply();
+            run(output, args)
         }
     }
+}
+
+/// Writes the file of a new study, which must not be there yet.
+fn new(output: &mut Output, given: &str) -> Result<(), CliError> {
+    let path = if given.ends_with(".toml") { PathBuf::from(given) } else { PathBuf::from(format!("{given}.toml")) };
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let (text, shown) = (template::of(&name), path.display());
+    StudyDefinition::parse(&shown.to_string(), &text).map_err(CliError::input)?;
+    let file = std::fs::File::create_new(&path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        CliError::Input(format!("{shown}: cannot be written: {error}\nhelp: give a name that no file has yet"))
+    })?;
+    output.text(&format!(
+        "{shown}: a study that runs as it is; change it to yours\n  fairlab study check {shown}\n  fairlab study run {shown} --quick -o out\n"
+    ))
+}
+
+/// What is wrong with the input is told as such.
+fn error_of(error: StudyError) -> CliError {
+    match error {
+        StudyError::Unknown(..) => {
+            CliError::Input(format!("{error}\nhelp: see `fairlab study list`, or give the path of a study's file"))
+        }
+        StudyError::Definition(_) | StudyError::Unreadable(..) | StudyError::Refused(..) => CliError::input(error),
+        error => CliError::run(error),
+    }
+}
+
+fn check(output: &mut Output, study: &str) -> Result<(), CliError> {
+    let study = Loaded::new(study).map_err(error_of)?;
+    let runs = study.check(&Choices::default(), &BenchLines).map_err(error_of)?;
+    let definition = &study.definition;
+    let rows: usize = definition.tables.iter().map(|table| table.rows.len()).sum();
+    let published =
+        definition.tables.iter().flat_map(|table| &table.rows).filter(|row| row.published.is_some()).count();
+    output.text(&format!(
+        "{}: all is well: {} arms, {} tables with {rows} rows, {published} of them published; {runs} runs of data\n",
+        study.file,
+        definition.arms.len(),
+        definition.tables.len()
+    ))
 }
 
 fn list(output: &mut Output) -> Result<(), CliError> {
@@ -59,53 +108,73 @@ fn list(output: &mut Output) -> Result<(), CliError> {
     output.text(&text)
 }
 
-fn run(output: &mut Output, name: &str, quick: bool, directory: Option<&Path>) -> Result<(), CliError> {
+fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
+    let directory = args.output.as_deref();
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory).map_err(|error| {
             CliError::Input(format!("{}: {error}\nhelp: -o takes a directory", directory.display()))
         })?;
     }
+    let choices = Choices {
+        options: Options { quick: args.quick },
+        seeds: args.seeds,
+        span: args.span,
+        perturb: args.perturb,
+        machine: args.machine.clone(),
+    };
+    let study = Loaded::new(&args.study).map_err(error_of)?;
     let progress = StudyProgress::new();
-    let report = fairlab_study::run(name, Options { quick }, &progress);
+    let report = study.run(&choices, &BenchLines, &progress);
     progress.clear();
-    let report = report.map_err(|error| match error {
-        StudyError::Unknown(..) => CliError::Input(format!("{error}\nhelp: see `fairlab study list`")),
-        error => CliError::run(error),
-    })?;
+    let report = report.map_err(error_of)?;
     if let Some(directory) = directory {
-        let path = directory.join(format!("{name}.json"));
-        let mut text = serde_json::to_vec_pretty(&report).map_err(CliError::run)?;
-        text.push(b'\n');
-        std::fs::write(&path, text).map_err(|error| CliError::write(&path.display().to_string(), &error))?;
-        for picture in &report.pictures {
-            let path = directory.join(format!("{}.svg", picture.name));
-            std::fs::write(&path, &picture.svg)
-                .map_err(|error| CliError::write(&path.display().to_string(), &error))?;
-        }
+        write(directory, &study, &report)?;
     }
     if output.is_json() {
         return output.json(&report);
     }
-    let text = page(&report, output.styles());
+    let text = page(&report, &study.definition, output.styles());
     output.text(&text)
 }
 
-fn page(report: &Report, styles: Styles) -> String {
+/// Writes the page, the data and the pictures.
+fn write(directory: &Path, study: &Loaded, report: &Report) -> Result<(), CliError> {
+    let write = |name: String, text: &[u8]| {
+        let path = directory.join(name);
+        std::fs::write(&path, text).map_err(|error| CliError::write(&path.display().to_string(), &error))
+    };
+    let mut json = serde_json::to_vec_pretty(report).map_err(CliError::run)?;
+    json.push(b'\n');
+    write(format!("{}.json", report.study), &json)?;
+    let page = html::page(report, &study.definition, &study.text);
+    write(format!("{}.html", report.study), page.as_bytes())?;
+    report.pictures.iter().try_for_each(|picture| write(format!("{}.svg", picture.name), picture.svg.as_bytes()))
+}
+
+fn page(report: &Report, definition: &StudyDefinition, styles: Styles) -> String {
     let mut page = format!("{}\n{}{}\n", styles.bold(&report.title), wrap(&report.source, 0), report.headline());
     for table in &report.tables {
         page.push_str(&format!("\n{}\n", styles.bold(&table.title)));
-        let mut rows = Table::new(&[
-            ("row", Align::Left),
-            ("arm", Align::Left),
-            ("simulated", Align::Right),
+        let is_change = definition.tables.iter().any(|one| one.name == table.name && one.tells_changes());
+        let mut columns = vec![("row", Align::Left), ("arm", Align::Left), ("simulated", Align::Right)];
+        if is_change {
+            columns.push(("95 %", Align::Right));
+        }
+        columns.extend([
             ("published", Align::Right),
             ("unit", Align::Left),
             ("evidence", Align::Left),
             ("verdict", Align::Left),
             ("reason", Align::Wrap),
         ]);
+        let mut rows = Table::new(&columns);
         for row in &table.rows {
-            rows.row(cells(row));
+            let mut cells = cells(row);
+            if is_change {
+                let interval = row.interval.map_or_else(String::new, |[low, high]| format!("{low:.2} to {high:.2}"));
+                cells.insert(3, interval.into());
+            }
+            rows.row(cells);
         }
         page.push_str(&rows.render(styles));
     }

@@ -62,13 +62,22 @@ pub(super) const TASKS: &[Column<FamilySummary>] = &[
     .when(|summary, _| summary.families.iter().any(|family| family.run_by_capacity.len() > 1)),
     Column::right("wait", |_, family| span(family.wait_ns)),
     Column::right("wake-ups", |_, family| count(family.wakeups)),
-    Column::right("lat p50", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p50_ns)),
-    Column::right("p90", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p90_ns)),
-    Column::right("p99", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p99_ns)),
-    Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.max_ns)),
     Column::right("vol", |_, family| count(family.voluntary_switches)),
     Column::right("invol", |_, family| count(family.involuntary_switches)),
     Column::right("migr", |_, family| count(family.migrations)),
+];
+
+/// Of latencies after wake-ups: what the program sees, and the scheduler's own part of it.
+pub(super) const LATENCIES: &[Column<FamilySummary>] = &[
+    Column::left("wake to run", |_, family| family.name.as_str().into()),
+    Column::right("p50", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.p50_ns)),
+    Column::right("p90", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.p90_ns)),
+    Column::right("p99", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.p99_ns)),
+    Column::right("max", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.max_ns)),
+    Column::right("queued p50", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p50_ns)),
+    Column::right("p90", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p90_ns)),
+    Column::right("p99", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p99_ns)),
+    Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.max_ns)),
 ];
 
 /// A family's name and its periodic timers.
@@ -99,7 +108,11 @@ pub(super) fn of_cpus<'a>() -> Vec<Column<CpuRow<'a>>> {
         Column::left("CPU", |_, row| cpu_list(&row.iter().map(|cpu| cpu.cpu).collect::<Vec<u32>>()).into()),
         Column::right("cap", |_, row: &CpuRow<'a>| row[0].capacity.to_string().into())
             .when(|summary, _| summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity)),
-        Column::left("busy", |summary, row| bar(sum(row, |cpu| cpu.busy_ns), whole(summary, row), BAR).into()),
+        // A page is 80 columns wide: beside idle states there is no room for bars.
+        Column::left("busy", |summary, row: &CpuRow<'a>| {
+            bar(sum(row, |cpu| cpu.busy_ns), whole(summary, row), BAR).into()
+        })
+        .when(|summary, _| summary.cpus.iter().all(|cpu| cpu.idle_states.is_empty())),
         Column::right("%busy", |summary, row| percent(sum(row, |cpu| cpu.busy_ns), whole(summary, row)).into()),
         Column::right("min-max", |summary, row: &CpuRow<'a>| range_of(row, summary.duration_ns))
             .when(|_, rows| rows.iter().any(|row| row.len() > 1 && row.iter().any(|cpu| cpu.busy_ns > 0))),
@@ -163,5 +176,5 @@ fn idle_states(row: &[&CpuSummary]) -> String {
         (state.state.as_str(), time)
     });
     let used = states.filter(|(_, time)| *time > 0);
-    used.map(|(name, time)| format!("{name} {}", whole_percent(time, idle))).collect::<Vec<_>>().join("  ")
+    used.map(|(name, time)| format!("{name} {}", whole_percent(time, idle))).collect::<Vec<_>>().join(", ")
 }

@@ -11,11 +11,15 @@ pub(crate) mod table;
 use crate::args::Color;
 use crate::error::CliError;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
+/// So many warnings are shown.
+const MOST_WARNINGS: usize = 20;
+
 /// Width of text where nothing says how wide the terminal is.
-pub(crate) const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 80;
 
 /// Standard output and standard error.
 pub(crate) struct Output {
@@ -32,7 +36,8 @@ pub(crate) struct Styles {
 
 impl Styles {
     fn styled(self, code: &str, text: &str) -> String {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        let text = plain(text);
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into_owned() }
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
@@ -104,7 +109,18 @@ impl Output {
     /// Warns on standard error.
     pub(crate) fn warn(&self, warning: &str) -> Result<(), CliError> {
         let word = self.stderr_styles().warning("warning:");
-        self.note(&wrap(&format!("{word} {warning}"), 2))
+        self.note(&wrap(&format!("{word} {}", plain(warning)), 2))
+    }
+
+    /// Warns of all of these, or of the first ones and how many more there are.
+    pub(crate) fn warn_all(&self, warnings: &[String]) -> Result<(), CliError> {
+        for warning in warnings.iter().take(MOST_WARNINGS) {
+            self.warn(warning)?;
+        }
+        match warnings.len().checked_sub(MOST_WARNINGS).filter(|&more| more > 0) {
+            Some(more) => self.warn(&format!("and {more} more warnings; --json has them all")),
+            None => Ok(()),
+        }
     }
 
     /// Writes what is left.
@@ -116,6 +132,7 @@ impl Output {
     pub(crate) fn complain(&self, error: &CliError) {
         let word = self.stderr_styles().error("error:");
         let mut text = String::new();
+        let error = error.to_string().lines().map(plain).collect::<Vec<_>>().join("\n");
         for line in format!("{word} {error}").lines() {
             // A line of a file with a caret under it stays as it is.
             let is_excerpt =
@@ -141,6 +158,15 @@ pub(crate) fn explain_usage(error: &clap::Error) -> ExitCode {
         let _ = output.note(&wrap(line, 2));
     }
     ExitCode::from(2)
+}
+
+/// A text whose control characters cannot steer a terminal: names in files may have any.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if text.chars().any(char::is_control) {
+        Cow::Owned(text.replace(char::is_control, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// The beginning of a line, if it is too long.
@@ -195,6 +221,12 @@ mod tests {
         assert!(wrapped.lines().all(|line| line.len() <= WIDTH));
         assert!(wrapped.lines().nth(1).expect("there is a second line").starts_with("    word"));
         assert_eq!(wrap("", 2), "\n");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_replaced() {
+        assert_eq!(plain("a\u{1b}[31m\tb"), "a\u{fffd}[31m\u{fffd}b");
+        assert_eq!(plain("t\u{e9}st"), "t\u{e9}st");
     }
 
     #[test]

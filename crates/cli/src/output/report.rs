@@ -29,12 +29,13 @@ pub(crate) struct Options<'a> {
 
 /// The page about a run.
 pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
-    let mut page = head(summary, styles, options);
-    for warning in &summary.warnings {
-        page.push_str(&wrap(&format!("{} {warning}", styles.warning("warning:")), 2));
-    }
+    let mut page = head(summary, hardware, styles, options);
     page.push('\n');
     page.push_str(&tasks(summary, styles, options));
+    if summary.families.iter().any(|family| family.wake_to_run.is_some()) {
+        page.push('\n');
+        page.push_str(&latencies(summary, styles, options));
+    }
     if summary.families.iter().any(|family| family.timers.is_some()) {
         page.push('\n');
         page.push_str(&timers(summary, styles));
@@ -54,20 +55,29 @@ pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, option
     page
 }
 
-fn head(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
+fn head(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
     let run = &summary.run;
-    let machine = if run.kind == "scenario" { "its own machine" } else { run.machine.as_str() };
-    let by_default = if options.is_default_duration { " (--for says how long)" } else { "" };
+    let machine = if run.machine == "scenario" { "its own machine" } else { run.machine.as_str() };
+    let by_default = match summary.cut_short_of_ns {
+        Some(whole) => format!(" of {}: STOPPED before its end", Nanos(whole)),
+        None if options.is_default_duration => " (--for says how long)".to_owned(),
+        None => String::new(),
+    };
     let nr_cpus = summary.cpus.len();
+    let is_free = if hardware.prices.is_free() { "; kernel code is free here" } else { "" };
     let line = format!(
-        "{}: {} on {machine}, {nr_cpus} CPU{}, kernel {}, {} simulated{by_default}",
+        "{}: {} on {machine}, {nr_cpus} CPU{}, kernel {}, {} simulated{by_default}{is_free}",
         styles.bold(&run.workload),
         run.kind,
         if nr_cpus == 1 { "" } else { "s" },
         run.kernel,
         Nanos(summary.duration_ns)
     );
-    wrap(&line, 2)
+    let mut head = wrap(&line, 2);
+    for assumption in &summary.assumptions {
+        head.push_str(&wrap(assumption, 2));
+    }
+    head
 }
 
 fn tasks(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
@@ -78,6 +88,14 @@ fn tasks(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
         rows.push(FamilySummary::sum(format!("({} more)", hidden.len()), hidden));
     }
     columns::table(columns::TASKS, summary, &rows).render(styles)
+}
+
+/// Latencies of those families that were woken.
+fn latencies(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
+    let shown = if options.per_cpu { summary.families.len() } else { MOST_FAMILIES };
+    let families = summary.families.iter().take(shown).filter(|family| family.wake_to_run.is_some());
+    let rows: Vec<FamilySummary> = families.cloned().collect();
+    columns::table(columns::LATENCIES, summary, &rows).render(styles)
 }
 
 /// Periodic timers.
@@ -170,7 +188,7 @@ fn foot(summary: &Summary, styles: Styles) -> String {
         let memory =
             speed.peak_rss_bytes.map_or_else(String::new, |bytes| format!(", {} MiB", bytes.div_ceil(1 << 20)));
         format!(
-            "{} events in {}: {}/s, {} times real time{memory}",
+            "{} events in {}: {}/s, {}x real time{memory}",
             totals.events,
             time((speed.wall_s * 1e9) as u64),
             rate(speed.events_per_s),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tables as fairlab prints them: a header, a line under it, columns apart from each other by two spaces.
 
-use super::{Styles, WIDTH};
+use super::{Styles, WIDTH, plain};
 use comfy_table::{
     Attribute, Cell as Inner, CellAlignment, Color, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle,
     Table as InnerTable, TableStyle,
@@ -46,7 +46,7 @@ pub(crate) struct Cell {
 
 impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Self { text, tone: Tone::Plain }
+        Self { text: plain(&text).into_owned(), tone: Tone::Plain }
     }
 }
 

@@ -96,6 +96,11 @@ impl Fault {
         Self { at, message: message.into(), help: help.into() }
     }
 
+    /// What is wrong.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A fault of one value.
     pub(super) fn of<T>(value: &Spanned<T>, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::new(value.span(), message, help)
@@ -108,13 +113,34 @@ pub(super) struct Source<'a> {
     pub(super) text: &'a str,
 }
 
+/// A base, with its place among the texts of a file and its bases.
+pub(super) struct Inherited {
+    /// As the file names it.
+    pub(super) name: String,
+    /// Where its text begins; what is before stands for the files that inherit from it.
+    pub(super) start: usize,
+    pub(super) text: String,
+}
+
 impl Source<'_> {
-    /// The error for a fault; `table` is the text's content, if it is TOML.
-    pub(super) fn error(&self, fault: Fault, table: Option<&DeTable<'_>>) -> DescriptionError {
-        let start = fault.at.start.min(self.text.len());
-        let line = 1 + self.text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count();
-        let place = table.map_or_else(String::new, |table| place_of(table, &fault.at));
-        DescriptionError { file: self.file.to_owned(), line, place, message: fault.message, help: fault.help }
+    /// The error for a fault in the text, or in what it inherits.
+    pub(super) fn error(&self, fault: Fault, inherited: &[Inherited]) -> DescriptionError {
+        let base = inherited.iter().rev().find(|base| base.start <= fault.at.start);
+        let (text, skipped) = base.map_or((self.text, 0), |base| (base.text.as_str(), 1));
+        let start = fault.at.start.min(text.len());
+        let line = 1 - skipped + text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count();
+        let table = DeTable::parse(text).ok();
+        let place = table.map_or_else(String::new, |table| place_of(table.get_ref(), &fault.at));
+        let (file, message) = match base {
+            Some(base) => {
+                let key = place.split([':', ' ']).next().unwrap_or_default();
+                let help = format!("what is inherited does not fit; give the file a `{key}` of its own");
+                let message = format!("{} (inherited by {})", fault.message, self.file);
+                return DescriptionError { file: format!("base {}", base.name), line, place, message, help };
+            }
+            None => (self.file.to_owned(), fault.message),
+        };
+        DescriptionError { file, line, place, message, help: fault.help }
     }
 }
 

@@ -141,8 +141,13 @@ fn frequencies(list: &List<u64>) -> Result<Vec<u64>, Fault> {
         }
         khz.push(next);
     }
-    if khz.is_empty() {
+    let (Some(&lowest), Some(&highest)) = (khz.first(), khz.last()) else {
         return Err(Fault::of(list, "a frequency domain without a frequency", "list its operating points in kHz"));
+    };
+    if lowest << CAPACITY_SHIFT < highest {
+        let message = format!("{lowest} kHz is less than 1/1024 of {highest} kHz, so that a CPU would stand still");
+        let help = format!("leave out what lies below {} kHz", highest.div_ceil(1 << CAPACITY_SHIFT));
+        return Err(Fault::of(&list.get_ref()[0], message, help));
     }
     Ok(khz)
 }

@@ -18,6 +18,7 @@ pub struct IdleState {
     pub(super) cpus: CpuList,
     pub(super) exit_latency: Nanos,
     pub(super) target_residency: Nanos,
+    pub(super) polls: bool,
     pub(super) power_uw: Option<u64>,
 }
 
@@ -42,6 +43,11 @@ impl IdleState {
         self.target_residency
     }
 
+    /// Whether the CPU looks for work all the time instead of waiting for it.
+    pub const fn polls(&self) -> bool {
+        self.polls
+    }
+
     /// What a CPU draws in it, in microwatts.
     pub const fn power_uw(&self) -> Option<u64> {
         self.power_uw
@@ -57,6 +63,7 @@ pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Ve
             cpus: raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| cpu_list(cpus, count))?,
             exit_latency: Nanos(number(&raw.exit_latency_ns, 0..=MAX_SPAN_NS, "ns")?),
             target_residency: Nanos(number(&raw.target_residency_ns, 0..=MAX_SPAN_NS, "ns")?),
+            polls: raw.polls.as_ref().is_some_and(|polls| *polls.get_ref()),
             power_uw: raw.power_uw.as_ref().map(|power| number(power, 0..=MAX_POWER_UW, "uW")).transpose()?,
         };
         for cpu in state.cpus.iter() {

@@ -83,6 +83,22 @@ pub struct KeyInfo {
     pub default: String,
 }
 
+/// A list of tables, or that of the base if there is none.
+fn or_list<T>(own: Vec<T>, base: Vec<T>) -> Vec<T> {
+    if own.is_empty() { base } else { own }
+}
+
+/// Entries by name, and those of the base that have other names.
+fn or_each<T>(mut own: Entries<T>, base: Entries<T>) -> Entries<T> {
+    for (name, value) in base {
+        own.entry(name).or_insert(value);
+    }
+    own
+}
+
+/// A table whose keys are names.
+type Entries<T> = BTreeMap<Spanned<String>, Spanned<T>>;
+
 /// Declares the plain keys: the key, its getter, type and default, and what it means.
 macro_rules! keys {
     ($($key:ident as $getter:ident: $type:ty = $default:expr, $meaning:literal;)*) => {
@@ -91,11 +107,12 @@ macro_rules! keys {
         #[serde(deny_unknown_fields)]
         pub(super) struct RawMachine {
             pub(super) name: Spanned<String>,
+            pub(super) base: Maybe<String>,
             pub(super) description: Maybe<String>,
             pub(super) source: Maybe<String>,
             pub(super) kernel: Maybe<String>,
             $(pub(super) $key: Maybe<<$type as Value>::Raw>,)*
-            pub(super) cpus: Spanned<RawCpus>,
+            pub(super) cpus: Maybe<RawCpus>,
             #[serde(default)]
             pub(super) cpu_type: Vec<Spanned<RawCpuType>>,
             #[serde(default)]
@@ -112,6 +129,29 @@ macro_rules! keys {
             pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawPrice>>,
             #[serde(default)]
             pub(super) channel_lines: BTreeMap<Spanned<String>, Spanned<RawLineCount>>,
+        }
+
+        impl RawMachine {
+            /// The same where what the file does not say is as in its base.
+            pub(super) fn over(self, base: Self) -> Self {
+                Self {
+                    name: self.name,
+                    base: self.base,
+                    description: self.description,
+                    source: self.source.or(base.source),
+                    kernel: self.kernel.or(base.kernel),
+                    $($key: self.$key.or(base.$key),)*
+                    cpus: self.cpus.or(base.cpus),
+                    cpu_type: or_list(self.cpu_type, base.cpu_type),
+                    frequency_domain: or_list(self.frequency_domain, base.frequency_domain),
+                    idle_state: or_list(self.idle_state, base.idle_state),
+                    interrupt_load: or_list(self.interrupt_load, base.interrupt_load),
+                    steal: or_list(self.steal, base.steal),
+                    frequency_limit: or_list(self.frequency_limit, base.frequency_limit),
+                    prices: or_each(self.prices, base.prices),
+                    channel_lines: or_each(self.channel_lines, base.channel_lines),
+                }
+            }
         }
 
         /// What the plain keys say.

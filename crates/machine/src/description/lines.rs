@@ -29,7 +29,7 @@ const fn default_of(kind: ChannelKind) -> u64 {
         ChannelKind::Queue => 0,
         ChannelKind::Pipe => 8,
         ChannelKind::Socket => 15,
-        ChannelKind::Tcp | ChannelKind::Udp => 40,
+        ChannelKind::Tcp | ChannelKind::Udp => 26,
     }
 }
 

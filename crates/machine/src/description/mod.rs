@@ -6,6 +6,7 @@
 //! the book's chapter on machine files. Not described: memory, caches' sizes and cost, states that CPUs enter together,
 //! and what threads of a core take from each other.
 
+mod base;
 mod cpu_list;
 mod cpu_types;
 mod cpus;
@@ -36,7 +37,7 @@ pub use interrupts::InterruptLoad;
 pub use keys::{KeyInfo, plain_keys};
 pub use limits::FrequencyLimitAt;
 pub use lines::ChannelLines;
-pub use presets::{load, preset, preset_text, presets};
+pub use presets::{MachineText, load, load_text, preset, preset_text, presets};
 pub use prices::{OPERATIONS, Price, PriceList};
 
 use cpus::Shape;
@@ -48,12 +49,12 @@ use keys::Keys;
 /// Named kernels (sets of features and tunables) that a machine may ask for, oldest first; the last is the default.
 pub const KERNEL_PROFILES: [&str; 7] = ["4.19", "5.0", "5.4", "5.11", "5.18", "5.19", "6.1"];
 
-/// Reads the text of a machine file; `file` is its name in messages.
+/// Reads the text of a machine file; `file` is its name in messages. A base must be a machine that comes with the program.
 ///
 /// # Errors
 /// The first thing that is wrong, with its line and the way out.
 pub fn parse(file: &str, text: &str) -> Result<MachineDescription, DescriptionError> {
-    read::read(file, text)
+    read::read(file, text, &base::only_presets).map(|(machine, _)| machine)
 }
 
 /// Ticks per second (`CONFIG_HZ`): 100, 250, 300 or 1000.

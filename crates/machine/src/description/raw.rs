@@ -83,6 +83,7 @@ pub(super) struct RawIdleState {
     pub(super) cpus: Maybe<String>,
     pub(super) exit_latency_ns: Spanned<u64>,
     pub(super) target_residency_ns: Spanned<u64>,
+    pub(super) polls: Maybe<bool>,
     pub(super) power_uw: Maybe<u64>,
 }
 

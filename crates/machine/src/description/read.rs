@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From text to a description: TOML, then keys and types, then what they say.
 
+use super::base::Resolve;
 use super::error::{DescriptionError, Fault, Source};
 use super::keys::{Keys, RawMachine};
 use super::raw::Maybe;
 use super::suggest;
 use super::{
-    Identity, KERNEL_PROFILES, MachineDescription, cpu_types, cpus, frequency, idle, interrupts, limits, lines, prices,
+    Identity, KERNEL_PROFILES, MachineDescription, base, cpu_types, cpus, frequency, idle, interrupts, limits, lines,
+    prices,
 };
 use serde::Deserialize;
 use std::ops::RangeInclusive;
@@ -16,22 +18,33 @@ use toml::de::{DeTable, Deserializer};
 /// Latencies and periods go up to ten seconds: more is a slip of units.
 pub(super) const MAX_SPAN_NS: u64 = 10_000_000_000;
 
-/// Reads a machine file's text; `file` is its name for messages.
+/// Reads a machine file's text; `file` is its name for messages. Also says whether it inherits from a base.
 ///
 /// # Errors
 /// The first thing that is wrong, with its line.
-pub(super) fn read(file: &str, text: &str) -> Result<MachineDescription, DescriptionError> {
-    let source = Source { file, text };
-    let table = DeTable::parse(text).map_err(|error| source.error(not_toml(&error), None))?;
-    let content = table.get_ref().clone();
-    RawMachine::deserialize(Deserializer::from(table))
-        .map_err(|error| wrong_key(&error))
-        .and_then(|raw| understand(&raw))
-        .map_err(|fault| source.error(fault, Some(&content)))
+pub(super) fn read(
+    file: &str,
+    text: &str,
+    resolve: Resolve<'_>,
+) -> Result<(MachineDescription, bool), DescriptionError> {
+    let mut inherited = Vec::new();
+    let read = raw(text)
+        .and_then(|own| base::with_bases(own, text.len(), &mut inherited, resolve))
+        .and_then(|raw| understand(&raw));
+    match read {
+        Ok(machine) => Ok((machine, !inherited.is_empty())),
+        Err(fault) => Err(Source { file, text }.error(fault, &inherited)),
+    }
+}
+
+/// The tables of a text as they stand.
+pub(super) fn raw(text: &str) -> Result<RawMachine, Fault> {
+    let table = DeTable::parse(text).map_err(|error| not_toml(&error))?;
+    RawMachine::deserialize(Deserializer::from(table)).map_err(|error| wrong_key(&error))
 }
 
 fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
-    let shape = cpus::understand(&raw.cpus)?;
+    let shape = cpus::understand(base::needed(&raw.cpus, "cpus")?)?;
     let count = shape.nr_cpus();
     let cpu_types = cpu_types::understand(&raw.cpu_type, &shape)?;
     Ok(MachineDescription {

@@ -162,6 +162,9 @@ fn idle_states(out: &mut Lines, machine: &MachineDescription) {
         out.text("cpus", &state.cpus().to_string());
         out.pair("exit_latency_ns", state.exit_latency().0);
         out.pair("target_residency_ns", state.target_residency().0);
+        if state.polls() {
+            out.pair("polls", true);
+        }
         if let Some(power) = state.power_uw() {
             out.pair("power_uw", power);
         }

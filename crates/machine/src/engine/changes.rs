@@ -138,6 +138,9 @@ impl Machine {
             for task in self.tasks.iter_mut().filter(|task| !online && task.sleep_cpu == cpu) {
                 task.sleep_cpu = heir;
             }
+            if !online {
+                self.move_sleeps(cpu, heir);
+            }
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ const ENDLESS: u128 = u64::MAX as u128;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Futex {
     is_armed: bool,
-    waiter: Option<usize>,
+    pub(super) waiter: Option<usize>,
 }
 
 impl Default for Futex {

@@ -1,31 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Idle states: how deep a CPU sleeps, and how long it takes to come back.
+//! Idle states: how deep a CPU sleeps, whether its tick goes on, and how long it takes to come back.
 //!
-//! A menu-like choice: the expected idle time is the least of the time to the CPU's next known timer and of the average of
-//! its last eight idle times; the deepest state is taken whose target residency fits. The first interrupt that comes then
-//! waits for the state's exit latency. A machine without idle states, such as that of a scenario, comes back at once.
+//! The governor ([`crate::menu`]) chooses when the idle task enters its loop, and again after each interrupt that brought no
+//! work. The first interrupt that comes then waits for the state's exit latency. A machine without idle states, such as that
+//! of a scenario, stops its tick at once and comes back at once.
 
-use super::Machine;
+use super::{IdleLoop, Machine};
 use crate::event::EventKind;
+use crate::menu::{Choice, Known, Menu, WokenBy, poll_limit};
 use crate::observer::{MachineEvent, Observer};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::units::Nanos;
-
-/// How many idle times the expectation remembers: as many as the kernel's menu governor.
-const NR_INTERVALS: usize = 8;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The idle state of a CPU, and what its choice has learnt.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct IdleState {
     /// Which state it is in; none while it is busy or has no states.
     current: Option<usize>,
+    /// The state that it will enter.
+    chosen: Option<usize>,
     /// Since when.
     since: Nanos,
     /// An interrupt wakes it: when it will be back.
     back_at: Option<Nanos>,
-    /// The last idle times, the oldest one at `next`.
-    intervals: [u64; NR_INTERVALS],
-    next: usize,
+    /// What that was.
+    woken_by: WokenBy,
+    menu: Menu,
+    /// Ends of sleeps that began here, with the version of each: timers that the governor knows. Some are out of date.
+    sleeps: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    /// When its tick comes next, if it goes on.
+    next_tick: Nanos,
+    /// An end of polling will come, perhaps too early for the present time in that state.
+    poll_limit_comes: bool,
     residency: Vec<IdleResidency>,
 }
 
@@ -38,73 +47,168 @@ pub struct IdleResidency {
     pub time: Nanos,
 }
 
-impl IdleState {
-    pub(super) fn new(nr_states: usize) -> Self {
-        Self {
-            residency: vec![IdleResidency::default(); nr_states],
-            intervals: [u64::MAX; NR_INTERVALS],
-            ..Self::default()
-        }
-    }
+/// So many sleeping tasks there may be on a CPU before its list has to grow.
+const ROOM: usize = 16;
 
-    /// The average of the remembered idle times; unbounded until there are enough of them.
-    fn typical_interval(&self) -> u64 {
-        if self.intervals.contains(&u64::MAX) {
-            return u64::MAX;
+impl IdleState {
+    pub(super) fn new(nr_states: usize, first_tick: Nanos) -> Self {
+        Self {
+            current: None,
+            chosen: None,
+            since: Nanos::ZERO,
+            back_at: None,
+            woken_by: WokenBy::Other,
+            menu: Menu::default(),
+            sleeps: BinaryHeap::with_capacity(if nr_states == 0 { 0 } else { ROOM }),
+            next_tick: first_tick,
+            poll_limit_comes: false,
+            residency: vec![IdleResidency::default(); nr_states],
         }
-        self.intervals.iter().sum::<u64>() / NR_INTERVALS as u64
     }
 }
 
 impl Machine {
-    /// A CPU begins to wait for interrupts.
-    pub(super) fn enter_idle_state(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
-        let states = &self.hardware.idle_states[cpu.index()];
-        let host = &mut self.cpus[cpu.index()];
-        host.idle.since = self.now;
-        host.idle.back_at = None;
-        let to_timer = host.timer_at.saturating_since(self.now).0;
-        let expected = to_timer.min(host.idle.typical_interval());
-        let deepest = states.iter().rposition(|state| state.target_residency.0 <= expected);
-        host.idle.current = deepest.or(if states.is_empty() { None } else { Some(0) });
-        if let Some(state) = host.idle.current {
-            host.idle.residency[state].entries += 1;
-            self.sched.set_idle_exit_latency(cpu, Some(states[state].exit_latency));
+    /// The governor of a CPU that begins to idle, or goes on to, chooses a state. Returns what becomes of the tick.
+    pub(super) fn choose_idle_state(&mut self, cpu: CpuId) -> IdleTick {
+        if self.hardware.idle_states[cpu.index()].is_empty() {
+            return IdleTick::Stops;
         }
-        let state = host.idle.current;
+        let to_timer = self.next_timer(cpu).saturating_since(self.now);
+        let tick_is_stopped = self.sched.is_tick_stopped(cpu);
+        let idle = &mut self.cpus[cpu.index()].idle;
+        let known = Known {
+            to_timer,
+            to_tick: idle.next_tick.saturating_since(self.now),
+            tick: self.hardware.tick,
+            tick_is_stopped,
+        };
+        let Choice { state, stops_tick } = idle.menu.select(&self.hardware.idle_states[cpu.index()], known);
+        idle.chosen = Some(state);
+        match stops_tick {
+            false => IdleTick::GoesOn,
+            true if !tick_is_stopped && to_timer <= known.tick => IdleTick::NotWorthStopping,
+            true => IdleTick::Stops,
+        }
+    }
+
+    /// The next timer of a CPU, its tick not among them.
+    fn next_timer(&mut self, cpu: CpuId) -> Nanos {
+        let host = &mut self.cpus[cpu.index()];
+        let sleeps = &mut host.idle.sleeps;
+        while let Some(&Reverse((_, task, version))) = sleeps.peek()
+            && self.tasks[task as usize].sleep != version
+        {
+            sleeps.pop();
+        }
+        let sleep_end = sleeps.peek().map_or(Nanos::NEVER, |&Reverse((at, ..))| at);
+        host.timer_at.min(sleep_end)
+    }
+
+    /// The end of a sleep is a timer of the CPU on which it begins.
+    pub(super) fn note_sleep(&mut self, cpu: CpuId, until: Nanos, task: u32, version: u32) {
+        if !self.hardware.idle_states[cpu.index()].is_empty() {
+            self.cpus[cpu.index()].idle.sleeps.push(Reverse((until, task, version)));
+        }
+    }
+
+    /// The end of a sleep has come.
+    pub(super) fn forget_sleeps(&mut self, cpu: CpuId) {
+        let sleeps = &mut self.cpus[cpu.index()].idle.sleeps;
+        while sleeps.peek().is_some_and(|&Reverse((at, ..))| at <= self.now) {
+            sleeps.pop();
+        }
+    }
+
+    /// Another CPU gets the timers of one that goes offline.
+    pub(super) fn move_sleeps(&mut self, from: CpuId, to: CpuId) {
+        let moved = core::mem::take(&mut self.cpus[from.index()].idle.sleeps);
+        self.cpus[to.index()].idle.sleeps.extend(moved);
+    }
+
+    /// The tick of a CPU comes, and the next one a period later.
+    pub(super) fn note_tick(&mut self, cpu: CpuId, next: Nanos) {
+        self.cpus[cpu.index()].idle.next_tick = next;
+    }
+
+    /// A CPU begins to wait for interrupts, in the state that was chosen.
+    pub(super) fn enter_idle_state(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+        if self.cpus[cpu.index()].idle.chosen.is_none() {
+            self.choose_idle_state(cpu);
+        }
+        let states = &self.hardware.idle_states[cpu.index()];
+        let idle = &mut self.cpus[cpu.index()].idle;
+        idle.since = self.now;
+        idle.back_at = None;
+        idle.woken_by = WokenBy::Other;
+        idle.current = idle.chosen.take();
+        let state = idle.current;
+        if let Some(place) = state {
+            idle.residency[place].entries += 1;
+            self.sched.set_idle_exit_latency(cpu, Some(states[place].exit_latency));
+            if states[place].polls && !core::mem::replace(&mut idle.poll_limit_comes, true) {
+                let end = self.now + poll_limit(states, self.hardware.tick);
+                self.events.push(end, EventKind::PollLimit(cpu));
+            }
+        }
         observer.machine_event(self.now, &MachineEvent::IdleEnter { cpu, state });
+    }
+
+    /// A CPU that polls may have polled for long enough: then its governor is asked again. Returns whether it is.
+    pub(super) fn end_polling(&mut self, cpu: CpuId) -> bool {
+        let states = &self.hardware.idle_states[cpu.index()];
+        let idle = &mut self.cpus[cpu.index()].idle;
+        idle.poll_limit_comes = false;
+        if !idle.current.is_some_and(|state| states[state].polls) {
+            return false;
+        }
+        let end = idle.since + poll_limit(states, self.hardware.tick);
+        if end > self.now {
+            // It has begun anew meanwhile.
+            idle.poll_limit_comes = true;
+            self.events.push(end, EventKind::PollLimit(cpu));
+            return false;
+        }
+        idle.woken_by = WokenBy::PollLimit;
+        self.wake_from_idle_state(cpu);
+        true
     }
 
     /// A CPU runs something other than its idle task.
     pub(super) fn leave_idle_state(&mut self, cpu: CpuId) {
         let idle = &mut self.cpus[cpu.index()].idle;
         idle.back_at = None;
-        if let Some(state) = idle.current.take() {
+        idle.chosen = None;
+        if let Some(place) = idle.current.take() {
             self.sched.set_idle_exit_latency(cpu, None);
             let time = self.now - idle.since;
-            idle.residency[state].time += time;
-            idle.intervals[idle.next] = time.0;
-            idle.next = (idle.next + 1) % NR_INTERVALS;
+            idle.residency[place].time += time;
+            let state = &self.hardware.idle_states[cpu.index()][place];
+            idle.menu.reflect(state, time, idle.woken_by, self.hardware.tick);
         }
     }
 
     /// Whether an interrupt has to wait because its CPU is still coming out of an idle state; it is then put off until that
     /// is over.
     pub(super) fn is_put_off_by_idle_exit(&mut self, kind: EventKind) -> bool {
-        use EventKind::{Ipi, SleepEnd, Timer};
+        use EventKind::{Ipi, SleepEnd, Tick, Timer};
         let cpu = match kind {
-            Ipi(cpu, _) | Timer(cpu, _) => cpu,
+            Ipi(cpu, _) | Timer(cpu, _) | Tick(cpu) => cpu,
             SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             _ => return false,
         };
         let idle = &mut self.cpus[cpu.index()].idle;
         let Some(state) = idle.current else { return false };
         let latency = self.hardware.idle_states[cpu.index()][state].exit_latency;
+        if idle.back_at.is_none() && matches!(kind, Tick(_)) {
+            idle.woken_by = WokenBy::Tick;
+        }
         let back_at = *idle.back_at.get_or_insert(self.now + latency);
         if self.now >= back_at {
             self.wake_from_idle_state(cpu);
             return false;
         }
+        // The grid of ticks goes on meanwhile.
+        let kind = if let Tick(cpu) = kind { EventKind::LateTick(cpu) } else { kind };
         self.events.push(back_at, kind);
         true
     }
@@ -122,6 +226,12 @@ impl Machine {
             self.leave_idle_state(cpu);
             self.cpus[cpu.index()].kernel.will_sleep = true;
         }
+    }
+
+    /// Whether a CPU that idles with its tick going on has been disturbed, so that its governor is asked again.
+    pub(super) fn chooses_again(&self, cpu: CpuId) -> bool {
+        let host = &self.cpus[cpu.index()];
+        host.idle_loop == IdleLoop::Ticking && host.kernel.will_sleep && host.idle.chosen.is_none()
     }
 
     /// How long and how often a CPU was in each of its idle states, up to the last time that it left one. The end of a run

@@ -155,6 +155,11 @@ impl Machine {
         self.cpus[cpu.index()].kernel.is_between_paths() && self.sched.paused(cpu).is_none()
     }
 
+    /// Whether a CPU has nothing to do in the kernel, so that what comes from outside is done at once.
+    pub(super) fn is_free_for_others(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].kernel.is_clear() && !self.sched.is_in_path(cpu)
+    }
+
     /// A phase is over, unless it was lengthened (version).
     pub(super) fn end_phase(&mut self, observer: &mut dyn Observer, cpu: CpuId, version: u32) -> Result<(), RunError> {
         if version != self.cpus[cpu.index()].kernel.version {

@@ -19,6 +19,7 @@ mod lines;
 mod locks;
 mod phases;
 mod setup;
+mod standstill;
 mod steps;
 mod sync;
 mod tasks;
@@ -27,6 +28,7 @@ mod tracer;
 pub use effects::{CpuCounters, MachineCounters};
 pub use idle::IdleResidency;
 pub use setup::{Setup, SetupError};
+pub use standstill::{Waiting, WaitsFor};
 pub use tasks::{HostTask, instance_name};
 
 use crate::digest::Digest;
@@ -37,6 +39,7 @@ use effects::Tap;
 use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
 use fairlab_sched::paths::entry::Entry;
+use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::figures::Duty;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -83,6 +86,8 @@ enum IdleLoop {
     Outside,
     /// In its loop: the tick is stopped.
     Inside,
+    /// In its loop, and the tick goes on.
+    Ticking,
     /// It has left the loop to reschedule.
     Left,
 }
@@ -96,8 +101,8 @@ pub enum RunError {
         cpu: CpuId,
         /// When, from the start of the run.
         at: Nanos,
-        /// Which task.
-        task: String,
+        /// Whose program; none if something else comes again and again.
+        task: Option<String>,
     },
     /// A template was forked too often.
     ForkLimit {
@@ -118,9 +123,15 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoProgress { cpu, at, task } => write!(
+            Self::NoProgress { cpu, at, task: Some(task) } => write!(
                 f,
                 "no progress after {at} on CPU {}: the program of task {task} neither runs nor blocks; give it a run or sleep step",
+                cpu.0
+            ),
+            Self::NoProgress { cpu, at, task: None } => write!(
+                f,
+                "no progress after {at} on CPU {}: no end of events at that instant; give tasks that wake each other a run step, and \
+                 what comes again and again a longer period",
                 cpu.0
             ),
             Self::ForkLimit { task, limit } => {
@@ -155,6 +166,8 @@ pub struct Machine {
     pub(crate) digest: Digest,
     pub(crate) counters: MachineCounters,
     end: Nanos,
+    /// No more events than that happen.
+    most_events: u64,
     snapshot_every: Option<Nanos>,
     /// Whether kernel code takes time: not before the run begins, and never on a machine on which all its operations are free.
     kernel_takes_time: bool,
@@ -211,11 +224,13 @@ impl Machine {
     pub fn advance(&mut self, observer: &mut dyn Observer, until: Nanos) -> Result<bool, RunError> {
         self.wants = observer.wants();
         let mut nr_at_once = 0;
+        if self.counters.events >= self.most_events {
+            return Ok(false);
+        }
         while let Some(event) = self.events.pop_until(until.min(self.end)) {
             nr_at_once = if event.key.at == self.now { nr_at_once + 1 } else { 0 };
             if nr_at_once > MAX_EVENTS_AT_ONCE {
-                let task = "?".to_owned();
-                return Err(RunError::NoProgress { cpu: CpuId(0), at: self.elapsed(), task });
+                return Err(self.no_progress(event.kind));
             }
             self.now = event.key.at;
             self.ahead = Nanos::ZERO;
@@ -225,8 +240,34 @@ impl Machine {
                 self.settle(observer, cpu)?;
             }
             self.check(Some(event.kind));
+            if self.counters.events >= self.most_events {
+                self.end_at(self.now);
+                return Ok(false);
+            }
         }
         Ok(until < self.end)
+    }
+
+    /// The run ends with this event if nothing else ends it before, perhaps in the middle of an instant.
+    pub fn limit_events(&mut self, most: u64) {
+        self.most_events = most;
+    }
+
+    /// Events come again and again without time passing.
+    fn no_progress(&self, event: EventKind) -> RunError {
+        let (cpu, task) = match event {
+            EventKind::Completion(cpu, task, _) | EventKind::SleepEnd(cpu, task, _) => {
+                (cpu, Some(self.tasks[task as usize].name.clone()))
+            }
+            EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) | EventKind::KernelDone(cpu, _) => (cpu, None),
+            _ => (CpuId(0), None),
+        };
+        RunError::NoProgress { cpu, at: self.elapsed(), task }
+    }
+
+    /// The run ends at this time instead of later: everything up to there has happened.
+    pub fn end_at(&mut self, until: Nanos) {
+        self.end = self.end.min(until.max(self.now));
     }
 
     /// After the last event: the clock goes to the end and everything that runs is accounted.
@@ -386,9 +427,12 @@ impl Machine {
                 return Ok(());
             }
             EventKind::Tick(cpu) => {
-                self.events.push_in_turn(Lane::Ticks, event.key.at + self.hardware.tick, event.kind);
+                let next = event.key.at + self.hardware.tick;
+                self.events.push_in_turn(Lane::Ticks, next, event.kind);
+                self.note_tick(cpu, next);
                 cpu
             }
+            EventKind::PollLimit(cpu) | EventKind::LateTick(cpu) => cpu,
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) => cpu,
             EventKind::SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             EventKind::Fork(cpu, _) if self.sched.is_online(cpu) => cpu,
@@ -397,7 +441,17 @@ impl Machine {
         };
         match event.kind {
             kind if self.is_stale(cpu, kind) => Ok(()),
+            // All CPUs settle after a change, each once.
+            EventKind::Change(index) if self.is_free_for_others(cpu) => self.make_change(observer, index as usize),
             kind @ (EventKind::Fork(..) | EventKind::Change(_)) => self.ask(observer, cpu, kind),
+            EventKind::PollLimit(_) => {
+                if self.end_polling(cpu) {
+                    self.settle(observer, cpu)
+                } else {
+                    Ok(())
+                }
+            }
+            EventKind::LateTick(_) => self.interrupt(observer, cpu, EventKind::Tick(cpu)),
             kind => self.interrupt(observer, cpu, kind),
         }
     }
@@ -406,7 +460,7 @@ impl Machine {
     /// not there. Then nobody is disturbed.
     fn is_stale(&self, cpu: CpuId, kind: EventKind) -> bool {
         match kind {
-            EventKind::Tick(_) => self.is_tickless(cpu),
+            EventKind::Tick(_) | EventKind::LateTick(_) => self.is_tickless(cpu),
             EventKind::Timer(_, version) => version != self.cpus[cpu.index()].timer_version,
             EventKind::SleepEnd(_, task, version) => version != self.tasks[task as usize].sleep,
             EventKind::Change(index) => self.changes_nobody(index as usize),
@@ -439,7 +493,10 @@ impl Machine {
                 self.cpus[cpu.index()].timer_at = Nanos(u64::MAX);
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_timer(ctx));
             }
-            EventKind::SleepEnd(_, task, _) => self.end_sleep(observer, cpu, task as usize),
+            EventKind::SleepEnd(_, task, _) => {
+                self.forget_sleeps(cpu);
+                self.end_sleep(observer, cpu, task as usize);
+            }
             EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {
                 let where_to = self.cpu_of_change(index as usize);
@@ -521,27 +578,42 @@ impl Machine {
                 }
             }
         }
-        let task = self.running_task(cpu).map_or_else(|| "?".to_owned(), |task| self.tasks[task].name.clone());
+        let task = self.running_task(cpu).map(|task| self.tasks[task].name.clone());
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
+    }
+
+    /// Whether the idle task of a CPU is in its loop, with its tick or without.
+    fn is_in_idle_loop(&self, cpu: CpuId) -> bool {
+        let is_inside = matches!(self.cpus[cpu.index()].idle_loop, IdleLoop::Inside | IdleLoop::Ticking);
+        is_inside && self.sched.is_idle_task_running(cpu)
     }
 
     /// Whether the idle task of a CPU waits in its loop.
     fn idles_on(&mut self, cpu: CpuId) -> bool {
+        if self.chooses_again(cpu) {
+            self.cpus[cpu.index()].idle_loop = IdleLoop::Outside;
+        }
         let place = &mut self.cpus[cpu.index()].idle_loop;
         if *place == IdleLoop::Left && self.hardware.idle_loop_once {
             *place = IdleLoop::Inside;
         }
-        *place == IdleLoop::Inside
+        matches!(*place, IdleLoop::Inside | IdleLoop::Ticking)
     }
 
     fn enter_idle_loop(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
-        let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx));
+        let tick = self.choose_idle_state(cpu);
+        let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx, tick));
+        let is_stopped = self.sched.is_tick_stopped(cpu);
         // One that has paused enters its loop again afterwards.
         let is_inside = self.sched.paused(cpu).is_none();
         let host = &mut self.cpus[cpu.index()];
-        host.idle_loop = if is_inside { IdleLoop::Inside } else { IdleLoop::Outside };
+        host.idle_loop = match (is_inside, is_stopped || tick == IdleTick::Stops) {
+            (false, _) => IdleLoop::Outside,
+            (true, true) => IdleLoop::Inside,
+            (true, false) => IdleLoop::Ticking,
+        };
         host.kernel.will_sleep = idles;
-        if self.timekeeper == Some(cpu) {
+        if host.idle_loop != IdleLoop::Ticking && self.timekeeper == Some(cpu) {
             self.timekeeper = None;
         }
     }
@@ -549,7 +621,7 @@ impl Machine {
     /// A CPU reschedules; an idle one leaves its loop first. Returns whether it could: it may have to wait for its own lock.
     #[inline]
     fn reschedule(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
-        if self.is_tickless(cpu) {
+        if self.is_in_idle_loop(cpu) {
             self.cpus[cpu.index()].idle_loop = IdleLoop::Left;
             self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
             return true;

@@ -85,6 +85,7 @@ impl Machine {
                 if core::mem::take(&mut host.is_woken_early) {
                     host.waits_for_io = false;
                 } else {
+                    host.blocked_since = Some(self.now);
                     self.leave_to_others(observer, cpu, task);
                 }
             }
@@ -126,7 +127,8 @@ impl Machine {
         let Some(id) = self.tasks[target].id else { return };
         if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup(ctx, id, sync)) {
             // If it slept for a time, that is over.
-            self.tasks[target].sleep = self.tasks[target].sleep.wrapping_add(1);
+            let host = &mut self.tasks[target];
+            (host.sleep, host.blocked_since) = (host.sleep.wrapping_add(1), None);
         } else {
             self.found_awake(target, is_remembered);
         }
@@ -135,7 +137,9 @@ impl Machine {
     /// An interrupt wakes a task.
     pub(super) fn wake_by_interrupt(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize) {
         let id = self.tasks[target].id.expect("a task that sleeps was forked");
-        if !self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id)) {
+        if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id)) {
+            self.tasks[target].blocked_since = None;
+        } else {
             self.found_awake(target, false);
         }
     }

@@ -54,10 +54,18 @@ impl Setup {
     /// # Panics
     /// Never for a scenario that was read from a file: the names of features are checked there.
     pub fn from_scenario(scenario: Scenario) -> Self {
+        let hardware = Hardware::from_scenario(&scenario);
+        Self::on(hardware, scenario)
+    }
+
+    /// What a scenario file asks for, on a machine that takes the place of its own.
+    ///
+    /// # Panics
+    /// As [`Setup::from_scenario`].
+    pub fn on(hardware: Hardware, scenario: Scenario) -> Self {
         let feature = |(name, on): (String, bool)| {
             (Feature::from_name(&name).expect("the reader of scenarios knows the names of features"), on)
         };
-        let hardware = Hardware::from_scenario(&scenario);
         // What does not fit is out of each tunable's range, and is refused as that.
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, signed(value)));
@@ -136,6 +144,7 @@ impl Machine {
         sched.boot(boot_start);
         sched.set_first_clamps(hardware.first_clamps);
         sched.set_polling_idle(hardware.polling_idle);
+        sched.set_timer_resolution(hardware.timer_resolution);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {
             sched.features_mut().set(feature, on);
@@ -148,7 +157,10 @@ impl Machine {
             freq: sched.figures(CpuId::from_index(cpu)).freq_capacity,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
-            idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
+            idle: idle::IdleState::new(
+                hardware.idle_states[cpu].len(),
+                START + hardware.tick + Nanos(hardware.tick_skew.0 * cpu as u64),
+            ),
             kernel: KernelState::with_room(),
         });
         let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::at_start(nr_frequencies(&hardware, cpu))).collect();
@@ -174,6 +186,7 @@ impl Machine {
             digest: Digest::default(),
             counters: MachineCounters { per_cpu, ..MachineCounters::default() },
             end: Nanos(START.0.saturating_add(duration.0)),
+            most_events: u64::MAX,
             snapshot_every,
             kernel_takes_time: false,
             timekeeper: None,
@@ -243,8 +256,10 @@ impl Machine {
         let tick = self.hardware.tick;
         self.events.push_in_turn(Lane::Ticks, START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
         for cpu in self.sched.cpu_ids() {
-            let skew = Nanos(self.hardware.tick_skew.0 * u64::from(cpu.0));
-            self.events.push_in_turn(Lane::Ticks, START + tick + skew, EventKind::Tick(cpu));
+            // One that would tick later than any run lasts does not tick.
+            let skew = self.hardware.tick_skew.0.saturating_mul(u64::from(cpu.0));
+            let first = Nanos((START + tick).0.saturating_add(skew));
+            self.events.push_in_turn(Lane::Ticks, first, EventKind::Tick(cpu));
         }
         for task in 0..self.tasks.len() {
             let spec = &self.workload.tasks[self.tasks[task].spec];

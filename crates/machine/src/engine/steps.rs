@@ -215,7 +215,8 @@ impl Machine {
 
     /// The running task blocks, after what its step has to do before.
     fn block(&mut self, cpu: CpuId, task: usize) {
-        self.tasks[task].will_block = true;
+        let host = &mut self.tasks[task];
+        (host.will_block, host.sleeps_until) = (true, None);
         self.push_work(cpu, KernelWork::Block { task });
     }
 
@@ -245,6 +246,7 @@ impl Machine {
         sync: bool,
         is_remembered: bool,
     ) {
+        observer.machine_event(self.now, &MachineEvent::Waking { task: target, since: self.now });
         if self.has_work(cpu) || self.is_stuck(observer, cpu) {
             self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
             self.wake_on(observer, cpu);
@@ -257,12 +259,18 @@ impl Machine {
         let version = self.tasks[task].sleep;
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
+        self.note_sleep(cpu, until, task as u32, version);
         self.block(cpu, task);
+        self.tasks[task].sleeps_until = Some(until);
     }
 
     /// A sleep is over: an interrupt on the CPU on which it began wakes the task.
     pub(super) fn end_sleep(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
-        self.tasks[task].sleep = self.tasks[task].sleep.wrapping_add(1);
+        let host = &mut self.tasks[task];
+        host.sleep = host.sleep.wrapping_add(1);
+        // The CPU may have been busy with interrupts off since then, or in an idle state.
+        let since = host.sleeps_until.unwrap_or(self.now);
+        observer.machine_event(self.now, &MachineEvent::Waking { task, since });
         self.wake_by_interrupt(observer, cpu, task);
     }
 

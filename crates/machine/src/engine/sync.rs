@@ -59,10 +59,10 @@ struct ChannelState {
 #[derive(Debug, Default)]
 pub(crate) struct SyncObjects {
     pub(super) mutexes: Vec<Mutex>,
-    conds: Vec<VecDeque<usize>>,
-    barriers: Vec<(u32, Vec<usize>)>,
+    pub(super) conds: Vec<VecDeque<usize>>,
+    pub(super) barriers: Vec<(u32, Vec<usize>)>,
     semaphores: Vec<Semaphore>,
-    suspended: Vec<Vec<usize>>,
+    pub(super) suspended: Vec<Vec<usize>>,
     channels: Vec<ChannelState>,
     pub(super) futexes: Vec<Futex>,
     /// Entries of each list: task and futex.

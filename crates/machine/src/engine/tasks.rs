@@ -63,6 +63,10 @@ pub struct HostTask {
     pub(super) will_block: bool,
     /// It will block for input or output.
     pub(super) waits_for_io: bool,
+    /// Since when it has been blocked, if it is.
+    pub(super) blocked_since: Option<Nanos>,
+    /// It blocks, or will, until then.
+    pub(super) sleeps_until: Option<Nanos>,
     /// It was woken in that time.
     pub(super) is_woken_early: bool,
     /// Work of the step at which it has arrived, while the rest of the one before is still to be done.
@@ -121,6 +125,8 @@ impl Machine {
             has_paid: false,
             will_block: false,
             waits_for_io: false,
+            blocked_since: None,
+            sleeps_until: None,
             is_woken_early: false,
             put_aside: 0,
             to_post: Vec::new(),

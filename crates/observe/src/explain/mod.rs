@@ -25,7 +25,8 @@ use std::fmt;
 /// What is asked about a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Why a task, given by name or pid, is where it is, and why it waited.
+    /// Why a task, given by name or pid, is where it is, and why it waited. A family's name is an answer about each of its tasks,
+    /// and at length about the one that waits longest.
     Task(String),
     /// Why a CPU idles, or what it runs and why.
     Cpu(u32),
@@ -100,7 +101,10 @@ pub fn explain(
 ) -> Result<Explanation, ExplainError> {
     let view = View { machine, history, now };
     let (sentences, facts) = match question {
-        Question::Task(name) => task::explain(view, find_task(machine, name)?),
+        Question::Task(name) => match &find_tasks(machine, name)?[..] {
+            [only] => task::explain(view, *only),
+            family => task::explain_family(view, name, family),
+        },
         Question::Cpu(cpu) => cpu::explain(view, known_cpu(machine, *cpu)?),
         Question::Balance(cpu) => cpu::explain_balance(view, known_cpu(machine, *cpu)?),
     };
@@ -116,12 +120,27 @@ struct View<'a> {
     now: Nanos,
 }
 
-/// The place of a task among the machine's.
-fn find_task(machine: &Machine, given: &str) -> Result<usize, ExplainError> {
+/// The places of a task, or of a family's, among the machine's; at least one.
+///
+/// Rules, in order: the name of a task that was forked; that of a family, as pages show it, with those of its tasks that were
+/// forked if any were; a pid.
+fn find_tasks(machine: &Machine, given: &str) -> Result<Vec<usize>, ExplainError> {
     let pid: Option<i32> = given.parse().ok();
     let tasks = machine.tasks();
-    let by_name = tasks.iter().position(|task| task.name == given);
-    by_name.or_else(|| tasks.iter().position(|task| Some(task.pid) == pid)).ok_or_else(|| {
+    let only = tasks.iter().position(|task| task.name == given && task.id.is_some());
+    let specs = &machine.workload().tasks;
+    let family = tasks.iter().enumerate().filter(|(_, task)| specs[task.spec].family == given);
+    let (forked, others): (Vec<_>, Vec<_>) = family.partition(|(_, task)| task.id.is_some());
+    let family = if forked.is_empty() { others } else { forked };
+    let family: Vec<usize> = family.into_iter().map(|(place, _)| place).collect();
+    if let Some(only) = only.filter(|only| family.len() < 2 || !family.contains(only)) {
+        return Ok(vec![only]);
+    }
+    if !family.is_empty() {
+        return Ok(family);
+    }
+    let by_pid = tasks.iter().position(|task| Some(task.pid) == pid);
+    by_pid.or_else(|| tasks.iter().position(|task| task.name == given)).map(|place| vec![place]).ok_or_else(|| {
         const SHOWN: usize = 8;
         let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
         let mut some: Vec<String> = names.iter().take(SHOWN).map(|&name| name.to_owned()).collect();

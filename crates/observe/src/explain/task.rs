@@ -7,6 +7,7 @@ use super::words::{count, cpu_list, mask, moment, part, task_name};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::task::SchedClass;
 use fairlab_sched::told::wakeup::{AffineRule, WakeKind};
+use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
 /// Of those that ran while a task waited, so many are named.
@@ -79,6 +80,43 @@ pub(super) fn explain(view: View<'_>, host: usize) -> (Vec<String>, Value) {
         "wait": wait_facts,
     });
     (told, facts)
+}
+
+/// So many tasks of a family are told of.
+const MEMBERS: usize = 16;
+
+/// What is to be said of the tasks of a family: what each does, and at length of the one that waits longest, or else of the first.
+pub(super) fn explain_family(view: View<'_>, name: &str, family: &[usize]) -> (Vec<String>, Value) {
+    let View { machine, history, now } = view;
+    let state = |host: usize| machine.tasks()[host].id.map(|id| (id, history.task(id).state));
+    let mut told = vec![format!("{name} is a family of {} tasks.", family.len())];
+    for &host in family.iter().take(MEMBERS) {
+        let task = &machine.tasks()[host].name;
+        told.push(match state(host) {
+            None => format!("  {task}: has not been forked yet"),
+            Some((_, State::New)) => format!("  {task}: is being forked"),
+            Some((_, State::Off { since, ended, .. })) => {
+                format!("  {task}: {} since {}", if ended { "ended" } else { "sleeps" }, moment(since))
+            }
+            Some((_, State::Runs { since, cpu })) => format!("  {task}: runs on CPU {} since {}", cpu.0, moment(since)),
+            Some((id, State::Waits { since })) => {
+                let cpu = machine.sched().task(id).cpu;
+                format!("  {task}: waits on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
+            }
+        });
+    }
+    if family.len() > MEMBERS {
+        told.push(format!("  and {} more", family.len() - MEMBERS));
+    }
+    let waits_since = |&&host: &&usize| match state(host) {
+        Some((_, State::Waits { since })) => since,
+        _ => Nanos::NEVER,
+    };
+    let chosen = *family.iter().min_by_key(waits_since).expect("a family has tasks");
+    let (more, facts) = explain(view, chosen);
+    told.extend(more);
+    let names: Vec<&str> = family.iter().map(|&host| machine.tasks()[host].name.as_str()).collect();
+    (told, json!({ "family": name, "tasks": names, "told": facts }))
 }
 
 /// How a task came to its CPU: the selection, and the last migration after it.
@@ -252,7 +290,7 @@ fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
             let (word, lead) = if ahead > 0 { ("ahead of", ahead) } else { ("behind", -ahead) };
             text.push_str(&format!(
                 ", whose vruntime is {} {word} that of the waiting task as of the last update (weights {} and {})",
-                fairlab_sched::units::Nanos(lead.unsigned_abs()),
+                Nanos(lead.unsigned_abs()),
                 theirs.weight(),
                 se.weight()
             ));

@@ -61,6 +61,12 @@ pub struct KernelTimeRow {
 }
 
 impl KernelTimes {
+    /// Forgets the calls so far; those that are under way will count as a whole.
+    pub(crate) fn forget(&mut self) {
+        self.by_path.clear();
+        self.searches = PathTimes::default();
+    }
+
     /// A CPU was selected: the selection's time comes with the next phase that it executes.
     #[inline]
     pub fn selected(&mut self, decision: &WakeupDecision) {

@@ -24,6 +24,8 @@ struct Calls {
     interrupts: u64,
     nobody_idle: u64,
     by_reason: BTreeMap<Why, u64>,
+    /// Ticks that thought of it and made no call, by what they found.
+    none: BTreeMap<KickReason, u64>,
 }
 
 /// Counts the calls.
@@ -47,6 +49,15 @@ pub struct KickRow {
     pub by_reason: BTreeMap<String, u64>,
 }
 
+/// The ticks of a CPU that thought of calling `kick_ilb()` and did not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoKickRow {
+    /// The CPU.
+    pub cpu: u32,
+    /// Ticks by what they found: a rule of `nohz_balancer_kick()`.
+    pub by_reason: BTreeMap<String, u64>,
+}
+
 impl Kicks {
     /// For a machine with so many CPUs.
     pub fn new(nr_cpus: usize) -> Self {
@@ -57,6 +68,7 @@ impl Kicks {
     #[inline]
     pub fn thought_of_kicking(&mut self, decision: &KickDecision) {
         if decision.flags == 0 {
+            *self.per_cpu[decision.cpu.index()].none.entry(decision.reason).or_default() += 1;
             return;
         }
         let why = if decision.reason.asks() {
@@ -83,6 +95,17 @@ impl Kicks {
             by_reason: calls.by_reason.iter().map(|(why, &count)| (why.name().to_owned(), count)).collect(),
         };
         self.per_cpu.iter().enumerate().filter(|(_, calls)| calls.calls > 0).map(row).collect()
+    }
+}
+
+impl Kicks {
+    /// The ticks that made no call, of the CPUs that have any.
+    pub fn rows_without(&self) -> Vec<NoKickRow> {
+        let row = |(cpu, calls): (usize, &Calls)| NoKickRow {
+            cpu: cpu as u32,
+            by_reason: calls.none.iter().map(|(why, &count)| (why.name().to_owned(), count)).collect(),
+        };
+        self.per_cpu.iter().enumerate().filter(|(_, calls)| !calls.none.is_empty()).map(row).collect()
     }
 }
 

@@ -19,8 +19,9 @@ use complaints::{ComplaintRow, Complaints};
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::MachineEvent;
 use fairlab_sched::probe::Event;
+use fairlab_sched::units::Nanos;
 use kernel_time::{KernelTimeRow, KernelTimes};
-use kicks::{KickRow, Kicks};
+use kicks::{KickRow, Kicks, NoKickRow};
 use passes::{PassRow, Passes};
 use search::{Search, SearchSummary};
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ pub struct MeasureSummary {
     pub search: SearchSummary,
     /// Calls of `kick_ilb()`, of the CPUs that made any.
     pub kicks: Vec<KickRow>,
+    /// Ticks that thought of such a call and made none.
+    #[serde(default)]
+    pub no_kicks: Vec<NoKickRow>,
     /// Calls of `update_blocked_averages()`.
     pub blocked: BlockedSummary,
     /// Passes of `load_balance()`, by level of the domain and state of the CPU.
@@ -60,6 +64,12 @@ impl Measures {
     pub fn new(machine: &Machine) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         Self { search: Search::new(nr_cpus), kicks: Kicks::new(nr_cpus), ..Self::default() }
+    }
+
+    /// Forgets what was measured so far; paths that are under way go on.
+    pub(crate) fn forget(&mut self, machine: &Machine) {
+        self.times.forget();
+        *self = Self { times: std::mem::take(&mut self.times), ..Self::new(machine) };
     }
 
     /// The scheduler tells of something.
@@ -84,12 +94,13 @@ impl Measures {
         self.times.machine_event(event);
     }
 
-    /// What was found, after the end of a run.
-    pub fn summary(&self, machine: &Machine) -> MeasureSummary {
+    /// What was found, after the end of a run of which so much was measured.
+    pub fn summary(&self, machine: &Machine, measured: Nanos) -> MeasureSummary {
         MeasureSummary {
             search: self.search.summary(),
             kicks: self.kicks.rows(),
-            blocked: self.blocked.summary(machine.duration()),
+            no_kicks: self.kicks.rows_without(),
+            blocked: self.blocked.summary(measured),
             passes: self.passes.rows(machine),
             times: self.times.rows(),
             complaints: self.complaints.rows(),

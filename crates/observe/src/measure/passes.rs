@@ -44,6 +44,15 @@ pub struct PassRow {
     pub tasks_moved: u64,
     /// How often a pass started over because all tasks of the busiest runqueue were pinned.
     pub redos: u64,
+    /// Passes that locked a runqueue.
+    #[serde(default)]
+    pub locked: u64,
+    /// How often a runqueue had lost its tasks when it was locked.
+    #[serde(default)]
+    pub emptied: u64,
+    /// How often a pass started over because of that.
+    #[serde(default)]
+    pub raced: u64,
     /// Of the domains of this level: the highest `max_newidle_lb_cost` at the end, in nanoseconds. For `newidle` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_newidle_lb_cost_ns: Option<u64>,
@@ -71,6 +80,9 @@ impl Passes {
         row.tasks_looked_at += u64::from(decision.nr_scanned);
         row.tasks_moved += u64::from(decision.nr_moved);
         row.redos += u64::from(decision.redos);
+        row.locked += u64::from(decision.nr_locks > 0);
+        row.emptied += u64::from(decision.emptied);
+        row.raced += u64::from(decision.raced);
     }
 
     /// What was counted, narrow domains first.

@@ -12,7 +12,7 @@ use fairlab_machine::observer::NoObserver;
 use fairlab_observe::export::record::{Group, Groups};
 use fairlab_observe::export::{Exporter, FORMATS, Format, Target};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::rtapp::{self, DuplicateKeys};
+use fairlab_workload::rtapp;
 use fairlab_workload::scn;
 use readers::Found;
 use std::cell::RefCell;
@@ -47,7 +47,7 @@ const RTAPP: &str = r#"{
 
 fn rtapp_machine() -> Machine {
     let description = preset("hikey960").expect("it is a preset");
-    let options = rtapp::Options { nr_cpus: 8, duplicate_keys: DuplicateKeys::LastValue };
+    let options = rtapp::Options::for_cpus(8);
     let workload = rtapp::parse("test.json", RTAPP, options).unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup {
         hardware: Hardware::from_description(&description),

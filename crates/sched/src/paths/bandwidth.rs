@@ -18,11 +18,12 @@ impl Sched {
     /// The period timer has expired. It goes on until a period has passed in which nobody drew from the pool.
     pub(crate) fn end_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         self.groups[group.index()].bandwidth.period_running = true;
+        let resolution = self.hrtimer_resolution();
         let mut goes_on = true;
         let mut round = 0;
         loop {
             let pool = &mut self.groups[group.index()].bandwidth;
-            let nr_ended = pool.forward_period(ctx.now.0);
+            let nr_ended = pool.forward_period(ctx.now.0, resolution);
             if nr_ended == 0 {
                 break;
             }

@@ -12,11 +12,15 @@ use crate::words::ids::{CpuId, TaskId};
 impl Sched {
     /// A throttled task wakes on a CPU that has gone offline: it goes to one where it may run at once, or to any that it may
     /// use, with its bandwidth. Returns which.
+    ///
+    // DIFFERS: where no CPU is left that the task may use the kernel stops the machine (`BUG_ON()`); here the task goes where any
+    // other one would, and may use that CPU from then on. A kernel does not let a deadline task come to that, because it refuses
+    // to bind it; what binds it here is an `affinity` statement.
     pub(crate) fn dl_task_offline_migration(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> CpuId {
         let from = self.tasks[task.index()].cpu;
         let later = self.find_later_rq(ctx, task).filter(|&cpu| self.rqs[cpu.index()].online);
         let any = self.tasks[task.index()].cpus_allowed.first_and(&self.hotplug.active);
-        let to = later.or(any).or_else(|| self.hotplug.active.first()).expect("some CPU is active");
+        let to = later.or(any).unwrap_or_else(|| self.select_fallback_rq(ctx, from, task));
         self.sub_running_bw(ctx, from, task);
         self.sub_rq_bw(from, task);
         self.add_rq_bw(to, task);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The idle loop of a CPU: entering and leaving tickless idle.
 //!
-//! Stands for the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1): the tick stops at once.
+//! Stands for the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1). Whether the tick stops is for the idle governor
+//! to say, who is outside.
 
 use crate::paths::sched::Sched;
 use crate::told::ctx::Ctx;
@@ -9,11 +10,22 @@ use crate::words::ids::CpuId;
 use crate::words::units::Nanos;
 use crate::words::work::Op;
 
+/// What becomes of the tick of a CPU that idles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleTick {
+    /// It stops, if it has not stopped already.
+    Stops,
+    /// The governor would have it stop, but a timer comes within a tick.
+    NotWorthStopping,
+    /// It goes on.
+    GoesOn,
+}
+
 impl Sched {
     /// The idle task of the CPU that executes this enters its loop: left-over idle balancing is done, and if that
-    /// brought no work the tick stops. Returns whether the CPU idles now; if it pauses instead, the loop has to be entered
-    /// again afterwards.
-    pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    /// brought no work the tick stops, unless it is to go on. Returns whether the CPU idles now; if it pauses instead, the loop
+    /// has to be entered again afterwards.
+    pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         let cpu = ctx.cpu;
         if self.is_dying(cpu) {
             ctx.charge(Op::IdleEnter);
@@ -26,8 +38,11 @@ impl Sched {
         if self.rqs[cpu.index()].need_resched {
             return false;
         }
+        if tick == IdleTick::GoesOn {
+            return true;
+        }
         self.rqs[cpu.index()].idle_calls += 1;
-        if !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
+        if tick == IdleTick::Stops && !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
             self.nohz_balance_enter_idle(cpu);
         }
         true
@@ -43,5 +58,10 @@ impl Sched {
     pub fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::IdleExit);
         self.rqs[ctx.cpu.index()].tick_stopped = false;
+    }
+
+    /// Whether the tick of a CPU is stopped.
+    pub fn is_tick_stopped(&self, cpu: CpuId) -> bool {
+        self.rqs[cpu.index()].tick_stopped
     }
 }

@@ -87,6 +87,12 @@ impl SchedEntity {
         scale_load_down(self.load.weight)
     }
 
+    /// What it adds to its cfs_rq's sum of load.
+    #[inline]
+    pub(crate) fn weighted_load_sum(&self) -> u64 {
+        self.weight().wrapping_mul(self.avg.load_sum)
+    }
+
     /// Number of runnable tasks that it stands for: `se_runnable()`.
     #[inline]
     pub fn runnable(&self) -> u64 {

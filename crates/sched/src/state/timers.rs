@@ -168,13 +168,15 @@ impl State {
         }
     }
 
+    /// Has timers move on by no less than this (`hrtimer_resolution`): 1 ns where the clock has switched to high resolution, which
+    /// is the default, and a tick where it has not.
+    pub fn set_timer_resolution(&mut self, resolution: Nanos) {
+        self.timer_resolution_ns = resolution.0;
+    }
+
     /// No timer is moved on by less than this, in ns: `hrtimer_resolution`.
-    ///
-    // DIFFERS: `hrtimer_resolution` is 1 ns on a machine whose clock has switched to high resolution. Here it is a tick, as
-    // in a kernel whose clock has not, and as in the reference. What shows is that a first period of runtime ends at the next
-    // multiple of a tick.
     pub(crate) const fn hrtimer_resolution(&self) -> u64 {
-        self.tick_ns
+        self.timer_resolution_ns
     }
 
     /// Where a timer was started last, for timers that are not bound to a CPU.

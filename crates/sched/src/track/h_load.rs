@@ -42,5 +42,5 @@ impl State {
 /// The part that an entity of this load has of the hierarchical load of its cfs_rq. One more than the cfs_rq's load
 /// divides, so that an empty one does no harm.
 fn part_of(load_avg: u64, h_load: u64, cfs_rq_load: u64) -> u64 {
-    load_avg * h_load / (cfs_rq_load + 1)
+    load_avg.wrapping_mul(h_load) / (cfs_rq_load + 1)
 }

@@ -340,7 +340,7 @@ mod tests {
 
     fn study() -> StudyDefinition {
         let text = include_str!("../../../../studies/blocked-averages-rate-limit.toml");
-        StudyDefinition::parse("blocked-averages-rate-limit", text).expect("it is a study")
+        StudyDefinition::parse("studies/blocked-averages-rate-limit.toml", text).expect("it is a study")
     }
 
     const CASE: Case = super::super::usual(0);

@@ -4,7 +4,7 @@
 
 use super::experiment::{Case, Change, Found};
 use super::{Job, run_all};
-use crate::definition::{RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
+use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
 use crate::pictures::{Picture, lines};
 use crate::report::{Measured, Table};
 use crate::tally::Tally;
@@ -154,10 +154,7 @@ fn table(axis: &Axis, rows: &[(String, String)], found: &[Found], seeds: usize) 
             title: axis.title.to_owned(),
             metric: metric.to_owned(),
             unit: unit.to_owned(),
-            change: false,
-            verdict: VerdictRule::default(),
-            why: None,
-            rows: Vec::new(),
+            ..TableDefinition::default()
         };
         for ((label, arm), found) in rows.iter().zip(found.chunks(seeds)) {
             let row = RowDefinition::unpublished(format!("{metric}, {label}"), arm);

@@ -67,10 +67,8 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
         title: "util_avg of periodic tasks against the formulas".to_owned(),
         metric: "util_avg".to_owned(),
         unit: "of 1024".to_owned(),
-        change: false,
         verdict: VerdictRule { within: Some(WITHIN), ..VerdictRule::default() },
-        why: None,
-        rows: Vec::new(),
+        ..TableDefinition::default()
     };
     let mut rows = Vec::new();
     for (capacity_name, capacity) in [("full", CAPACITY_FULL), ("half", CAPACITY_FULL / 2)] {

@@ -20,7 +20,7 @@ use crate::report::{Measured, Report, Row, Table};
 use crate::tally::Tally;
 use crate::window::Seen;
 use crate::{Options, Progress, StudyError};
-use case::{Bench, Case, MACHINE, UPTIME};
+use case::{Bench, Case, MACHINE, NR_CPUS, UPTIME};
 use figures::Figures;
 pub(crate) use labels::TABLES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,15 +125,16 @@ fn fill(table: &TableDefinition, seen: &BTreeMap<Case, Seen>) -> Result<Table, S
 
 fn notes(options: Options) -> Vec<String> {
     let tell = |bench: Bench| {
-        let span = bench.span(options);
+        let span = bench.span(1, options);
         format!("{} after {}", span.window, span.warm_up)
     };
     let tells = [("netperf", Bench::TcpRr), ("tbench", Bench::Tbench), ("schbench", Bench::Schbench)]
         .map(|(name, bench)| (name, tell(bench)));
+    let high_loads = Bench::TcpRr.span(NR_CPUS * 2, options).warm_up;
     let hackbench = tell(Bench::Hackbench { pipe: true, threads: false });
     let spans = tells.map(|(name, span)| format!("{span} for {name}")).join(", ");
     let mut notes = vec![format!(
-        "Machine {MACHINE} with its prices, one run per figure. Measured are {spans}, {hackbench} for hackbench; warm-ups begin after {UPTIME} in which \
+        "Machine {MACHINE} with its prices, one run per figure. Measured are {spans}, {hackbench} for hackbench, and netperf with 168 threads or more after {high_loads}; warm-ups begin after {UPTIME} in which \
          the machine is nearly idle."
     )];
     if options.quick {

@@ -67,7 +67,7 @@ mod tests {
 
     fn drawn(measured: impl Fn(f64) -> f64) -> Vec<Picture> {
         let text = include_str!("../../../../studies/sis-util.toml");
-        let study = StudyDefinition::parse("sis-util", text).expect("the data are well formed");
+        let study = StudyDefinition::parse("studies/sis-util.toml", text).expect("the data are well formed");
         let table = |name: &str| {
             Table::fill(study.table(name), |row| {
                 let published = row.published.as_ref().and_then(|figure| figure.number());

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
-        match parse("file", text, Options { nr_cpus: 4, duplicate_keys }) {
+        match parse("file", text, Options { duplicate_keys, ..Options::for_cpus(4) }) {
             Ok(workload) => fairlab_workload_fuzz::ask(&workload),
             Err(error) => assert!(error.to_string().starts_with("file:")),
         }

@@ -11,7 +11,7 @@ use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
 use crate::suggest;
 use crate::workload::{Attributes, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How often rt-app lets one task be forked before it gives up.
@@ -50,10 +50,13 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     }
     workload.tasks.append(&mut template_specs);
     warn(&mut reader, endless);
+    warn_of_vain_waits(&mut reader, &drafts);
     workload.groups = reader.groups.specs;
+    workload.cpusets = reader.groups.cpusets;
     workload.objects = reader.shared.into_objects(reader.global.priority_inheritance);
     workload.fork_limit = Some(FORK_LIMIT);
     workload.duration = reader.global.duration;
+    workload.assumptions.extend(reader.calibration.assumption);
     workload.warnings = reader.warnings;
     Ok(workload)
 }
@@ -94,12 +97,60 @@ fn warn(reader: &mut TaskReader<'_>, endless: bool) {
     }
 }
 
+/// Warnings about what somebody waits for and nobody gives.
+fn warn_of_vain_waits(reader: &mut TaskReader<'_>, drafts: &[TaskDraft]) {
+    let steps = || {
+        let events = drafts.iter().flat_map(|draft| &draft.phases).flat_map(|phase| &phase.events);
+        events.filter_map(|event| if let Event::Known(step) = event { Some(*step) } else { None })
+    };
+    let waits = |step: Step| match step {
+        Step::SemWait(id) => Some((Gift::Semaphore, id)),
+        Step::CondWait { cond, .. } | Step::CondSync { cond, .. } => Some((Gift::Cond, cond)),
+        Step::Suspend(id) => Some((Gift::Resume, id)),
+        _ => None,
+    };
+    let gives = |step: Step| match step {
+        Step::SemPost(id) => Some((Gift::Semaphore, id)),
+        Step::CondSignal(cond) | Step::CondBroadcast(cond) | Step::CondSync { cond, .. } => Some((Gift::Cond, cond)),
+        Step::Resume(id) => Some((Gift::Resume, id)),
+        _ => None,
+    };
+    let given: BTreeSet<(Gift, usize)> = steps().filter_map(gives).collect();
+    let waited: BTreeSet<(Gift, usize)> = steps().filter_map(waits).collect();
+    let file = reader.source.file;
+    for &(gift, id) in waited.difference(&given) {
+        reader.warnings.push(match gift {
+            Gift::Semaphore => {
+                let name = &reader.shared.semaphores.list()[id];
+                format!("{file}: tasks wait for the semaphore \"{name}\", which nobody posts")
+            }
+            Gift::Cond => {
+                let name = &reader.shared.conds.list()[id];
+                format!("{file}: tasks wait for the condition \"{name}\", which nobody signals")
+            }
+            Gift::Resume => {
+                let name = &reader.shared.suspends.list()[id];
+                format!("{file}: tasks suspend as \"{name}\", which nobody resumes")
+            }
+        });
+    }
+}
+
+/// What one task gives another that waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Gift {
+    Semaphore,
+    Cond,
+    Resume,
+}
+
 /// What all threads of a task have in common.
 struct Task<'d> {
     draft: &'d TaskDraft,
     plan: Arc<Plan>,
     own_timers: Vec<String>,
     attributes: Vec<Attributes>,
+    cpuset: Option<usize>,
     /// What a thread that is forked waits for first: its delay, which counts from the start of the run.
     forked_prologue: Option<Step>,
 }
@@ -129,7 +180,8 @@ impl<'d> Task<'d> {
             // Its first expiry is the origin itself.
             Step::Timer { timer, period: Nanos::ZERO, mode: TimerMode::Absolute }
         });
-        Ok(Self { draft, plan: Arc::new(plan), own_timers, attributes: sets, forked_prologue })
+        let cpuset = reader.groups.cpuset(draft.group.flatten());
+        Ok(Self { cpuset, draft, plan: Arc::new(plan), own_timers, attributes: sets, forked_prologue })
     }
 
     /// Whether a thread of it never ends.
@@ -146,8 +198,8 @@ impl<'d> Task<'d> {
             family: self.draft.name.clone(),
             start: Attributes::default(),
             attributes: self.attributes.clone(),
+            cpuset: self.cpuset,
             // The thread that starts all others.
-            cpuset: None,
             start_cpu: 0,
             start_at,
             own_timers: self.own_timers.clone(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Events: keys of a phase, known by how they begin, so that `run`, `run0` and `run_b` are the same event.
 
+use super::calibration::{Calibration, ENDLESS};
 use super::fields::{Fields, count_of, text_of};
 use super::json::{Entry, Node, Value};
 use super::objects::{Shared, Timers};
@@ -62,8 +63,8 @@ events! {
         |scope, entry| Step::Sleep(scope.micros(entry)?);
     "runtime" "N" "busy until N of wall time has passed; the clock is looked at after each 32 us of work" step
         |scope, entry| Step::RunWall(scope.micros(entry)?);
-    "run" "N" "work that a CPU of capacity 1024 does in N at its highest frequency; it takes longer on smaller or slower CPUs" step
-        |scope, entry| Step::Run(scope.micros(entry)?);
+    "run" "N" "work that the CPU of the `calibration` does in N at its highest frequency; it takes longer on smaller or slower CPUs. -1: for ever" step
+        |scope, entry| scope.run(entry)?;
     "timer" "`{ref, period, mode}`"
         "block until the next expiry. A name that begins with `unique` is each thread's own. A missed expiry moves the grid (`relative`) or does not (`absolute`)"
         event |scope, entry| scope.timer(&entry.key, &entry.node);
@@ -121,6 +122,7 @@ pub(super) struct Scope<'s, 'a> {
     pub(super) warnings: &'s mut Vec<String>,
     /// Size of a thread's buffer, in bytes; not 0.
     pub(super) mem_buffer_size: u64,
+    pub(super) calibration: &'s Calibration,
     pub(super) to_null_device: bool,
     /// The task whose events they are, its instances, and the timers that each of them has for itself.
     pub(super) task: &'s str,
@@ -140,6 +142,13 @@ impl<'a> Scope<'_, 'a> {
         // workgen puts the task's own name in place of an empty one.
         let name = self.text(entry)?;
         Ok(Step::Suspend(self.shared.suspends.id(if name.is_empty() { self.task } else { name })))
+    }
+
+    fn run(&self, entry: &Entry) -> Result<Step, ParseError> {
+        if entry.node.value == Value::Int(-1) {
+            return Ok(Step::Run(ENDLESS));
+        }
+        self.count(entry).map(|us| Step::Run(self.calibration.work(us)))
     }
 
     fn write(&self, entry: &Entry) -> Result<Event, ParseError> {

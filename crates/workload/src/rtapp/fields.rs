@@ -44,6 +44,17 @@ impl<'a> Fields<'a> {
         self.get(key).map(|node| count_of(self.source, key, node)).transpose()
     }
 
+    /// A number of bytes, which may have more than 32 bits.
+    pub(super) fn long(&self, key: &str) -> Result<Option<u64>, ParseError> {
+        let Some(node) = self.get(key) else { return Ok(None) };
+        match node.value {
+            Value::Int(int) => {
+                u64::try_from(int).map(Some).map_err(|_| self.error(node.at, format!("\"{key}\" must not be negative")))
+            }
+            _ => Err(wrong_type(self.source, key, node, "a whole number")),
+        }
+    }
+
     /// A string.
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ParseError> {
         self.get(key).map(|node| text_of(self.source, key, node)).transpose()

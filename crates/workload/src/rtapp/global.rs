@@ -2,8 +2,9 @@
 //! The section `global`.
 
 use super::attributes::policy_named;
+use super::calibration::{self, Said};
 use super::fields::Fields;
-use super::json::{Node, Value};
+use super::json::Value;
 use crate::error::ParseError;
 use crate::policy::PolicyKind;
 use fairlab_sched::units::Nanos;
@@ -21,6 +22,7 @@ pub(super) struct Global {
     /// How long the run lasts, unless it is endless.
     pub(super) duration: Option<Nanos>,
     pub(super) default_policy: PolicyKind,
+    pub(super) calibration: Said,
     pub(super) priority_inheritance: bool,
     /// Size of a thread's buffer, in bytes; not 0.
     pub(super) mem_buffer_size: u64,
@@ -33,6 +35,7 @@ impl Default for Global {
         Self {
             duration: None,
             default_policy: PolicyKind::Normal,
+            calibration: Said::Nothing,
             priority_inheritance: false,
             mem_buffer_size: 4 << 20,
             to_null_device: true,
@@ -52,7 +55,7 @@ impl Global {
             global.default_policy = policy_named(fields.source, at, name)?;
         }
         global.priority_inheritance = fields.flag("pi_enabled")?.unwrap_or(false);
-        if let Some(size) = fields.count("mem_buffer_size")? {
+        if let Some(size) = fields.long("mem_buffer_size")? {
             if size == 0 {
                 let at = fields.get("mem_buffer_size").map_or(fields.at, |node| node.at);
                 return Err(fields.error(at, "\"mem_buffer_size\" must not be 0"));
@@ -62,43 +65,12 @@ impl Global {
         if let Some(device) = fields.text("io_device")? {
             global.to_null_device = device == "/dev/null";
         }
-        warnings.extend(calibration(fields)?);
+        global.calibration = calibration::read(fields)?;
         warnings.extend(output(fields)?);
         let known = [KEYS, OUTPUT_KEYS].concat();
         warnings.extend(fields.unknown("\"global\"", &known, |_| false));
         Ok(global)
     }
-}
-
-/// Checks the calibration. There is nothing to calibrate: `run` is work at capacity 1024.
-fn calibration(fields: Fields<'_>) -> Result<Option<String>, ParseError> {
-    let Some(node) = fields.get("calibration") else { return Ok(None) };
-    let place = fields.source.place(node.at);
-    let meaning =
-        "here `run` N is the work that a CPU of capacity 1024 does in N microseconds at its highest frequency";
-    match &node.value {
-        Value::Int(ns) if *ns > 0 => {
-            Ok(Some(format!("{place}: the calibration of {ns} ns per loop is not used; {meaning}")))
-        }
-        Value::Text(text) => match text.strip_prefix("CPU").map(leading_digits) {
-            Some("0") => Ok(None),
-            Some(cpu) if !cpu.is_empty() => {
-                Ok(Some(format!("{place}: run lengths are not calibrated on CPU {cpu}; {meaning}")))
-            }
-            _ => Err(bad_calibration(fields, node)),
-        },
-        _ => Err(bad_calibration(fields, node)),
-    }
-}
-
-fn leading_digits(text: &str) -> &str {
-    &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]
-}
-
-fn bad_calibration(fields: Fields<'_>, node: &Node) -> ParseError {
-    fields
-        .error(node.at, "\"calibration\" must be \"CPUn\" or a number of nanoseconds per loop")
-        .with_help("write \"CPU0\"; fairlab calibrates nothing")
 }
 
 /// One warning about the keys that have no effect, after the type checks that rt-app makes.

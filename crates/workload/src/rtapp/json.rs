@@ -11,6 +11,7 @@
 //! Values nest at most 32 levels deep, as there. Integers that do not fit into 64 bits become the nearest that does.
 
 use crate::error::{ParseError, Source};
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -133,7 +134,7 @@ impl Reader<'_> {
 
     fn object(&mut self) -> Result<Value, ParseError> {
         let object_at = self.at - 1;
-        let mut entries: Vec<Entry> = Vec::new();
+        let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
         loop {
             self.blanks()?;
             if self.take(b'}') {
@@ -150,18 +151,26 @@ impl Reader<'_> {
                 return Err(self.no_value(key_at, &key));
             }
             let node = self.value()?;
-            self.insert(&mut entries, object_at, Entry { key, key_at, node });
+            self.insert(&mut entries, &mut places, object_at, Entry { key, key_at, node });
             self.separator(b'}')?;
         }
     }
 
-    fn insert(&mut self, entries: &mut Vec<Entry>, object_at: usize, entry: Entry) {
-        if self.keys == DuplicateKeys::LastValue
-            && let Some(first) = entries.iter_mut().find(|first| first.key == entry.key)
-        {
-            self.duplicates.push(Duplicate { object_at, key: entry.key, at: entry.key_at });
-            first.node = entry.node;
-            return;
+    /// `places` are those of keys among the entries.
+    fn insert(
+        &mut self,
+        entries: &mut Vec<Entry>,
+        places: &mut BTreeMap<String, usize>,
+        object_at: usize,
+        entry: Entry,
+    ) {
+        if self.keys == DuplicateKeys::LastValue {
+            if let Some(&first) = places.get(&entry.key) {
+                self.duplicates.push(Duplicate { object_at, key: entry.key, at: entry.key_at });
+                entries[first].node = entry.node;
+                return;
+            }
+            places.insert(entry.key.clone(), entries.len());
         }
         entries.push(entry);
     }

@@ -9,7 +9,7 @@
 //! - A task with N instances is N threads, named `<task>-<index over all tasks>`. A task that is forked, or that has no
 //!   instances, also is a template at the end of the list of tasks.
 //! - rt-app's threads meet at a barrier before they begin; here all are forked at the start of the run plus their delay.
-//! - `run` N is the work that a CPU of capacity 1024 does in N microseconds. rt-app calibrates on a CPU instead.
+//! - `run` N is the work that the CPU of the calibration does in N microseconds: CPU 0, or the one that the file names.
 //! - `runtime` is wall time. `DIFFERS:` for `runtime` rt-app looks at the clock every 32 us of work and so
 //!   runs up to that much longer.
 //! - `mem`, `memrun` and `iorun` are work of a fixed price, and `iorun` to a device is a wait besides: see `price`.
@@ -21,6 +21,8 @@
 mod attributes;
 mod behaviour;
 mod build;
+mod calibration;
+mod cgroups;
 mod events;
 mod fields;
 mod global;
@@ -37,8 +39,9 @@ pub use build::{FORK_LIMIT, fork_name};
 pub use events::{EVENTS, EventInfo};
 pub use json::DuplicateKeys;
 
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, Places, Source};
 use crate::workload::Workload;
+use calibration::Calibration;
 use fields::Fields;
 use global::Global;
 use groups::Groups;
@@ -48,17 +51,25 @@ use tasks::TaskReader;
 
 /// What a file cannot say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct Options<'m> {
     /// CPUs of the machine, at least 1. A file may not name others.
     pub nr_cpus: u32,
+    /// What each of them can do, of 1024, for lengths that are calibrated on one of them; empty: all can do that.
+    pub capacities: &'m [u64],
     /// What becomes of equal keys in an object.
     pub duplicate_keys: DuplicateKeys,
 }
 
-impl Options {
-    /// As rt-app reads a file, on a machine with this many CPUs.
+impl<'m> Options<'m> {
+    /// As rt-app reads a file, on a machine with this many CPUs, which are alike.
     pub const fn for_cpus(nr_cpus: u32) -> Self {
-        Self { nr_cpus, duplicate_keys: DuplicateKeys::LastValue }
+        Self { nr_cpus, capacities: &[], duplicate_keys: DuplicateKeys::LastValue }
+    }
+
+    /// The same where CPUs have these capacities.
+    pub fn for_capacities(capacities: &'m [u64]) -> Self {
+        let nr_cpus = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
+        Self { nr_cpus, capacities, duplicate_keys: DuplicateKeys::LastValue }
     }
 }
 
@@ -67,16 +78,18 @@ impl Options {
 /// # Errors
 /// If the text is not what rt-app's library reads as JSON, if rt-app would refuse it, or if it asks for what the machine does
 /// not have.
-pub fn parse(file: &str, text: &str, options: Options) -> Result<Workload, ParseError> {
-    let source = Source::new(file, text);
+pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, ParseError> {
+    let places = Places::of(text);
+    let source = Source::with_places(file, text, &places);
     let Document { root, duplicates } = json::read(source, options.duplicate_keys)?;
     let root = Fields::of(source, &root, "the file")?;
     let mut warnings = duplicate_warnings(source, &duplicates);
-    warnings.extend(root.unknown("the file", &["tasks", "global", "resources"], |_| false));
+    warnings.extend(root.unknown("the file", &["tasks", "global", "resources", "cgroups"], |_| false));
     let global = match root.get("global") {
         Some(node) => Global::read(Fields::of(source, node, "\"global\"")?, &mut warnings)?,
         None => Global::default(),
     };
+    let calibration = Calibration::new(source, global.calibration, options.capacities, &mut warnings);
     if let Some(node) = root.get("resources")
         && !matches!(&node.value, Value::Object(entries) if entries.is_empty())
     {
@@ -91,10 +104,14 @@ pub fn parse(file: &str, text: &str, options: Options) -> Result<Workload, Parse
         source,
         nr_cpus: options.nr_cpus.max(1),
         global,
+        calibration,
         shared: Shared::default(),
         groups: Groups::default(),
         warnings,
     };
+    if let Some(node) = root.get("cgroups") {
+        cgroups::read(Fields::of(source, node, "\"cgroups\"")?, reader.nr_cpus, &mut reader.groups)?;
+    }
     let tasks = reader.tasks(Fields::of(source, tasks, "\"tasks\"")?)?;
     build::workload(reader, tasks)
 }

@@ -3,6 +3,7 @@
 
 use super::attributes::{PhaseAttributes, SchedData};
 use super::behaviour::Loops;
+use super::calibration::Calibration;
 use super::events::{Event, EventInfo, Scope};
 use super::fields::{Fields, int_of};
 use super::global::Global;
@@ -30,6 +31,7 @@ const ATTRIBUTE_KEYS: &[&str] = &[
     "util_min",
     "util_max",
     "taskgroup",
+    "cgroup",
 ];
 
 /// Keys of tasks alone, the last three of them the grammar of old for deadline tasks.
@@ -67,6 +69,7 @@ pub(super) struct TaskReader<'a> {
     pub(super) source: Source<'a>,
     pub(super) nr_cpus: u32,
     pub(super) global: Global,
+    pub(super) calibration: Calibration,
     pub(super) shared: Shared,
     pub(super) groups: Groups,
     pub(super) warnings: Vec<String>,
@@ -121,7 +124,10 @@ impl<'a> TaskReader<'a> {
             }
             None => self.only_phase(&mut task, fields, cpus)?,
         }
-        self.check_groups(&task)?;
+        if fields.get("taskgroup").is_some() || !self.uses_cgroups(&task, fields) {
+            self.check_groups(&task)?;
+        }
+        self.check_cpusets(&task)?;
         Ok(task)
     }
 
@@ -184,6 +190,7 @@ impl<'a> TaskReader<'a> {
             shared: &mut self.shared,
             warnings: &mut self.warnings,
             mem_buffer_size: self.global.mem_buffer_size,
+            calibration: &self.calibration,
             to_null_device: self.global.to_null_device,
             task: &task.name,
             instances: task.instances,
@@ -245,9 +252,42 @@ impl<'a> TaskReader<'a> {
         Ok(Some(Affinity::Cpus(cpus)))
     }
 
+    /// `cgroup` is ours and takes tasks of all policies; `taskgroup` is rt-app's.
     fn group(&mut self, fields: Fields<'a>) -> Result<Option<Option<usize>>, ParseError> {
-        let at = fields.get("taskgroup").map_or(fields.at, |node| node.at);
-        self.groups.of_path(self.source, at, fields.text("taskgroup")?.unwrap_or_default())
+        let key = if fields.get("cgroup").is_some() { "cgroup" } else { "taskgroup" };
+        let at = fields.get(key).map_or(fields.at, |node| node.at);
+        if key == "cgroup" && fields.get("taskgroup").is_some() {
+            return Err(fields.error(at, "both \"cgroup\" and \"taskgroup\" are given").with_help("keep one of them"));
+        }
+        self.groups.of_path(self.source, at, fields.text(key)?.unwrap_or_default())
+    }
+
+    /// A phase cannot move its task to another cpuset.
+    fn check_cpusets(&self, task: &TaskDraft) -> Result<(), ParseError> {
+        let own = self.groups.cpuset(task.group.flatten());
+        let leaves = |phase: &&PhaseDraft| phase.attributes.group.is_some_and(|group| self.groups.cpuset(group) != own);
+        match task.phases.iter().find(leaves) {
+            None => Ok(()),
+            Some(phase) => {
+                let message = "a phase cannot go to a cgroup with other \"cpuset.cpus\" than its task's";
+                Err(self
+                    .source
+                    .error(phase.at, message)
+                    .with_help("give the phase \"cpus\", or make it a task of its own"))
+            }
+        }
+    }
+
+    /// Whether a task's groups are named by `cgroup`, for which rt-app's restriction does not hold.
+    fn uses_cgroups(&self, task: &TaskDraft, fields: Fields<'a>) -> bool {
+        let in_phases = fields.get("phases").is_some_and(|node| match &node.value {
+            Value::Object(phases) => phases.iter().any(|phase| match &phase.node.value {
+                Value::Object(keys) => keys.iter().any(|entry| entry.key == "cgroup"),
+                _ => false,
+            }),
+            _ => false,
+        });
+        fields.get("cgroup").is_some() || (in_phases && task.group.is_none())
     }
 
     /// rt-app refuses a task that is in a group while it is not of the fair class.

@@ -42,9 +42,13 @@ pub(super) struct MachineDraft {
 impl MachineDraft {
     /// Reads what follows `cpus`.
     pub(super) fn new(words: &mut Words<'_>) -> Result<Self, ParseError> {
-        let nr_cpus = words.next_small("the number of CPUs", 1..=MAX_CPUS)?;
+        Ok(Self::alike(words.next_small("the number of CPUs", 1..=MAX_CPUS)?))
+    }
+
+    /// CPUs that are all alike.
+    pub(super) fn alike(nr_cpus: u32) -> Self {
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
-        Ok(Self {
+        Self {
             machine: ScenarioMachine {
                 nr_cpus,
                 topology: MachineTopology {
@@ -63,7 +67,7 @@ impl MachineDraft {
             },
             distances: None,
             freq_step_at: None,
-        })
+        }
     }
 
     /// Checks what only the whole file shows, and fills in the distances.
@@ -200,6 +204,12 @@ impl MachineDraft {
         }
         if opps.is_empty() {
             return Err(words.source.error(at, "no frequencies").with_help("fdom LO-HI KHZ[:UW] KHZ[:UW] ..."));
+        }
+        let (lowest, highest) = (opps[0].0, opps[opps.len() - 1].0);
+        if lowest * CAPACITY_FULL < highest {
+            let message = format!("{lowest} kHz is less than 1/1024 of {highest} kHz, so that a CPU would stand still");
+            let help = format!("leave out what lies below {} kHz", highest.div_ceil(CAPACITY_FULL));
+            return Err(words.source.error(at, message).with_help(help));
         }
         self.machine.freq_domains.push(FreqDomainSpec { cpus, opps });
         Ok(())

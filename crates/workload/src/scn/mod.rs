@@ -19,7 +19,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use parse::parse;
+pub use parse::{On, parse, parse_on};
 pub use program::FIRST_PID;
 pub use statements::{About, STATEMENTS, Statement};
 
@@ -31,8 +31,12 @@ use std::ops::RangeInclusive;
 /// Everything that a scenario file says.
 #[derive(Debug)]
 pub struct Scenario {
-    /// The machine.
+    /// The machine; all alike CPUs if another one takes its place.
     pub machine: ScenarioMachine,
+    /// The machine on which the file wants to run, if it names one (`machine`).
+    pub named_machine: Option<String>,
+    /// Whether a machine was given in place of the file's own.
+    pub is_replaced: bool,
     /// Events at this time still happen.
     pub end: Nanos,
     /// Level of the trace, 0 to 3, if the file says one.

@@ -4,7 +4,7 @@
 use super::Scenario;
 use super::changes::{ChangeDraft, Names, ReadChange};
 use super::machine::{MachineDraft, check_room};
-use super::statements::{Statement, keywords};
+use super::statements::{About, Statement, keywords};
 use super::tasks::{MAX_NAME, TaskDrafts};
 use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
@@ -34,6 +34,26 @@ const ANY_CLAMPS: (u32, u32) = (0, 1024);
 /// # Errors
 /// At the first thing that the grammar does not allow.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
+    let named = &|_: &str| Err("whoever reads this file knows no machines".to_owned());
+    parse_on(file, text, On { given: None, named, vary: None })
+}
+
+/// On what a scenario runs, beside what it says itself.
+#[derive(Clone, Copy)]
+pub struct On<'m> {
+    /// A machine was given that takes the place of the file's own: its number of CPUs.
+    pub given: Option<u32>,
+    /// The number of CPUs of a machine that the file names.
+    pub named: &'m dyn Fn(&str) -> Result<u32, String>,
+    /// Random lengths are drawn from this seed, instead of those that the grammar fixes.
+    pub vary: Option<u64>,
+}
+
+/// Reads a scenario that may run on another machine than its own.
+///
+/// # Errors
+/// At the first thing that the grammar does not allow, or that the machine does not have.
+pub fn parse_on(file: &str, text: &str, on: On<'_>) -> Result<Scenario, ParseError> {
     let source = Source::new(file, text);
     let mut parser: Option<Parser<'_>> = None;
     let mut offset = 0;
@@ -42,7 +62,8 @@ pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
         offset += line.len() + 1;
         let Some(keyword) = words.optional() else { continue };
         match &mut parser {
-            None if keyword.text == "cpus" => parser = Some(Parser::new(MachineDraft::new(&mut words)?)),
+            None if keyword.text == "cpus" => parser = Some(Parser::new(MachineDraft::new(&mut words)?, on)),
+            None if keyword.text == "machine" => parser = Some(Parser::on_named(&mut words, on)?),
             None => return Err(before_cpus(&words, keyword)),
             Some(parser) => parser.statement(keyword, &mut words)?,
         }
@@ -58,14 +79,19 @@ pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
 fn before_cpus(words: &Words<'_>, keyword: Word<'_>) -> ParseError {
     let error = words.error(keyword, "the first statement must be `cpus`");
     if Statement::named(keyword.text).is_some() {
-        return error.with_help("begin with `cpus N`, the number of CPUs");
+        return error.with_help("begin with `cpus N`, the number of CPUs, or with `machine NAME`");
     }
-    error.with_help(format!("`{}` is not a statement; a scenario begins with `cpus N`", keyword.text))
+    error.with_help(format!("`{}` is not a statement; a scenario begins with `cpus N` or `machine NAME`", keyword.text))
 }
 
 /// What the file has said so far.
 pub(super) struct Parser<'a> {
     pub(super) machine: MachineDraft,
+    named_machine: Option<String>,
+    /// CPUs of the machine on which the tasks run.
+    nr_cpus: u32,
+    is_replaced: bool,
+    vary: Option<u64>,
     tasks: TaskDrafts<'a>,
     changes: Vec<ChangeDraft<'a>>,
     /// All but the machine and the tasks, which follow at the end of the file.
@@ -81,8 +107,23 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(machine: MachineDraft) -> Self {
+    /// On the machine that the file names, or on the one that was given in its place.
+    fn on_named(words: &mut Words<'_>, on: On<'_>) -> Result<Self, ParseError> {
+        let name = words.word("a machine's name or path")?;
+        let nr_cpus = match on.given {
+            Some(nr_cpus) => nr_cpus,
+            None => (on.named)(name.text).map_err(|why| words.error(name, why))?,
+        };
+        let parser = Self::new(MachineDraft::alike(nr_cpus), On { given: None, ..on });
+        Ok(Self { named_machine: Some(name.text.to_owned()), is_replaced: on.given.is_some(), ..parser })
+    }
+
+    fn new(machine: MachineDraft, on: On<'_>) -> Self {
         Self {
+            nr_cpus: on.given.unwrap_or(machine.machine.nr_cpus),
+            named_machine: None,
+            is_replaced: on.given.is_some(),
+            vary: on.vary,
             machine,
             tasks: TaskDrafts::default(),
             changes: Vec::new(),
@@ -100,6 +141,12 @@ impl<'a> Parser<'a> {
 
     fn statement(&mut self, keyword: Word<'a>, words: &mut Words<'a>) -> Result<(), ParseError> {
         if let Some(statement) = Statement::named(keyword.text) {
+            let is_about_machine = statement.about == About::Machine;
+            if let Some(name) = self.named_machine.as_deref().filter(|_| is_about_machine) {
+                let help = format!("write a machine file with `base = \"{name}\"` that says how it differs");
+                let message = format!("the machine is `{name}`, which has a file; `{}` cannot change it", keyword.text);
+                return Err(words.error(keyword, message).with_help(help));
+            }
             return (statement.read)(self, keyword, words);
         }
         let help = suggest::help(keyword.text, "statements", &keywords());
@@ -155,7 +202,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn task(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
         // Not by `names()`, which would borrow the tasks too.
-        let nr_cpus = self.machine.machine.nr_cpus;
+        let nr_cpus = self.nr_cpus;
         self.tasks.task(words, &Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus })
     }
 
@@ -195,7 +242,7 @@ impl<'a> Parser<'a> {
     }
 
     fn names(&self) -> Names<'_> {
-        Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus: self.machine.machine.nr_cpus }
+        Names { groups: &self.groups, cpusets: &self.cpusets, nr_cpus: self.nr_cpus }
     }
 
     pub(super) fn group(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
@@ -253,7 +300,7 @@ impl<'a> Parser<'a> {
                 .error(word, format!("`{}` are not the CPUs of a cpuset", word.text))
                 .with_help("cpuset NAME cpus=LO-HI")
         })?;
-        let cpus = words.cpus_of(cpus, self.machine.machine.nr_cpus)?.collect();
+        let cpus = words.cpus_of(cpus, self.nr_cpus)?.collect();
         self.cpusets.push(CpusetSpec { name: name.text.to_owned(), cpus });
         Ok(())
     }
@@ -261,9 +308,11 @@ impl<'a> Parser<'a> {
     fn finish(self, source: Source<'a>) -> Result<Scenario, ParseError> {
         let mut workload =
             Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
-        self.tasks.finish(source, self.changes, &mut workload)?;
+        self.tasks.finish(source, self.changes, self.vary, &mut workload)?;
         Ok(Scenario {
             machine: self.machine.finish(source)?,
+            named_machine: self.named_machine,
+            is_replaced: self.is_replaced,
             end: self.end,
             trace: self.trace,
             trace_pelt: self.trace_pelt,

@@ -81,6 +81,9 @@ macro_rules! statements {
 }
 
 statements! {
+    Machine "machine" "NAME|PATH" extension:
+        "the machine of a machine file, in place of `cpus` and all other statements about the machine; the first statement" =>
+        |_, keyword, words| Err(words.error(keyword, "`machine` must be the first statement, in place of `cpus`"));
     Machine "cpus" "N": "number of CPUs, 1 to 4096 (the reference program: 256); only once" or "required" =>
         |_, keyword, words| Err(words.error(keyword, "`cpus` only once"));
     Machine "topo" "[smt=A] [cls=B] [llc=C] [pkg=D] [node=E]":

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Limits of the grammar.
 pub(super) const MAX_NAME: usize = 15;
-const MAX_TASKS: usize = 20_000;
+const MAX_TASKS: usize = 100_000;
 const MAX_OPS: usize = 64;
 
 /// An operation whose target, if it has one, is still a name.
@@ -43,12 +43,30 @@ const OPERATIONS: &[Operation] = &[
     Operation { word: "runr", read: |words| Ok(OpDraft::Known(Op::RunRandom(random_range(words)?))) },
     Operation { word: "sleep", read: |words| Ok(OpDraft::Known(Op::Sleep(words.duration("how long")?))) },
     Operation { word: "sleepr", read: |words| Ok(OpDraft::Known(Op::SleepRandom(random_range(words)?))) },
+    Operation {
+        word: "runx",
+        read: |words| Ok(OpDraft::Known(Op::RunExponential(words.duration("how long on average")?))),
+    },
+    Operation {
+        word: "sleepx",
+        read: |words| Ok(OpDraft::Known(Op::SleepExponential(words.duration("how long on average")?))),
+    },
+    Operation { word: "every", read: every },
     Operation { word: "wake", read: |words| wake(words, false) },
     Operation { word: "wakesync", read: |words| wake(words, true) },
     Operation { word: "wait", read: |_| Ok(OpDraft::Known(Op::Wait)) },
     Operation { word: "yield", read: |_| Ok(OpDraft::Known(Op::Yield)) },
     Operation { word: "exit", read: |_| Ok(OpDraft::Known(Op::Exit)) },
 ];
+
+/// A timer of the task's own, with a grid that begins with the task.
+fn every<'a>(words: &mut Words<'a>) -> Result<OpDraft<'a>, ParseError> {
+    let word = words.word("the period of the timer")?;
+    match words.duration_of(word)? {
+        Nanos::ZERO => Err(words.error(word, "a timer needs a period")),
+        period => Ok(OpDraft::Known(Op::Every { timer: 0, period })),
+    }
+}
 
 fn wake<'a>(words: &mut Words<'a>, sync: bool) -> Result<OpDraft<'a>, ParseError> {
     Ok(OpDraft::Wake { target: words.name("whom to wake", MAX_NAME)?, sync })
@@ -62,7 +80,10 @@ struct TaskOption {
 
 /// All options but the policies.
 const OPTIONS: &[TaskOption] = &[
-    TaskOption { word: "n=", read: |line, words, value, _| words.small(value, 1..=20_000).map(|n| line.count = n) },
+    TaskOption {
+        word: "n=",
+        read: |line, words, value, _| words.small(value, 1..=MAX_TASKS as u32).map(|n| line.count = n),
+    },
     TaskOption {
         word: "nice=",
         read: |line, words, value, _| nice_of(words, value).map(|nice| line.start.nice = Some(nice)),
@@ -205,6 +226,7 @@ impl<'a> TaskDrafts<'a> {
         self,
         source: Source<'a>,
         changes: Vec<ChangeDraft<'a>>,
+        vary: Option<u64>,
         workload: &mut Workload,
     ) -> Result<(), ParseError> {
         let mut by_name: BTreeMap<&str, TaskIndex> = BTreeMap::new();
@@ -219,7 +241,7 @@ impl<'a> TaskDrafts<'a> {
             return Err(source.error(base.offset, format!("two tasks have the name `{name}`")));
         }
         for (index, (name, line)) in self.tasks.iter().enumerate() {
-            workload.tasks.push(self.lines[*line].spec(source, name, index, &by_name)?);
+            workload.tasks.push(self.lines[*line].spec(source, name, (index, vary), &by_name)?);
         }
         for ChangeDraft { at, task, mut change } in changes {
             if let (Some(word), Change::Task { task, .. } | Change::Attach { task, .. }) = (task, &mut change) {
@@ -263,16 +285,21 @@ impl<'a> TaskLine<'a> {
         &self,
         source: Source<'_>,
         name: &str,
-        index: TaskIndex,
+        (index, vary): (TaskIndex, Option<u64>),
         by_name: &BTreeMap<&str, TaskIndex>,
     ) -> Result<TaskSpec, ParseError> {
-        let resolve = |op: &OpDraft<'_>| match op {
+        let mut nr_timers = 0;
+        let mut resolve = |op: &OpDraft<'_>| match op {
+            OpDraft::Known(Op::Every { period, .. }) => {
+                nr_timers += 1;
+                Ok(Op::Every { timer: nr_timers - 1, period: *period })
+            }
             OpDraft::Known(op) => Ok(op.clone()),
             OpDraft::Wake { target, sync } => {
                 Ok(Op::Wake { target: wake_target(source, name, *target, by_name)?, sync: *sync })
             }
         };
-        let ops = self.ops.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        let ops = self.ops.iter().map(&mut resolve).collect::<Result<Vec<_>, _>>()?;
         let program = Arc::new(Program { ops, loop_start: self.loop_start.unwrap_or(0) });
         Ok(TaskSpec {
             name: name.to_owned(),
@@ -282,9 +309,11 @@ impl<'a> TaskLine<'a> {
             cpuset: self.cpuset,
             start_cpu: self.start_cpu,
             start_at: Some(self.start_at),
-            own_timers: Vec::new(),
-            timer_origin: Nanos::ZERO,
-            behaviour: Box::new(move |_| -> Box<dyn Behaviour> { Box::new(Cursor::new(Arc::clone(&program), index)) }),
+            own_timers: vec!["every".to_owned(); nr_timers],
+            timer_origin: self.start_at,
+            behaviour: Box::new(move |_| -> Box<dyn Behaviour> {
+                Box::new(Cursor::new(Arc::clone(&program), index, vary))
+            }),
         })
     }
 }

@@ -200,7 +200,7 @@ fn the_limits_of_the_grammar_hold() {
     assert!(message(&program(65)).contains("too many"));
     assert!(parse("t", "cpus 1\ntask abcdefghijklmn n=10 run 1").is_ok());
     assert!(message("cpus 1\ntask abcdefghijklmn n=11 run 1").contains("too long"));
-    assert!(message("cpus 1\ntask a n=20000 run 1\ntask b run 1").contains("too many"));
+    assert!(message("cpus 1\ntask a n=100000 run 1\ntask b run 1").contains("too many"));
     let groups: String = (0..257).map(|i| format!("group g{i}\n")).collect();
     assert!(message(&format!("cpus 1\n{groups}")).contains("too many"));
     let domains: String = (0..17).map(|i| format!("fdom {i} 1000\n")).collect();
@@ -227,4 +227,62 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
     assert!(keywords.windows(2).all(|pair| pair[0] != pair[1]), "{keywords:?}");
     let tune = Statement::named("tune").expect("it is a statement").meaning();
     assert!(tune.contains("`nr_migrate`") && !tune.contains('{'), "{tune}");
+}
+
+/// Reads a scenario where machines are known: `board` has four CPUs.
+fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, crate::error::ParseError> {
+    let named = &|name: &str| if name == "board" { Ok(4) } else { Err(format!("there is no machine `{name}`")) };
+    parse_on("test.scn", text, On { given, named, vary })
+}
+
+#[test]
+fn a_scenario_runs_on_a_machine_that_has_a_file() {
+    let scenario = on("machine board\ntask t mask=2-3 run 1ms", None, None).expect("valid");
+    assert_eq!((scenario.named_machine.as_deref(), scenario.machine.nr_cpus), (Some("board"), 4));
+    assert!(!scenario.is_replaced);
+    for (text, said) in [
+        ("machine bord\n", "no machine `bord`"),
+        ("machine board\ntask t mask=4 run 1ms", "4 is not in 0..3"),
+        ("machine board\ncaps 1 2 3 4", "which has a file; `caps` cannot change it"),
+        ("cpus 4\nmachine board", "must be the first statement"),
+    ] {
+        let error = on(text, None, None).expect_err("this must not be accepted").to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(parse("test.scn", "machine board\n").is_err(), "without machines there is none");
+}
+
+#[test]
+fn a_given_machine_takes_the_place_of_the_files_own() {
+    let text = "cpus 2\ncaps 512 1024\ntask t mask=0-1 run 1ms";
+    let scenario = on(text, Some(8), None).expect("valid");
+    assert!(scenario.is_replaced && scenario.named_machine.is_none());
+    let error = on(text, Some(1), None).expect_err("the task wants two").to_string();
+    assert!(error.contains("1 is not in 0..0"), "{error}");
+    assert!(on("machine lost\ntask t run 1ms", Some(1), None).is_ok(), "the one that it names is not needed");
+}
+
+#[test]
+fn timers_of_a_task_have_a_grid_that_begins_with_it() {
+    let scenario = on("cpus 1\ntask t start=5ms run 1ms every 16ms run 1ms every 4ms", None, None).expect("valid");
+    let task = &scenario.workload.tasks[0];
+    assert_eq!((task.own_timers.len(), task.timer_origin), (2, Nanos::from_millis(5)));
+    let steps = steps(&scenario, 0, 4);
+    let timer = |timer, ms| Step::Timer {
+        timer: crate::step::TimerRef::Own(timer),
+        period: Nanos::from_millis(ms),
+        mode: crate::step::TimerMode::Absolute,
+    };
+    assert_eq!((steps[1], steps[3]), (timer(0, 16), timer(1, 4)));
+    assert!(on("cpus 1\ntask t every 0ms", None, None).is_err());
+}
+
+#[test]
+fn random_lengths_vary_with_a_seed_and_only_then() {
+    let text = "cpus 1\ntask t runr 1us 9ms sleepx 5ms runx 1ms";
+    let first = |vary| steps(&on(text, None, vary).expect("valid"), 0, 6);
+    assert_eq!(first(None), first(None));
+    assert_eq!(first(Some(1)), first(Some(1)));
+    assert_ne!(first(None), first(Some(1)));
+    assert_ne!(first(Some(2)), first(Some(1)));
 }

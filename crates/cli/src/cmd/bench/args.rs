@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command lines of `fairlab bench`: each benchmark has the options that it has itself.
 
-use crate::args::{VariantArgs, time_of};
+use crate::args::VariantArgs;
 use crate::exports::ExportArgs;
+use crate::values::time_of;
 use clap::{Args, Subcommand, ValueEnum};
 use fairlab_sched::units::Nanos;
 
@@ -18,7 +19,7 @@ Each prints what the benchmark prints. --machine, --kernel, --features, --set, -
 
 /// Run the model of a benchmark with the benchmark's own options, and print its results in the benchmark's own form
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(crate) bench: Bench,
@@ -149,6 +150,9 @@ pub(crate) struct HackbenchArgs {
     /// Processes: the default
     #[arg(short = 'P', long)]
     pub(crate) process: bool,
+    /// All tasks start at once, instead of one that creates the others and releases them together (fairlab's own)
+    #[arg(long)]
+    pub(crate) at_once: bool,
     #[command(flatten)]
     pub(crate) on: On,
 }

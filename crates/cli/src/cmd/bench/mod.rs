@@ -2,6 +2,7 @@
 //! `fairlab bench`: models of benchmarks with the benchmarks' own options and words.
 
 pub(crate) mod args;
+pub(crate) mod line;
 mod models;
 
 use crate::error::CliError;
@@ -46,7 +47,7 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
         let help = "leave --warmup out: it runs until it is done";
         return Err(CliError::Input(format!("{name} has no warm-up\nhelp: {help}")));
     }
-    let duration = duration.or(workload.duration).unwrap_or(PATIENCE) + warmup;
+    let duration = Nanos(duration.or(workload.duration).unwrap_or(PATIENCE).0.saturating_add(warmup.0));
     let choices = Choices { duration: Some(duration), seed: *seed, perturb: *perturb, ..Choices::default() };
     let settings = Variant::new(variant, Some(machine.description.kernel()), Vec::new(), Vec::new());
     let kernel = settings.kernel.name;

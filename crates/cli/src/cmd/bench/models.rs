@@ -195,7 +195,7 @@ fn hackbench(args: &HackbenchArgs) -> Hackbench {
         pipe: args.pipe,
         data_size: args.datasize,
         threads: args.threads,
-        start_signal: true,
+        start_signal: !args.at_once,
         group_levels: 0,
     }
 }

@@ -59,11 +59,12 @@ impl State {
         let entity = &mut self.entities[se.index()];
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
         self.tallies.note_cfs_rq(cfs_rq);
-        sums.sub_load(entity.avg.load_avg, entity.weight() * entity.avg.load_sum);
+        // A task that goes again and again between another class and SCHED_IDLE multiplies its load each time, until these wrap:
+        // see `attach_entity_load_avg`.
+        sums.sub_load(entity.avg.load_avg, entity.weighted_load_sum());
         entity.load = LoadWeight::new(weight);
-        entity.avg.load_avg = entity.weight().wrapping_mul(entity.avg.load_sum) / u64::from(entity.avg.divider());
-        sums.load_avg += entity.avg.load_avg;
-        sums.load_sum += entity.weight() * entity.avg.load_sum;
+        entity.avg.load_avg = entity.weighted_load_sum() / u64::from(entity.avg.divider());
+        sums.add_load(entity.avg.load_avg, entity.weighted_load_sum());
         if on_rq {
             self.cfs_rqs[cfs_rq.index()].load.add(weight);
         }

@@ -40,6 +40,7 @@ impl Lab {
             distances: vec![vec![10]],
         };
         let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK.0, jiffies: 1000 }).expect("a machine");
+        sched.set_timer_resolution(TICK);
         sched.boot(Nanos(999_000_000));
         Self { sched, now: Nanos(1_000_000_000), effects: Vec::new(), work: WorkMeter::default() }
     }

@@ -84,7 +84,7 @@ impl State {
                     let (load, capacity) = (of.load, rq.cpu_capacity);
                     let is_too_much = is_single && load > env.imbalance as u64;
                     let stays = is_too_much && !(of.reduced_cpus > 0 && check_cpu_capacity(rq, sd));
-                    let is_more = !stays && load * most_capacity > most * capacity;
+                    let is_more = !stays && is_denser((load, capacity), (most, most_capacity));
                     if is_more {
                         (most, most_capacity) = (load, capacity);
                     }
@@ -129,7 +129,7 @@ impl State {
                 MigrationType::Load => {
                     let load = cfs_rq.avg.load_avg;
                     let stays = is_single && load > env.imbalance as u64 && !check_cpu_capacity(rq, sd);
-                    let is_more = !stays && load * most_capacity > most * capacity;
+                    let is_more = !stays && is_denser((load, capacity), (most, most_capacity));
                     if is_more {
                         (most, most_capacity) = (load, capacity);
                     }
@@ -145,6 +145,11 @@ impl State {
         }
         (nr_cpus, busiest)
     }
+}
+
+/// Whether a CPU has more load for its capacity than the most loaded one so far: load and capacity of each.
+const fn is_denser((load, capacity): (u64, u64), (most, most_capacity): (u64, u64)) -> bool {
+    load.wrapping_mul(most_capacity) > most.wrapping_mul(capacity)
 }
 
 /// Raises a maximum. Returns whether the value was greater.

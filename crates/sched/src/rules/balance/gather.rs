@@ -84,7 +84,7 @@ impl State {
             sums.nr_cpus += 1;
             let (rq, cfs_rq) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
             let load = cfs_rq.avg.load_avg;
-            sums.load += load;
+            sums.load = sums.load.wrapping_add(load);
             sums.util += self.cpu_util_cfs(cpu);
             sums.runnable += cfs_rq.avg.runnable_avg;
             sums.h_nr_running += cfs_rq.h_nr_running;

@@ -60,7 +60,7 @@ pub(crate) fn why_balanced(sds: &mut SdLbStats, at: &Situation) -> Option<Balanc
         if local.avg_load >= sds.avg_load {
             return Some(Balanced::LocalIsAboveAverage);
         }
-        if 100 * busiest.avg_load <= u64::from(at.imbalance_pct) * local.avg_load {
+        if busiest.avg_load.wrapping_mul(100) <= local.avg_load.wrapping_mul(u64::from(at.imbalance_pct)) {
             return Some(Balanced::WithinMargin);
         }
     }

@@ -215,7 +215,7 @@ impl State {
     /// Takes a group into account.
     fn see_group(&self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus, group: SchedGroupId, is_local: bool) {
         let sgs = self.update_sg_lb_stats(env, sds, group, status);
-        sds.total_load += sgs.group_load;
+        sds.total_load = sds.total_load.wrapping_add(sgs.group_load);
         sds.total_capacity += sgs.group_capacity;
         status.util += sgs.group_util;
         if is_local {

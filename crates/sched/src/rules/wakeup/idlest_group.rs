@@ -131,7 +131,8 @@ impl State {
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             nr_cpus += 1;
             let load = self.cpu_load(cpu);
-            stats.group_load += if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
+            let load = if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
+            stats.group_load = stats.group_load.wrapping_add(load);
             stats.group_util += self.cpu_util_without(cpu, task);
             stats.group_runnable += self.cpu_runnable_without(cpu, task);
             let own = self.task_running_on_cpu(cpu, task);
@@ -161,7 +162,7 @@ impl State {
         if group.span.contains(cpu) {
             let with = self.tallies.cpu(cpu);
             let own = self.task_running_on_cpu(cpu, task);
-            stats.group_load -= with.load.min(own_load);
+            stats.group_load = stats.group_load.wrapping_sub(with.load.min(own_load));
             stats.group_util = stats.group_util - u64::from(with.util) + self.cpu_util_without(cpu, task);
             stats.group_runnable = stats.group_runnable - with.runnable + self.cpu_runnable_without(cpu, task);
             stats.sum_nr_running -= own;
@@ -203,10 +204,10 @@ impl State {
         match here.group_type {
             GroupType::Overloaded | GroupType::FullyBusy => {
                 let margin = scale_load_down(NICE_0_LOAD) * (imbalance_pct - 100) / 100;
-                let is_near_enough = is_numa && there.avg_load + margin >= here.avg_load;
+                let is_near_enough = is_numa && there.avg_load.wrapping_add(margin) >= here.avg_load;
                 !is_near_enough
-                    && there.avg_load < here.avg_load + margin
-                    && 100 * here.avg_load > imbalance_pct * there.avg_load
+                    && there.avg_load < here.avg_load.wrapping_add(margin)
+                    && here.avg_load.wrapping_mul(100) > there.avg_load.wrapping_mul(imbalance_pct)
             }
             GroupType::MisfitTask => local.max_capacity < idlest.max_capacity,
             GroupType::HasSpare => {

@@ -62,10 +62,11 @@ impl State {
         let mut this_load = self.cpu_load(this_cpu) as i64;
         if decision.sync {
             let waker_load = self.task_h_load(self.rqs[this_cpu.index()].curr) as i64;
-            if waker_load > this_load {
+            // Compared as numbers without a sign.
+            if waker_load as u64 > this_load as u64 {
                 return AffineRule::SyncAllLoad;
             }
-            this_load -= waker_load;
+            this_load = this_load.wrapping_sub(waker_load);
         }
         let task_load = self.task_h_load(decision.task) as i64;
         let (this_percent, prev_percent) = if self.features.has(Feature::WaBias) {
@@ -73,10 +74,12 @@ impl State {
         } else {
             (1, 1)
         };
-        let scale = |load: i64, percent: i64, other_cpu| load * percent * self.capacity_of(other_cpu) as i64;
-        let this_eff_load = scale(this_load + task_load, this_percent, prev);
-        let prev_eff_load = scale(self.cpu_load(prev) as i64 - task_load, prev_percent, this_cpu);
-        if this_eff_load < prev_eff_load + i64::from(decision.sync) {
+        let scale = |load: i64, percent: i64, other_cpu| {
+            load.wrapping_mul(percent).wrapping_mul(self.capacity_of(other_cpu) as i64)
+        };
+        let this_eff_load = scale(this_load.wrapping_add(task_load), this_percent, prev);
+        let prev_eff_load = scale((self.cpu_load(prev) as i64).wrapping_sub(task_load), prev_percent, this_cpu);
+        if this_eff_load < prev_eff_load.wrapping_add(i64::from(decision.sync)) {
             AffineRule::LessLoad
         } else {
             AffineRule::NotLessLoad

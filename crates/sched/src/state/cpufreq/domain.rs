@@ -60,6 +60,11 @@ pub enum FrequencyDomainError {
         /// Which, in kHz.
         khz: u64,
     },
+    /// The lowest frequency is less than 1/1024 of the highest: in the kernel's arithmetic the CPU would stand still.
+    TooLow {
+        /// Which, in kHz.
+        khz: u64,
+    },
     /// There are powers, but not one above 0 for each frequency.
     Powers,
     /// It is to stay at a frequency that it does not have.
@@ -77,6 +82,7 @@ impl fmt::Display for FrequencyDomainError {
             Self::CpuInTwo(cpu) => write!(f, "CPU {} is in two frequency domains; a CPU is in one at most", cpu.0),
             Self::NoFrequency => f.write_str("a frequency domain has no frequency"),
             Self::NotAscending { khz } => write!(f, "frequency {khz} kHz is not above the one before it"),
+            Self::TooLow { khz } => write!(f, "frequency {khz} kHz is less than 1/1024 of the highest one"),
             Self::Powers => f.write_str("a frequency domain needs a power above 0 for each frequency, or none at all"),
             Self::NotAvailable { khz } => {
                 write!(f, "the frequency is fixed at {khz} kHz, which the domain does not have")
@@ -92,7 +98,7 @@ impl FrequencyDomain {
     /// if unknown.
     ///
     /// # Errors
-    /// If it has no CPUs or a CPU twice, if the frequencies do not ascend, if powers are missing, or if the governor's
+    /// If it has no CPUs or a CPU twice, if the frequencies do not ascend or lie too far apart, if powers are missing, or if the governor's
     /// frequency is not among the frequencies.
     pub fn new(
         mut cpus: Vec<CpuId>,
@@ -114,8 +120,9 @@ impl FrequencyDomain {
             }
             below = khz;
         }
-        if khz.is_empty() {
-            return Err(FrequencyDomainError::NoFrequency);
+        let Some(&lowest) = khz.first() else { return Err(FrequencyDomainError::NoFrequency) };
+        if lowest.saturating_mul(CAPACITY_FULL) < below {
+            return Err(FrequencyDomainError::TooLow { khz: lowest });
         }
         if !power_uw.is_empty() && (power_uw.len() != khz.len() || power_uw.contains(&0)) {
             return Err(FrequencyDomainError::Powers);

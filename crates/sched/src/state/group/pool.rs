@@ -104,11 +104,9 @@ impl CfsBandwidth {
         taken
     }
 
-    /// Moves the end of the period past `now`. Returns how many periods have ended.
-    ///
-    /// Periods may be shorter than a tick, as on a machine whose clock has switched to high resolution.
-    pub(crate) fn forward_period(&mut self, now: u64) -> u64 {
-        forward(&mut self.period_expires, now, self.limits.period.0)
+    /// Moves the end of the period past `now`. Returns how many periods have ended; one is no shorter than what timers resolve.
+    pub(crate) fn forward_period(&mut self, now: u64, resolution_ns: u64) -> u64 {
+        forward(&mut self.period_expires, now, self.limits.period.0.max(resolution_ns))
     }
 
     /// Whether the pool is refilled within `span` ns, or just now: `runtime_refresh_within()`.

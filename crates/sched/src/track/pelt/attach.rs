@@ -159,7 +159,10 @@ impl State {
 
     /// Adds the averages of an entity that comes to a cfs_rq.
     ///
-    /// The entity takes over the phase of the cfs_rq's period, and its sums are computed anew from its averages.
+    /// The entity takes over the phase of the cfs_rq's period, and its sums are computed anew from its averages. The load does
+    /// not follow a weight that changed while the task was of another class, as 6.1 has it: a task that leaves SCHED_IDLE for
+    /// SCHED_FIFO has its load multiplied by 341 (`reweight_task()`), and takes that with it when it comes back to SCHED_IDLE.
+    /// So load grows without bound, and wraps, if a task does so often enough.
     pub(crate) fn attach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
         let entity = &mut self.entities[se.index()];
@@ -170,11 +173,10 @@ impl State {
         avg.period_contrib = sums.period_contrib;
         avg.util_sum = (avg.util_avg * divider) as u32;
         avg.runnable_sum = avg.runnable_avg * divider;
-        let weighted = avg.load_avg * divider;
+        let weighted = avg.load_avg.wrapping_mul(divider);
         avg.load_sum = if weight < weighted { weighted / weight } else { 1 };
 
-        sums.load_avg += avg.load_avg;
-        sums.load_sum += weight * avg.load_sum;
+        sums.add_load(avg.load_avg, weight.wrapping_mul(avg.load_sum));
         sums.util_avg += avg.util_avg;
         sums.util_sum = sums.util_sum.wrapping_add(avg.util_sum);
         sums.runnable_avg += avg.runnable_avg;
@@ -189,9 +191,9 @@ impl State {
     /// Subtracts the averages of an entity that leaves a cfs_rq.
     pub(crate) fn detach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         let entity = &self.entities[se.index()];
-        let (weight, avg) = (entity.weight(), entity.avg);
+        let (weighted, avg) = (entity.weighted_load_sum(), entity.avg);
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
-        sums.sub_load(avg.load_avg, weight * avg.load_sum);
+        sums.sub_load(avg.load_avg, weighted);
         sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
         sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
         self.tallies.note_cfs_rq(cfs_rq);
@@ -213,7 +215,7 @@ impl State {
         let entity = &self.entities[se.index()];
         let removed = &mut self.cfs_rqs[entity.cfs_rq.index()].removed;
         removed.nr += 1;
-        removed.load_avg += entity.avg.load_avg;
+        removed.load_avg = removed.load_avg.wrapping_add(entity.avg.load_avg);
         removed.runnable_avg += entity.avg.runnable_avg;
         removed.util_avg += entity.avg.util_avg;
     }
@@ -357,7 +359,7 @@ fn subtract_removed(cfs_rq: &mut CfsRq) {
     let removed = core::mem::take(&mut cfs_rq.removed);
     let avg = &mut cfs_rq.avg;
     let divider = u64::from(avg.divider());
-    avg.sub_load(removed.load_avg, removed.load_avg * divider);
+    avg.sub_load(removed.load_avg, removed.load_avg.wrapping_mul(divider));
     avg.sub_util(removed.util_avg, removed.util_avg * divider);
     avg.sub_runnable(removed.runnable_avg, removed.runnable_avg * divider);
     // An arithmetic shift of the negated product, so it is rounded away from zero.
@@ -375,6 +377,12 @@ fn scale_of(rq: &Rq, tunables: &Tunables) -> Option<ContributionScale> {
 }
 
 impl SchedAvg {
+    /// Adds load.
+    pub(crate) fn add_load(&mut self, avg: u64, sum: u64) {
+        self.load_avg = self.load_avg.wrapping_add(avg);
+        self.load_sum = self.load_sum.wrapping_add(sum);
+    }
+
     /// Subtracts load, but not below zero, nor the sum below what the average demands.
     pub(crate) fn sub_load(&mut self, avg: u64, sum: u64) {
         self.load_avg = self.load_avg.saturating_sub(avg);

@@ -132,7 +132,7 @@ impl State {
         if cfs_rq.group == GroupId::ROOT {
             return;
         }
-        let delta = (cfs_rq.avg.load_avg as i64) - (cfs_rq.tg_load_avg_contrib as i64);
+        let delta = (cfs_rq.avg.load_avg as i64).wrapping_sub(cfs_rq.tg_load_avg_contrib as i64);
         if delta.unsigned_abs() > cfs_rq.tg_load_avg_contrib / 64 {
             let sum = &mut self.groups[cfs_rq.group.index()].load_avg;
             *sum = sum.wrapping_add(delta);

@@ -2,6 +2,7 @@
 //! A bare machine for tests: jobs that are released at given times, ticks, timers and interrupts that take no time.
 
 use crate::check::InvariantChecker;
+use crate::paths::idle::IdleTick;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::figures::Duty;
 use crate::state::new_task::NewTask;
@@ -261,7 +262,7 @@ impl Lab {
                 if core::mem::replace(&mut self.is_idle[cpu.index()], true) {
                     return;
                 }
-                self.on(cpu, |sched, ctx| sched.handle_idle_enter(ctx));
+                self.on(cpu, |sched, ctx| sched.handle_idle_enter(ctx, IdleTick::Stops));
             } else if let Some(job) = self.jobs[curr.index()].filter(|job| job.work == 0) {
                 self.jobs[curr.index()] = None;
                 if self.now > job.due {

@@ -153,14 +153,24 @@ fn a_pool_holds_a_quota_and_a_burst_at_the_most() {
 fn periods_end_at_multiples_of_their_length() {
     let mut pool = CfsBandwidth::new();
     pool.set(limits(10, 30, 0));
-    assert_eq!(pool.forward_period(1_000_000_000), 34);
+    assert_eq!(pool.forward_period(1_000_000_000, 1), 34);
     assert_eq!(pool.period_expires, 1_020_000_000);
-    assert_eq!(pool.forward_period(1_019_999_999), 0);
-    assert_eq!(pool.forward_period(1_020_000_000), 1);
-    assert_eq!(pool.forward_period(1_110_000_000), 3);
+    assert_eq!(pool.forward_period(1_019_999_999, 1), 0);
+    assert_eq!(pool.forward_period(1_020_000_000, 1), 1);
+    assert_eq!(pool.forward_period(1_110_000_000, 1), 3);
     assert_eq!(pool.period_expires, 1_140_000_000);
     assert!(!pool.is_refilled_within(1_135_000_000, 5_000_000));
     assert!(pool.is_refilled_within(1_135_000_001, 5_000_000));
+}
+
+#[test]
+fn a_period_is_no_shorter_than_what_timers_resolve() {
+    let mut pool = CfsBandwidth::new();
+    pool.set(limits(1, 2, 0));
+    assert_eq!(pool.forward_period(1_001_000_000, 4_000_000), 251);
+    assert_eq!(pool.period_expires, 1_004_000_000);
+    assert_eq!(pool.forward_period(1_004_000_000, 1), 1);
+    assert_eq!(pool.period_expires, 1_006_000_000);
 }
 
 #[test]

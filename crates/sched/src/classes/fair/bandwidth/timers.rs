@@ -19,12 +19,13 @@ impl State {
     /// Starts the period timer on the CPU that executes this, unless it runs. Periods end at multiples of their length,
     /// counted from where the timer stood last.
     pub(crate) fn start_cfs_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
+        let resolution = self.hrtimer_resolution();
         let pool = &mut self.groups[group.index()].bandwidth;
         if pool.period_active {
             return;
         }
         pool.period_active = true;
-        pool.forward_period(ctx.now.0);
+        pool.forward_period(ctx.now.0, resolution);
         let at = pool.period_expires;
         self.start_timer(ctx, Timer::CfsPeriod(group), at);
     }

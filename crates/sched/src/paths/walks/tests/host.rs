@@ -2,6 +2,7 @@
 //! A host for tests of pauses: it delivers what the scheduler asks for when the test says so, and lets CPUs settle.
 
 use crate::check::InvariantChecker;
+use crate::paths::idle::IdleTick;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::paths::walks::{Pause, PausedPath, Pausing};
 use crate::state::figures::Duty;
@@ -140,7 +141,7 @@ impl Host {
                 self.enter(cpu, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) && !self.in_idle[cpu.index()] {
                 let paused = |host: &Self| host.paused(cpu).map(|pause| pause.path) == Some(PausedPath::IdleLoop);
-                self.enter(cpu, |sched, ctx| sched.handle_idle_enter(ctx));
+                self.enter(cpu, |sched, ctx| sched.handle_idle_enter(ctx, IdleTick::Stops));
                 if self.resumes_at_once && !self.sched.rqs[cpu.index()].tick_stopped && !self.sched.need_resched(cpu) {
                     // The walk was carried to its end: the loop is entered again.
                     continue;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Lines of benchmarks in a study's data: read as behind `fairlab bench`, but where and how long they run is said by the study.
+
+use super::args::{Bench, On};
+use super::models::Model;
+use clap::Parser;
+use fairlab_study::data::workloads;
+use fairlab_study::data::workloads::Benches;
+
+/// Reads them.
+pub(crate) struct BenchLines;
+
+#[derive(Debug, Parser)]
+#[command(name = "bench", disable_help_flag = true, disable_help_subcommand = true)]
+struct Line {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+impl Benches for BenchLines {
+    fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<workloads::Bench, String> {
+        let words = std::iter::once("bench").chain(line.split_whitespace());
+        let given = Line::try_parse_from(words.clone()).map_err(|error| told(line, &error))?;
+        if let Some((option, key)) = of_the_study(given.bench.on()) {
+            return Err(format!(
+                "{line}: {option} is said by the study\nhelp: leave it out, and say {key} in the study's data"
+            ));
+        }
+        let seed = seed.to_string();
+        let seeded = words.chain(["--seed", seed.as_str()]);
+        let seeded = Line::try_parse_from(seeded).map_err(|error| told(line, &error))?;
+        let Model { workload, meter, .. } = seeded.bench.model(nr_cpus).map_err(|error| format!("{line}: {error}"))?;
+        Ok(workloads::Bench { workload, meter })
+    }
+}
+
+/// What clap says, on a line, and the way out that it knows.
+fn told(line: &str, error: &clap::Error) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let what = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let tip = lines.find_map(|line| line.strip_prefix("tip: ")).unwrap_or("see `fairlab bench --help`");
+    format!("{line}: {what}\nhelp: {tip}")
+}
+
+/// An option of fairlab's own on the line, and the key that stands for it in a study.
+fn of_the_study(on: &On) -> Option<(&'static str, &'static str)> {
+    let variant = &on.variant;
+    let given = [
+        (variant.machine.is_some(), "--machine", "`machine` of a run"),
+        (variant.kernel.is_some(), "--kernel", "`kernel` of an arm"),
+        (!variant.features.is_empty(), "--features", "`features` of an arm"),
+        (!variant.set.is_empty(), "--set", "`tunables` of an arm"),
+        (variant.prices.is_some(), "--prices", "`prices` of an arm"),
+        (on.seed.is_some(), "--seed", "`first_seed` of a run"),
+        (on.perturb.is_some(), "--perturb", "--perturb of `fairlab study run`"),
+        (on.duration.is_some(), "--for", "`span` of a run"),
+        (on.warmup.is_some(), "--warmup", "`warm_up` of a run"),
+    ];
+    given.into_iter().find(|(is_given, ..)| *is_given).map(|(_, option, key)| (option, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(line: &str) -> String {
+        BenchLines.read(line, 8, 1).err().unwrap_or_else(|| panic!("{line} is a benchmark"))
+    }
+
+    #[test]
+    fn a_line_is_read_as_behind_bench_and_has_the_seed_of_its_run() {
+        let bench = BenchLines.read("hackbench -g 2 -f 3 --pipe", 8, 1).map_err(|_| ()).expect("it is a benchmark");
+        assert!(bench.workload.tasks.len() > 12);
+    }
+
+    #[test]
+    fn what_the_study_says_is_refused_on_a_line() {
+        for (line, option, key) in [
+            ("hackbench --machine hikey", "--machine is said by the study", "say `machine` of a run"),
+            ("hackbench --set scan_cost=1", "--set is said", "`tunables` of an arm"),
+            ("schbench -r 5 --warmup 1s", "--warmup is said", "`warm_up` of a run"),
+            ("schbench --seed 3", "--seed is said", "`first_seed`"),
+        ] {
+            let told = complaint(line);
+            assert!(told.starts_with(line) && told.contains(option) && told.contains(key), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_line_is_told_with_the_way_out() {
+        let told = complaint("hackbnch -g 2");
+        assert!(
+            told.contains("hackbnch -g 2: unrecognized subcommand") && told.contains("help: a similar subcommand"),
+            "{told}"
+        );
+        let told = complaint("hackbench --grops 2");
+        assert!(
+            told.contains("unexpected argument '--grops'") && told.contains("\nhelp: a similar argument exists"),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Values of the command line: times, features, tunables, kernels, arms.
+
+use crate::args::Arm;
+use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::TUNABLES;
+use fairlab_sched::units::Nanos;
+use fairlab_study::kernels::{KERNELS, Kernel};
+use fairlab_workload::suggest;
+
+/// Units of times, longest name first where one ends like another. A number alone is seconds.
+const UNITS: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("", 1_000_000_000),
+];
+/// The longest run: 10^18 ns, as in scenarios.
+const MAX_TIME: u64 = 1_000_000_000_000_000_000;
+
+/// A length such as `5s`, `1.5ms` or `5m`, exact to the nanosecond; not nothing.
+pub(crate) fn time_of(text: &str) -> Result<Nanos, String> {
+    match moment_of(text)? {
+        Nanos::ZERO => Err("a run must be longer than nothing".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// A time from the start of a run.
+pub(crate) fn moment_of(text: &str) -> Result<Nanos, String> {
+    let wrong = || {
+        "a time is a number with a unit: 5s, 300ms, 1.5ms, 20us, 100ns, 2m, 1h; without one it is seconds".to_owned()
+    };
+    let (number, unit) = UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) || (number.contains('.') && fraction.is_empty()) {
+        return Err(wrong());
+    }
+    let too_long = || "the longest time is 1000000000s".to_owned();
+    let mut time = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit)).ok_or_else(too_long)?;
+    let mut place = unit;
+    for digit in fraction.bytes() {
+        place /= 10;
+        time = time.saturating_add(u64::from(digit - b'0') * place);
+    }
+    if time > MAX_TIME { Err(too_long()) } else { Ok(Nanos(time)) }
+}
+
+pub(crate) fn arm_of(text: &str) -> Result<Arm, String> {
+    let mut arm = Arm { name: text.to_owned(), ..Arm::default() };
+    for word in text.split(',') {
+        match word.split_once('=') {
+            Some(("kernel", release)) => arm.kernel = Some(kernel_of(release)?),
+            Some(_) => arm.set.push(setting_of(word)?),
+            None => arm.features.push(feature_of(word)?),
+        }
+    }
+    check_changes(&arm.features, &arm.set)?;
+    Ok(arm)
+}
+
+pub(crate) fn kernel_of(name: &str) -> Result<Kernel, String> {
+    Kernel::named(name).ok_or_else(|| {
+        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        format!("there is no such kernel; known are {}", names.join(", "))
+    })
+}
+
+fn feature_of(word: &str) -> Result<(Feature, bool), String> {
+    let (name, on) = word.strip_prefix("NO_").map_or((word, true), |name| (name, false));
+    let feature = Feature::from_name(name);
+    feature.map(|feature| (feature, on)).ok_or_else(|| unknown_feature(name, on))
+}
+
+fn unknown_feature(name: &str, on: bool) -> String {
+    let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
+    let prefix = if on { "" } else { "NO_" };
+    match suggest::nearest(name, &names) {
+        Some(near) => format!("there is no such feature; did you mean {prefix}{near}?"),
+        None => "there is none of that name; see `fairlab features`".to_owned(),
+    }
+}
+
+pub(crate) fn setting_of(word: &str) -> Result<(String, i64), String> {
+    let (name, value) = word.split_once('=').ok_or("write TUNABLE=VALUE, such as migration_cost_ns=0")?;
+    let Some(info) = TUNABLES.iter().find(|info| info.name == name) else {
+        let names: Vec<&str> = TUNABLES.iter().map(|info| info.name).collect();
+        return Err(match suggest::nearest(name, &names) {
+            Some(near) => format!("there is no such tunable; did you mean {near}?"),
+            None => "there is no such tunable; see `fairlab tunables`".to_owned(),
+        });
+    };
+    let range =
+        format!("{} is a number from {} to {} ({})", info.name, info.range.start(), info.range.end(), info.unit);
+    let value: i64 = value.parse().map_err(|_| range.clone())?;
+    if !info.range.contains(&value) {
+        return Err(range);
+    }
+    Ok((name.to_owned(), value))
+}
+
+/// What one option says of features.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FeatureList(pub(crate) Vec<(Feature, bool)>);
+
+/// Features that are switched by one option.
+pub(crate) fn features_of(text: &str) -> Result<FeatureList, String> {
+    let features: Vec<(Feature, bool)> = text.split(',').map(feature_of).collect::<Result<_, _>>()?;
+    check_changes(&features, &[])?;
+    Ok(FeatureList(features))
+}
+
+/// Refuses what one list gives twice with different values: to take one of them would be a guess.
+fn check_changes(features: &[(Feature, bool)], set: &[(String, i64)]) -> Result<(), String> {
+    for (place, (feature, on)) in features.iter().enumerate() {
+        if features[..place].iter().any(|(other, other_on)| other == feature && other_on != on) {
+            let name = feature.name();
+            return Err(format!("{name} is switched on and off; keep {name} or NO_{name}"));
+        }
+    }
+    for (place, (name, value)) in set.iter().enumerate() {
+        if let Some((_, other)) = set[..place].iter().find(|(other, old)| other == name && old != value) {
+            return Err(format!("{name} is set twice; keep {name}={other} or {name}={value}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn times_are_exact() {
+        for (text, ns) in
+            [("5s", 5_000_000_000), ("1.5ms", 1_500_000), ("20us", 20_000), ("7ns", 7), ("0.25s", 250_000_000)]
+                .into_iter()
+                .chain([
+                    ("5m", 300_000_000_000),
+                    ("2min", 120_000_000_000),
+                    ("1h", 3_600_000_000_000),
+                    ("10", 10_000_000_000),
+                ])
+        {
+            assert_eq!(time_of(text), Ok(Nanos(ns)), "{text}");
+        }
+        assert_eq!(moment_of("0"), Ok(Nanos::ZERO));
+        for text in [
+            "",
+            "s",
+            "5 s",
+            "5 m",
+            "5d",
+            "-5s",
+            "1.s",
+            ".5s",
+            "1e3s",
+            "0s",
+            "99999999999s",
+            "18446744073709551616ns",
+            "18446744073.9s",
+        ] {
+            assert!(time_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn features_and_tunables_are_known_or_suggested() {
+        assert_eq!(feature_of("NO_SIS_UTIL"), Ok((Feature::SisUtil, false)));
+        assert!(feature_of("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
+        assert_eq!(setting_of("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
+        assert!(setting_of("migration_cost=1").is_err());
+        assert!(setting_of("latency_ns=x").expect_err("no number").contains("from 0"));
+    }
+}

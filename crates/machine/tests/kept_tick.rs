@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Idle CPUs keep their tick when they expect to idle for less than one.
+
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::hardware::IdleState;
+use fairlab_machine::observer::NoObserver;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+
+/// Ticks per second, and milliseconds of a run.
+const HZ: u64 = 250;
+const MS: u64 = 1_000;
+
+fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
+    let (exit_latency, target_residency) = (Nanos::from_micros(exit_us), Nanos::from_micros(residency_us));
+    IdleState { name: name.to_owned(), exit_latency, target_residency, polls: name == "POLL", power_uw: None }
+}
+
+/// Two CPUs with these states; a task on CPU 1 with this program.
+fn run(states: &[IdleState], program: &str) -> Machine {
+    let text = format!("cpus 2\nend {MS}ms\ntask t cpu=1 mask=1-1 {program}\n");
+    let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", &text).expect("well-formed"));
+    setup.hardware.idle_states = vec![states.to_vec(); 2];
+    setup.hardware.idle_loop_once = false;
+    let mut machine = Machine::new(setup).expect("a possible machine");
+    machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
+    machine
+}
+
+fn ticks(machine: &Machine, cpu: usize) -> u64 {
+    machine.counters().per_cpu[cpu].ticks
+}
+
+#[test]
+fn a_cpu_that_is_back_within_a_tick_keeps_ticking_and_one_that_is_not_does_not() {
+    let states = [state("WFI", 1, 1), state("off", 100, 1_000)];
+    let often = run(&states, "run 50us sleep 400us");
+    assert!(ticks(&often, 1) > HZ * 9 / 10, "{} ticks", ticks(&often, 1));
+    assert!(!often.sched().figures(CpuId(1)).is_tickless);
+    // It idles longer than a tick each time. The tick that comes while it runs, now and then, is all.
+    let seldom = run(&states, "run 50us sleep 20ms");
+    assert!(ticks(&seldom, 1) < HZ / 10, "{} ticks", ticks(&seldom, 1));
+    // The other CPU has nothing to do at all.
+    assert!(ticks(&often, 0) < HZ / 10, "{} ticks", ticks(&often, 0));
+    assert!(often.sched().figures(CpuId(0)).is_tickless);
+}
+
+#[test]
+fn without_idle_states_the_tick_stops_at_once() {
+    assert!(ticks(&run(&[], "run 50us sleep 400us"), 1) < HZ / 2);
+}
+
+#[test]
+fn the_state_follows_from_the_next_timer_the_first_time() {
+    // The governor knows when the sleeper will be back; an average of what was before would not.
+    let states = [state("WFI", 1, 1), state("off", 100, 1_000)];
+    let machine = run(&states, "run 50us sleep 20ms");
+    let [shallow, deep] = machine.idle_residency(CpuId(1)) else { panic!("there are two states") };
+    assert!(deep.time > Nanos::from_millis(MS * 9 / 10), "{deep:?} {shallow:?}");
+}
+
+#[test]
+fn a_cpu_does_not_poll_for_longer_than_its_limit() {
+    let states = [state("POLL", 0, 0), state("C1", 2, 20)];
+    let machine = run(&states, "run 50us sleep 3ms");
+    let [polling, _] = machine.idle_residency(CpuId(1)) else { panic!("there are two states") };
+    assert!(polling.time.0 <= polling.entries * 20_000, "{polling:?}");
+}

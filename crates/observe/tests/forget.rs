@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A recorder that forgets its warm-up tells what came after it, and nothing twice.
+
+use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_observe::recorder::Recorder;
+use fairlab_observe::summary::{Subject, Summary};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::scn;
+
+const SCENARIO: &str = "cpus 2\ntask busy loop run 7ms sleep 1ms\ntask often loop run 300us sleep 700us\n\
+                        task late sleep 15ms loop run 2ms sleep 2ms\nend 40ms\n";
+
+/// The summary of the run from a time on; from 0 nothing is forgotten.
+fn summary_from(at: Nanos) -> Summary {
+    let scenario = scn::parse("forget.scn", SCENARIO).expect("it is a scenario");
+    let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits its machine");
+    let mut recorder = Recorder::new(&machine);
+    machine.start(&mut recorder).expect("it starts");
+    if at > Nanos::ZERO {
+        machine.advance(&mut recorder, START + at).expect("it goes on");
+        recorder.forget(&machine, START + at);
+    }
+    machine.advance(&mut recorder, Nanos(u64::MAX)).expect("it ends");
+    machine.finish(&mut recorder);
+    Summary::new(Subject::default(), &machine, &recorder)
+}
+
+#[test]
+fn what_is_told_after_forgetting_is_what_came_since() {
+    let (whole, rest) = (summary_from(Nanos::ZERO), summary_from(Nanos::from_micros(20_100)));
+    assert_eq!((whole.duration_ns, rest.duration_ns), (40_000_000, 19_900_000));
+    assert_eq!(whole.digest, rest.digest, "forgetting changes no run");
+    for (all, later) in whole.cpus.iter().zip(&rest.cpus) {
+        assert_eq!(all.busy_ns + all.idle_ns, 40_000_000);
+        assert_eq!(later.busy_ns + later.idle_ns, 19_900_000);
+        assert!(later.ticks > 0 && later.ticks < all.ticks);
+    }
+    // A task that runs 7 of 8 ms has most of any 20 ms; one that runs half of the time since 15 ms has half of them, all but 5 ms
+    // of all that it had.
+    let of = |summary: &Summary, name: &str| {
+        let family = summary.families.iter().find(|family| family.name == name);
+        family.expect("it is one of the tasks").clone()
+    };
+    assert!((17_000_000..=18_000_000).contains(&of(&rest, "busy").run_ns), "{:?}", of(&rest, "busy"));
+    let (all, later) = (of(&whole, "late"), of(&rest, "late"));
+    assert!(later.run_ns < all.run_ns && later.wakeups < all.wakeups && later.tasks == all.tasks);
+    assert!(rest.totals.switches < whole.totals.switches && rest.totals.events < whole.totals.events);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What can be wrong with a study that reads well: names of pictures and of what is varied, paths that lead nowhere, runs that do not
+//! begin. The last two show in a trial of each run, a few milliseconds long.
+
+use super::Study;
+use super::execute::Variation;
+use super::figures::Lack;
+use super::path::Path;
+use super::pictures::Kind;
+use crate::StudyError;
+use crate::definition::DefinitionError;
+use crate::pool;
+use crate::read::unknown;
+use fairlab_machine::description::OPERATIONS;
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeSet;
+
+/// Length of a trial, after the warm-up.
+const TRIAL: Nanos = Nanos::from_millis(20);
+
+impl Study<'_> {
+    /// Checks names that no row holds.
+    pub(super) fn check_names(&self) -> Result<(), DefinitionError> {
+        let wrong = |place: &str, message: &str, help: &str| {
+            Err(DefinitionError::name(self.file, place.to_owned(), message.to_owned(), help.to_owned()))
+        };
+        for (name, figure) in &self.definition.figures {
+            if let Err(what) = figure.paths() {
+                return wrong(
+                    &format!("figure {name}"),
+                    &what,
+                    "mend the path: names with dots between, and [..] behind lists",
+                );
+            }
+        }
+        let tables: Vec<&str> = self.definition.tables.iter().map(|table| table.name.as_str()).collect();
+        let arms: Vec<&str> = self.definition.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let runs: Vec<&str> = self.cases.iter().map(|case| case.name.as_str()).collect();
+        for picture in &self.definition.pictures {
+            let place = format!("picture {}", picture.name);
+            if let Some(arm) = picture.arms.iter().find(|arm| !arms.contains(&arm.as_str())) {
+                return Err(unknown(self.file, &place, "arm", arm, &arms));
+            }
+            let (names, what, given) = match picture.kind {
+                Kind::Histogram => (&runs, "run", &picture.run),
+                _ => (&tables, "table", &picture.table),
+            };
+            match given {
+                Some(name) if names.contains(&name.as_str()) => {}
+                Some(name) => return Err(unknown(self.file, &place, what, name, names)),
+                None => return wrong(&place, &format!("there is no `{what}`"), &format!("add it: {what} = ...")),
+            }
+            if picture.kind == Kind::Histogram && picture.path.as_ref().is_none_or(|path| Path::parse(path).is_err()) {
+                return wrong(
+                    &place,
+                    "there is no `path`, or it is none",
+                    "add it: path = 'measure.times[path=newidle].usecs'",
+                );
+            }
+        }
+        let Some(varied) = &self.definition.sensitivity else { return Ok(()) };
+        if let Some(table) = varied.tables.iter().find(|table| !tables.contains(&table.as_str())) {
+            return Err(unknown(self.file, "sensitivity", "table", table, &tables));
+        }
+        match varied.prices.iter().find(|price| !OPERATIONS.contains(&price.as_str())) {
+            Some(price) => Err(unknown(self.file, "sensitivity", "price", price, &OPERATIONS)),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins each run once, and looks whether it has what figures and pictures take from it. Returns how many runs there would be.
+    ///
+    /// # Errors
+    /// If one does not begin, or no run has what is asked for.
+    pub(crate) fn try_runs(&self) -> Result<u64, StudyError> {
+        let wanted = super::measure::wanted(self.questions.iter().flat_map(|(_, questions)| questions));
+        let taken = self.taken();
+        let mut tried: BTreeSet<usize> = wanted.keys().map(|(case, _)| *case).collect();
+        tried.extend(taken.iter().map(|taken| taken.case));
+        let variation = Variation { trial: Some(TRIAL), ..Variation::default() };
+        let arm = |case: usize| {
+            let of_rows = wanted.keys().find(|(of, _)| *of == case).map(|(_, arm)| arm.as_str());
+            of_rows.unwrap_or(self.definition.arms[0].name.as_str())
+        };
+        pool::all(tried.into_iter().collect(), |case: usize| {
+            let told = self.site.run(
+                &self.cases[case],
+                self.definition.arm(arm(case)),
+                self.cases[case].first_seed,
+                &variation,
+            )?;
+            let figures = wanted.iter().filter(|((of, _), _)| *of == case).flat_map(|(_, figures)| figures);
+            for name in figures {
+                if let Err(Lack::Wrong(what, help)) = self.definition.figures[name].of_run(&told) {
+                    return Err(self.wrong(&format!("figure {name}"), case, what, help));
+                }
+            }
+            for taken in taken.iter().filter(|taken| taken.case == case) {
+                if let Err(Lack::Wrong(what, help)) = (taken.extra().take)(&told) {
+                    return Err(self.wrong("a picture", case, what, help));
+                }
+            }
+            Ok::<_, StudyError>(())
+        })?;
+        Ok(wanted.keys().map(|(case, _)| self.cases[*case].seeds).sum())
+    }
+
+    fn wrong(&self, what: &str, case: usize, message: String, help: String) -> StudyError {
+        let place = format!("{what}, run {}", self.cases[case].name);
+        StudyError::Definition(DefinitionError::name(self.file, place, message, help))
+    }
+}

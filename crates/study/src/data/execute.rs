@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! One run of an arm with a seed, and what it tells, as JSON: what `fairlab run --json` tells, with `bench` (what `fairlab bench --json`
+//! has as `result`), `marks` by their number, `done_s` (from the workload's begin to the end of the last task) and `count`.
+
+use super::runs::Case;
+use super::workloads::{Benches, Home, Prepared};
+use crate::StudyError;
+use crate::definition::{ArmDefinition, DefinitionError, GovernorName};
+use fairlab_machine::engine::{Machine, RunError, START};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::{MachineEvent, NoObserver, Observer, Wants};
+use fairlab_machine::prices::Prices;
+use fairlab_observe::bench::elapsed::LastExit;
+use fairlab_observe::bench::{self, Meter};
+use fairlab_observe::recorder::Recorder;
+use fairlab_observe::summary::{Subject, Summary};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The longest that a workload is given which runs until it is done.
+const PATIENCE: Nanos = Nanos::from_secs(3600);
+
+/// What is different from the data in one of several runs of a study: to find out what results depend on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variation {
+    /// This price is so many times that of the machine.
+    pub(crate) price: Option<(String, u64, u64)>,
+    /// Seeds are so much higher.
+    pub(crate) seeds_from: u64,
+    /// Spans are so many times those of the data.
+    pub(crate) span: Option<(u64, u64)>,
+    /// What happens at one instant is permuted.
+    pub(crate) perturb: Option<u64>,
+    /// No run is longer than this: only whether it begins is of interest.
+    pub(crate) trial: Option<Nanos>,
+    /// At most so many seeds.
+    pub(crate) most_seeds: Option<u64>,
+}
+
+/// Everything that a run needs beside its case, arm and seed.
+pub(crate) struct Site<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) home: &'a Home,
+    pub(crate) benches: &'a dyn Benches,
+    pub(crate) default_machine: &'a str,
+}
+
+impl Site<'_> {
+    /// The machine on which an arm has a case: the arm's own, the case's, or the study's.
+    pub(crate) fn machine_of<'c>(&'c self, case: &'c Case, arm: &'c ArmDefinition) -> &'c str {
+        arm.machine.as_deref().or(case.machine.as_deref()).unwrap_or(self.default_machine)
+    }
+
+    /// Runs a case under an arm with a seed.
+    ///
+    /// # Errors
+    /// If it cannot be set up, or makes no progress.
+    pub(crate) fn run(
+        &self,
+        case: &Case,
+        arm: &ArmDefinition,
+        seed: u64,
+        variation: &Variation,
+    ) -> Result<Value, StudyError> {
+        let of_case = |message: String| {
+            let (file, run) = (self.file.to_owned(), case.name.clone());
+            StudyError::Definition(DefinitionError::Run { file, run, message })
+        };
+        let name = self.machine_of(case, arm);
+        let Prepared { mut setup, meter, has_length } =
+            self.home.prepare(case, name, seed, self.benches).map_err(of_case)?;
+        if let Some((operation, up, down)) = variation.price.as_ref().filter(|_| has_prices(&setup.hardware)) {
+            let prices = self.home.machine(name).prices();
+            setup.hardware.prices = Prices::from_list(&prices.with(operation, prices.ps(operation) * up / down));
+        }
+        arm.change(&mut setup.hardware, case);
+        setup.features = arm.features_around(setup.features);
+        setup.named_tunables = arm.tunables_around(setup.named_tunables);
+        setup.perturb = variation.perturb;
+        let begin = case.start.of_seed(seed);
+        for task in &mut setup.workload.tasks {
+            task.start_at = task.start_at.map(|at| at + begin);
+            task.timer_origin += begin;
+        }
+        let warm_up = begin + case.warm_up;
+        let (up, down) = variation.span.unwrap_or((1, 1));
+        let span = case.span.map(|span| Nanos(span.0 * up / down));
+        setup.duration = match span {
+            Some(span) => warm_up + span,
+            None if has_length => begin + setup.duration,
+            None => PATIENCE,
+        };
+        if let Some(trial) = variation.trial {
+            setup.duration = setup.duration.min(warm_up + trial);
+        }
+        let is_until_done = span.is_none() && !has_length;
+        let mut machine = Machine::new(setup)?;
+        if case.dice {
+            machine.seed(seed);
+        }
+        let mut ears = Ears::new(&machine, meter);
+        ears.measure(&mut machine, warm_up, case.warm_up > Nanos::ZERO)?;
+        if is_until_done
+            && variation.trial.is_none()
+            && machine.tasks().iter().any(|task| task.id.is_some() && !task.dead)
+        {
+            return Err(of_case(format!("does not end within {PATIENCE}\nhelp: say a `span`")));
+        }
+        Ok(ears.told(&machine, begin, warm_up, case))
+    }
+}
+
+/// A scenario's machine has none, and is not changed.
+fn has_prices(hardware: &Hardware) -> bool {
+    !hardware.prices.is_free()
+}
+
+impl ArmDefinition {
+    /// Makes a machine that of this arm and a case.
+    fn change(&self, hardware: &mut Hardware, case: &Case) {
+        for (operation, ns) in &self.prices {
+            hardware.prices.set_named(operation, (ns * 1000.0).round() as u64);
+        }
+        for domain in &mut hardware.frequency_domains {
+            match self.governor.or(case.governor) {
+                Some(GovernorName::Performance) => domain.stay_at_highest(),
+                Some(GovernorName::Powersave) => domain.stay_at(0),
+                None => {}
+            }
+        }
+        if let Some(most) = self.idle_states.or(case.idle_states) {
+            for states in &mut hardware.idle_states {
+                states.truncate(most);
+            }
+        }
+    }
+}
+
+/// Who listens to a run.
+struct Ears {
+    recorder: Recorder,
+    meter: Option<Box<dyn Meter>>,
+    marks: BTreeMap<u32, u64>,
+    last_exit: LastExit,
+}
+
+impl Ears {
+    fn new(machine: &Machine, meter: Option<Box<dyn Meter>>) -> Self {
+        Self { recorder: Recorder::new(machine), meter, marks: BTreeMap::new(), last_exit: LastExit::default() }
+    }
+
+    /// Runs a machine to its end, and forgets what was before the end of the warm-up if there is one.
+    fn measure(&mut self, machine: &mut Machine, warm_up: Nanos, has_warm_up: bool) -> Result<(), RunError> {
+        let is_bench = self.meter.is_some();
+        machine.start(self)?;
+        if has_warm_up {
+            machine.advance(self, START + warm_up)?;
+            // A benchmark that runs until it is done tells nothing of a part; what else the run tells is of that part all the same.
+            self.meter = self.meter.take().and_then(|mut meter| meter.reset().then_some(meter));
+            self.recorder.forget(machine, START + warm_up);
+            self.marks.clear();
+        }
+        if is_bench {
+            bench::go_on(machine, self, &mut |_| {})?;
+        } else {
+            machine.advance(self, Nanos(u64::MAX))?;
+            machine.finish(&mut NoObserver);
+        }
+        Ok(())
+    }
+
+    fn told(&self, machine: &Machine, begin: Nanos, warm_up: Nanos, case: &Case) -> Value {
+        let subject =
+            Subject { workload: case.name.clone(), machine: machine.hardware().name.clone(), ..Subject::default() };
+        let summary = Summary::new(subject, machine, &self.recorder);
+        let mut told = serde_json::to_value(&summary).expect("a summary is JSON");
+        let measured = machine.duration().saturating_since(warm_up);
+        let of_bench = self.meter.as_ref().map(|meter| meter.outcome(machine, measured).data);
+        told["bench"] = of_bench.unwrap_or(Value::Null);
+        told["marks"] = self.marks.iter().map(|(phase, count)| (phase.to_string(), json!(count))).collect();
+        told["done_s"] = json!(self.last_exit.elapsed().saturating_since(begin).0 as f64 / 1e9);
+        told["count"] = json!(case.count);
+        told
+    }
+}
+
+impl Probe for Ears {
+    #[inline]
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        self.recorder.event(now, event);
+        self.last_exit.event(now, event);
+        if let Some(meter) = &mut self.meter {
+            meter.event(now, event);
+        }
+    }
+}
+
+impl Observer for Ears {
+    fn wants(&self) -> Wants {
+        let meter = self.meter.as_ref().map_or(Wants::NOTHING, |meter| meter.wants());
+        self.recorder.wants().or(self.last_exit.wants()).or(meter)
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Mark { phase, .. } = *event {
+            *self.marks.entry(phase).or_default() += 1;
+        }
+        self.recorder.machine_event(now, event);
+        self.last_exit.machine_event(now, event);
+        if let Some(meter) = &mut self.meter {
+            meter.machine_event(now, event);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The runs that rows ask for, each once, and the tables that come of them.
+
+use super::execute::{Site, Variation};
+use super::figures::Lack;
+use super::rows::Question;
+use super::runs::Case;
+use crate::StudyError;
+use crate::definition::{StudyDefinition, TableDefinition};
+use crate::pool;
+use crate::report::{Measured, Row, Table};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is asked of the runs of a case under an arm.
+pub(crate) type Wanted = BTreeMap<(usize, String), BTreeSet<String>>;
+
+/// Takes pairs of value and count from what a run tells.
+pub(crate) type Take = dyn Fn(&Value) -> Result<Vec<[f64; 2]>, Lack> + Sync;
+
+/// What is taken from a run beside its figures: the values at a path.
+pub(crate) struct Extra<'a> {
+    pub(crate) case: usize,
+    pub(crate) arm: &'a str,
+    /// Takes them.
+    pub(crate) take: &'a Take,
+}
+
+/// The numbers of all runs, by case, arm and figure, in the order of the seeds.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    by_figure: BTreeMap<(usize, String, String), Vec<f64>>,
+    /// What was taken beside, in the order in which it was asked for; of the first seed.
+    pub(crate) extras: Vec<Vec<[f64; 2]>>,
+}
+
+/// Which figures of which runs questions ask for; a change asks for both of its arms.
+pub(crate) fn wanted<'a>(questions: impl Iterator<Item = &'a Question>) -> Wanted {
+    let mut wanted = Wanted::new();
+    for question in questions {
+        for arm in [Some(&question.row.arm), question.from.as_ref()].into_iter().flatten() {
+            wanted.entry((question.case, arm.clone())).or_default().insert(question.figure.clone());
+        }
+    }
+    wanted
+}
+
+/// Runs all that is wanted. `told` hears of each run that is done, and which part of all of them it is.
+///
+/// # Errors
+/// If a run fails, or has no such figure.
+pub(crate) fn run(
+    study: &StudyDefinition,
+    cases: &[Case],
+    wanted: &Wanted,
+    extras: &[Extra<'_>],
+    site: &Site<'_>,
+    variation: &Variation,
+    told: &(dyn Fn(&str, f64) + Sync),
+) -> Result<Numbers, StudyError> {
+    let mut jobs = Vec::new();
+    let pairs: Vec<_> = wanted.iter().collect();
+    for (place, ((case, _), _)) in pairs.iter().enumerate() {
+        let seeds = variation.most_seeds.map_or(cases[*case].seeds, |most| most.min(cases[*case].seeds));
+        jobs.extend((0..seeds).map(|number| (place, number)));
+    }
+    let part = 1.0 / jobs.len().max(1) as f64;
+    let one = |(place, number): (usize, u64)| {
+        let ((case, arm), figures) = pairs[place];
+        let case = *case;
+        let seed = cases[case].first_seed + number + variation.seeds_from;
+        let answer = site.run(&cases[case], study.arm(arm), seed, variation)?;
+        let of_run = |figure: &str, lack| error_of(&cases[case], arm, seed, figure, lack);
+        let number_of = |name: &String| study.figures[name].of_run(&answer).map_err(|lack| of_run(name, lack));
+        let numbers: Vec<f64> = figures.iter().map(number_of).collect::<Result<_, _>>()?;
+        let beside = |(place, extra): (usize, &Extra<'_>)| {
+            (number == 0 && extra.case == case && extra.arm == arm.as_str())
+                .then(|| (extra.take)(&answer).map(|pairs| (place, pairs)).map_err(|lack| of_run("a picture", lack)))
+        };
+        let beside: Vec<_> = extras.iter().enumerate().filter_map(beside).collect::<Result<_, _>>()?;
+        told(&format!("{}, {arm}", cases[case].name), part);
+        Ok::<_, StudyError>((place, numbers, beside))
+    };
+    let mut all = Numbers { extras: vec![Vec::new(); extras.len()], ..Numbers::default() };
+    for (place, numbers, beside) in pool::all(jobs, one)? {
+        let ((case, arm), figures) = pairs[place];
+        for (figure, number) in figures.iter().zip(numbers) {
+            all.by_figure.entry((*case, arm.clone(), figure.clone())).or_default().push(number);
+        }
+        for (place, pairs) in beside {
+            all.extras[place] = pairs;
+        }
+    }
+    Ok(all)
+}
+
+fn error_of(case: &Case, arm: &str, seed: u64, figure: &str, lack: Lack) -> StudyError {
+    let place = format!("figure {figure}: run {}, arm {arm}, seed {seed}", case.name);
+    StudyError::Measurement(match lack {
+        Lack::Wrong(what, help) => format!("{place}: {what}\nhelp: {help}"),
+        Lack::Nothing(path) => {
+            format!(
+                "{place}: tells nothing at `{path}`\nhelp: if that is no mistake, say what the figure is then: missing = 0"
+            )
+        }
+    })
+}
+
+impl Numbers {
+    fn of(&self, question: &Question, arm: &str) -> &[f64] {
+        &self.by_figure[&(question.case, arm.to_owned(), question.figure.clone())]
+    }
+
+    /// A table filled with what the runs come to.
+    pub(crate) fn table(&self, study: &StudyDefinition, table: &TableDefinition, questions: &[Question]) -> Table {
+        let row = |question: &Question| {
+            let statistic = study.figures[&question.figure].runs;
+            let values = self.of(question, &question.row.arm);
+            let measured = match &question.from {
+                Some(from) => Measured::change_of_runs(statistic, table.change_as, self.of(question, from), values),
+                None => Measured::of_runs(statistic, values),
+            };
+            let measured = measured.because(question.row.remark.clone().unwrap_or_default());
+            Row::new(table, &question.row, measured)
+        };
+        Table { name: table.name.clone(), title: table.title.clone(), rows: questions.iter().map(row).collect() }
+    }
+
+    /// The numbers of a case's runs, by figure and arm.
+    pub(crate) fn of_runs(&self, case: usize, arm: &str, figure: &str) -> Option<&[f64]> {
+        self.by_figure.get(&(case, arm.to_owned(), figure.to_owned())).map(Vec::as_slice)
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Studies of data alone: what is run, which figures are taken from runs, and which tables and pictures they fill, all of it in TOML.
+//!
+//! [`runs`] become cases with all their parameters; [`rows`] finds the case and the figure of each row; [`measure`] runs each case
+//! once for all rows that ask for it, by [`execute`]; [`figures`] takes numbers from what a run tells, by [`path`]. The rest is
+//! [`pictures`] and [`sensitivity`].
+
+mod check;
+pub(crate) mod execute;
+pub mod figures;
+mod measure;
+pub mod path;
+pub mod pictures;
+mod rows;
+pub mod runs;
+pub mod sensitivity;
+pub mod span;
+pub mod tasks;
+pub mod workloads;
+
+use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
+use crate::pictures::Picture;
+use crate::report::Table;
+use crate::{Choices, Options, StudyError};
+use execute::{Site, Variation};
+use rows::Question;
+use runs::Case;
+use std::path::Path;
+use workloads::{Benches, DEFAULT_MACHINE, Home};
+
+/// A study's data, with all that they name.
+pub(crate) struct Study<'a> {
+    definition: &'a StudyDefinition,
+    choices: &'a Choices,
+    file: &'a str,
+    cases: Vec<Case>,
+    questions: Vec<(&'a TableDefinition, Vec<Question>)>,
+    site: Site<'a>,
+}
+
+/// What came of them.
+pub(crate) struct Found {
+    /// Tables, in the order of the data.
+    pub(crate) tables: Vec<Table>,
+    pub(crate) pictures: Vec<Picture>,
+    /// How it was done.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The part of a full study that finds out what verdicts hang on.
+const PART_OF_SENSITIVITY: f64 = 0.6;
+
+/// The cases of a study's runs.
+///
+/// # Errors
+/// If one cannot be run, or two have one name.
+fn cases_of(file: &str, definition: &StudyDefinition, choices: &Choices) -> Result<Vec<Case>, DefinitionError> {
+    let mut cases: Vec<Case> = Vec::new();
+    for run in &definition.runs {
+        let wrong = |message, help| Err(DefinitionError::name(file, format!("run {}", run.name), message, help));
+        if let Some((message, help)) = run.complaint() {
+            return wrong(message, help);
+        }
+        for case in run.cases(definition.seeds, choices) {
+            if cases.iter().any(|before| before.name == case.name) {
+                return wrong("there is one of that name above".to_owned(), "give it another name".to_owned());
+            }
+            cases.push(case);
+        }
+    }
+    Ok(cases)
+}
+
+/// Reads the files and machines that a study's data name.
+///
+/// # Errors
+/// If data name what does not exist.
+pub(crate) fn home_of(
+    file: &str,
+    directory: Option<&Path>,
+    definition: &StudyDefinition,
+    choices: &Choices,
+) -> Result<Home, DefinitionError> {
+    let cases = cases_of(file, definition, choices)?;
+    let default = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+    let of_arms: Vec<String> = definition.arms.iter().filter_map(|arm| arm.machine.clone()).collect();
+    let machines = |case: &Case| {
+        let mut names = of_arms.clone();
+        names.push(case.machine.clone().unwrap_or_else(|| default.to_owned()));
+        names
+    };
+    Home::read(directory, cases.iter().map(|case| (case, machines(case))))
+        .map_err(|(run, message)| DefinitionError::Run { file: file.to_owned(), run, message })
+}
+
+impl<'a> Study<'a> {
+    /// A study whose files and machines have been read.
+    ///
+    /// # Errors
+    /// If a row asks for a run or a figure that there is not.
+    pub(crate) fn new(
+        file: &'a str,
+        definition: &'a StudyDefinition,
+        choices: &'a Choices,
+        home: &'a Home,
+        benches: &'a dyn Benches,
+    ) -> Result<Self, DefinitionError> {
+        let cases = cases_of(file, definition, choices)?;
+        let questions = rows::questions(file, definition, &cases)?;
+        let default_machine = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+        let site = Site { file, home, benches, default_machine };
+        let study = Self { definition, choices, file, cases, questions, site };
+        study.check_names()?;
+        Ok(study)
+    }
+
+    /// The same cases in their quick form.
+    fn quick_cases(&self) -> Result<Vec<Case>, DefinitionError> {
+        let choices = Choices { options: Options { quick: true }, ..self.choices.clone() };
+        cases_of(self.file, self.definition, &choices)
+    }
+
+    /// Tables of the data that are chosen, measured with cases that may be others than the study's own.
+    fn tables(
+        &self,
+        cases: &[Case],
+        variation: &Variation,
+        chosen: &dyn Fn(&TableDefinition) -> bool,
+    ) -> Result<Vec<Table>, StudyError> {
+        let chosen: Vec<_> = self.questions.iter().filter(|(table, _)| chosen(table)).collect();
+        let wanted = measure::wanted(chosen.iter().flat_map(|(_, questions)| questions));
+        let numbers = measure::run(self.definition, cases, &wanted, &[], &self.site, variation, &|_, _| {})?;
+        Ok(chosen.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect())
+    }
+
+    /// Runs all that rows and pictures ask for. `told` hears of each step, and which part of all of them it is.
+    ///
+    /// # Errors
+    /// If a run fails, or has no such figure.
+    pub(crate) fn run(&self, told: &(dyn Fn(&str, f64) + Sync)) -> Result<Found, StudyError> {
+        let varied = self.definition.sensitivity.as_ref().filter(|_| !self.choices.options.quick);
+        let of_sensitivity =
+            |table: &&TableDefinition| sensitivity::TABLES.contains(&table.name.as_str()) && !table.is_data();
+        let to_vary: Vec<&TableDefinition> =
+            self.definition.tables.iter().filter(|_| varied.is_some()).filter(of_sensitivity).collect();
+        let part = if to_vary.is_empty() { 1.0 } else { 1.0 - PART_OF_SENSITIVITY };
+        let variation = Variation { perturb: self.choices.perturb, ..Variation::default() };
+        let taken = self.taken();
+        let mut wanted = measure::wanted(self.questions.iter().flat_map(|(_, questions)| questions));
+        for extra in &taken {
+            wanted.entry((extra.case, extra.arm.clone())).or_default();
+        }
+        let extras: Vec<_> = taken.iter().map(pictures::Taken::extra).collect();
+        let told_part = |step: &str, share: f64| told(step, part * share);
+        let numbers = measure::run(self.definition, &self.cases, &wanted, &extras, &self.site, &variation, &told_part)?;
+        let mut tables: Vec<Table> =
+            self.questions.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect();
+        let pictures = self.pictures(&tables, &taken, &numbers);
+        for table in to_vary {
+            let share = PART_OF_SENSITIVITY / 2.0;
+            let told = |step: &str, part: f64| told(step, share * part);
+            tables.extend(varied.map(|varied| sensitivity::table(self, table, varied, &told)).transpose()?);
+        }
+        Ok(Found { tables, pictures, notes: self.notes() })
+    }
+
+    /// How it was done.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.definition.notes.clone();
+        let mut told: Vec<String> = Vec::new();
+        for run in &self.definition.runs {
+            let of_run = self.cases.iter().filter(|case| case.run == run.name);
+            let Some(case) = of_run.clone().next() else { continue };
+            let length = match (case.span, case.warm_up.0) {
+                (Some(span), 0) => format!(", {}", span::Span(span)),
+                (Some(span), _) => format!(", {} after {}", span::Span(span), span::Span(case.warm_up)),
+                (None, _) => String::new(),
+            };
+            let machine = case.machine.as_deref().unwrap_or(self.site.default_machine);
+            let runs = if case.seeds == 1 { "once".to_owned() } else { format!("{} seeds", case.seeds) };
+            told.push(format!("{} on {machine}{length}, {runs}", run.name));
+        }
+        notes.push(format!(
+            "Runs: {}. A spread is half the range over the seeds; an interval has 95 % of {} bootstrap draws.",
+            told.join("; "),
+            crate::statistics::DRAWS
+        ));
+        let perturbed =
+            self.choices.perturb.map(|number| format!("What happens at one instant is permuted (--perturb {number})."));
+        notes.extend(perturbed);
+        if self.choices.options.quick && self.definition.sensitivity.is_some() {
+            notes.push("Tables of what verdicts hang on belong to the full form.".to_owned());
+        }
+        notes
+    }
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where a figure stands in what a run tells: `bench.percentiles[percent=99].value`.
+//!
+//! Keys are separated by dots. What is a list has selectors behind it: a place from 0 on (`[3]`, from the end `[-1]`), places from one
+//! to another (`[4-7]`), all of them (`[*]`), or those elements of which a member is this (`[name=worker]`; of elements that are lists
+//! themselves, by place: `[0=SIS]`). Several of these are applied one after the other: `[kind=newidle,-1]` is the last of those. So a path
+//! may lead to several numbers. A member that is a number can be one of a range (`[cpu=4-7]`), and a key with a question mark need not be
+//! there (`by_reason.Misfit?`).
+
+use serde_json::Value;
+
+/// A path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    text: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    At(i64),
+    Between(usize, usize),
+    All,
+    Where(String, String),
+    /// All of these, one after the other.
+    Chain(Vec<Self>),
+}
+
+/// Why a path leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// There is no such key, but these.
+    Key {
+        /// The path up to there.
+        at: String,
+        /// The key.
+        key: String,
+        /// Keys that are there.
+        known: Vec<String>,
+    },
+    /// There is something else than a number, or than what a step needs.
+    Kind {
+        /// The path up to there.
+        at: String,
+        /// What is there and what is needed.
+        what: String,
+    },
+}
+
+impl Path {
+    /// Reads a path.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |what: &str| Err(format!("`{text}`: {what}"));
+        let mut steps = Vec::new();
+        let mut rest = text;
+        loop {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            if end == 0 {
+                return wrong("a key is missing: write names with dots between them");
+            }
+            steps.push(Step::Key(rest[..end].to_owned()));
+            rest = &rest[end..];
+            while let Some(inner) = rest.strip_prefix('[') {
+                let Some((selector, behind)) = inner.split_once(']') else { return wrong("`[` without `]`") };
+                let Some(step) = selector_of(selector) else {
+                    return wrong("in brackets there is a place ([3], [-1], [4-7], [*]) or a member ([name=worker])");
+                };
+                steps.push(step);
+                rest = behind;
+            }
+            match rest.strip_prefix('.') {
+                Some(behind) => rest = behind,
+                None if rest.is_empty() => return Ok(Self { text: text.to_owned(), steps }),
+                None => return wrong("behind `]` there is a dot or nothing"),
+            }
+        }
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The values to which it leads. What is not there in this run (nothing told, an empty list, no such element) is no value.
+    ///
+    /// # Errors
+    /// If no run has such a place.
+    pub fn find<'v>(&self, root: &'v Value) -> Result<Vec<&'v Value>, Miss> {
+        let mut found = vec![root];
+        let mut at = String::new();
+        for step in &self.steps {
+            let mut next = Vec::new();
+            for value in found.into_iter().filter(|value| !value.is_null()) {
+                step.go(value, &at, &mut next)?;
+            }
+            found = next;
+            at = step.behind(at);
+        }
+        found.retain(|value| !value.is_null());
+        Ok(found)
+    }
+
+    /// The numbers to which it leads; a truth is 1 or 0.
+    ///
+    /// # Errors
+    /// If no run has such a place, or there is something else.
+    pub fn numbers(&self, root: &Value) -> Result<Vec<f64>, Miss> {
+        let number = |value: &Value| match value {
+            Value::Bool(is_true) => Ok(f64::from(u8::from(*is_true))),
+            Value::Number(number) => Ok(number.as_f64().unwrap_or(f64::NAN)),
+            Value::Object(keys) => {
+                let known: Vec<&str> = keys.keys().map(String::as_str).collect();
+                let what = format!("is not a number yet: go on with one of {}", known.join(", "));
+                Err(Miss::Kind { at: self.text.clone(), what })
+            }
+            Value::Array(_) => {
+                let what = "is a list: say which of it, [3], [*], [name=...]".to_owned();
+                Err(Miss::Kind { at: self.text.clone(), what })
+            }
+            Value::String(_) | Value::Null => {
+                Err(Miss::Kind { at: self.text.clone(), what: format!("is {value}, not a number") })
+            }
+        };
+        self.find(root)?.into_iter().map(number).collect()
+    }
+}
+
+fn selector_of(text: &str) -> Option<Step> {
+    if text.contains(',') {
+        return text.split(',').map(|one| selector_of(one.trim())).collect::<Option<Vec<_>>>().map(Step::Chain);
+    }
+    if text == "*" {
+        return Some(Step::All);
+    }
+    if let Some((key, value)) = text.split_once('=') {
+        return (!key.is_empty() && !value.is_empty()).then(|| Step::Where(key.to_owned(), value.to_owned()));
+    }
+    if let Ok(place) = text.parse() {
+        return Some(Step::At(place));
+    }
+    let (first, last) = text.split_once('-')?;
+    Some(Step::Between(first.parse().ok()?, last.parse().ok()?)).filter(|step| match step {
+        Step::Between(first, last) => first <= last,
+        _ => false,
+    })
+}
+
+impl Step {
+    /// Where this step leads from a value.
+    fn go<'v>(&self, value: &'v Value, at: &str, next: &mut Vec<&'v Value>) -> Result<(), Miss> {
+        if let Self::Key(key) = self {
+            next.push(member(value, key, at)?);
+            return Ok(());
+        }
+        let Value::Array(elements) = value else {
+            return Err(Miss::Kind { at: at.to_owned(), what: "is no list: leave the brackets out".to_owned() });
+        };
+        next.extend(self.of_list(elements.iter().collect(), at)?);
+        Ok(())
+    }
+
+    /// Which elements of a list are meant.
+    fn of_list<'v>(&self, elements: Vec<&'v Value>, at: &str) -> Result<Vec<&'v Value>, Miss> {
+        Ok(match self {
+            Self::All | Self::Key(_) => elements,
+            Self::At(place) => {
+                let from_end = usize::try_from(-place).ok().and_then(|back| elements.len().checked_sub(back));
+                let place = usize::try_from(*place).ok().or(from_end);
+                place.and_then(|place| elements.get(place).copied()).into_iter().collect()
+            }
+            Self::Between(first, last) => elements.into_iter().skip(*first).take(last - first + 1).collect(),
+            Self::Where(key, wanted) => {
+                let mut chosen = Vec::new();
+                for element in elements {
+                    if is(member(element, key, at)?, wanted) {
+                        chosen.push(element);
+                    }
+                }
+                chosen
+            }
+            Self::Chain(steps) => {
+                let mut chosen = elements;
+                for step in steps {
+                    chosen = step.of_list(chosen, at)?;
+                }
+                chosen
+            }
+        })
+    }
+
+    /// A path with this step behind it.
+    fn behind(&self, at: String) -> String {
+        match self {
+            Self::Key(key) if at.is_empty() => key.clone(),
+            Self::Key(key) => format!("{at}.{key}"),
+            selector => format!("{at}[{}]", selector.written()),
+        }
+    }
+
+    /// As it is written in brackets.
+    fn written(&self) -> String {
+        match self {
+            Self::Key(key) => key.clone(),
+            Self::At(place) => place.to_string(),
+            Self::Between(first, last) => format!("{first}-{last}"),
+            Self::All => "*".to_owned(),
+            Self::Where(key, value) => format!("{key}={value}"),
+            Self::Chain(steps) => steps.iter().map(Self::written).collect::<Vec<_>>().join(","),
+        }
+    }
+}
+
+/// A member of an object by name, or of a list by place.
+fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, Miss> {
+    match value {
+        Value::Object(members) => match (members.get(key), key.strip_suffix('?')) {
+            (Some(value), _) => Ok(value),
+            (None, Some(optional)) => Ok(members.get(optional).unwrap_or(&Value::Null)),
+            (None, None) => {
+                let known = members.keys().cloned().collect();
+                Err(Miss::Key { at: at.to_owned(), key: key.to_owned(), known })
+            }
+        },
+        Value::Array(elements) => match key.parse::<usize>() {
+            Ok(place) => Ok(elements.get(place).unwrap_or(&Value::Null)),
+            Err(_) => Err(Miss::Kind {
+                at: at.to_owned(),
+                what: format!("is a list, so it has no `{key}`: say which of it, [3], [*], [name=...]"),
+            }),
+        },
+        other => Err(Miss::Kind { at: at.to_owned(), what: format!("is {other}, which has no `{key}`") }),
+    }
+}
+
+/// Whether a value is what was written; numbers are compared as numbers.
+fn is(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::String(text) => text == wanted,
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            match (wanted.parse::<f64>(), wanted.split_once('-')) {
+                (Ok(wanted), _) => number == wanted,
+                (Err(_), Some((low, high))) => match (low.parse(), high.parse()) {
+                    (Ok(low), Ok(high)) => (low..=high).contains(&number),
+                    _ => false,
+                },
+                (Err(_), None) => false,
+            }
+        }
+        Value::Bool(is_true) => wanted == if *is_true { "true" } else { "false" },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run() -> Value {
+        json!({
+            "families": [{ "name": "ui", "run_ns": 5, "by": [[462, 1], [1024, 4]] }, { "name": "hog", "run_ns": 7, "by": [] }],
+            "bench": { "percentiles": [{ "percent": 50.0, "value": 8 }, { "percent": 99.0, "value": 13 }] },
+            "energy": null,
+            "rules": [["Target", 3], ["Prev", 9]],
+        })
+    }
+
+    fn numbers(path: &str) -> Result<Vec<f64>, Miss> {
+        Path::parse(path).expect("it is a path").numbers(&run())
+    }
+
+    #[test]
+    fn a_path_leads_to_all_numbers_that_it_names() {
+        let cases: [(&str, &[f64]); 14] = [
+            ("bench.percentiles[percent=60-100].value", &[13.0]),
+            ("bench.samples?", &[]),
+            ("families[*].run_ns?", &[5.0, 7.0]),
+            ("bench.percentiles[percent=99,0].value", &[13.0]),
+            ("families[0-1,-1].run_ns", &[7.0]),
+            ("families[name=ui].run_ns", &[5.0]),
+            ("families[*].run_ns", &[5.0, 7.0]),
+            ("families[0-9].run_ns", &[5.0, 7.0]),
+            ("families[-1].run_ns", &[7.0]),
+            ("families[*].by[-1][1]", &[4.0]),
+            ("bench.percentiles[percent=99].value", &[13.0]),
+            ("rules[0=Prev][1]", &[9.0]),
+            ("families[name=nobody].run_ns", &[]),
+            ("energy.busy_uj", &[]),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(numbers(path).as_deref(), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_no_run_has_is_told_with_what_there_is() {
+        let Err(Miss::Key { at, key, known }) = numbers("bench.percentile[percent=99].value") else {
+            panic!("there is no such key")
+        };
+        assert_eq!((at.as_str(), key.as_str(), known), ("bench", "percentile", vec!["percentiles".to_owned()]));
+        for (path, what) in [
+            ("families.run_ns", "is a list"),
+            ("bench", "go on with one of percentiles"),
+            ("families", "say which of it"),
+            ("bench[0].x", "is no list"),
+            ("families[0].name", "not a number"),
+            ("families[0].name.x", "has no `x`"),
+        ] {
+            let Err(Miss::Kind { what: told, .. }) = numbers(path) else { panic!("{path}") };
+            assert!(told.contains(what), "{path}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in ["", ".a", "a..b", "a[", "a[]", "a[x]", "a[1]b", "a[5-2]", "a[=3]", "a."] {
+            assert!(Path::parse(text).is_err(), "{text}");
+        }
+    }
+}

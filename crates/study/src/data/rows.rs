@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which run and which figure each row of a data table asks for.
+//!
+//! Rules, in order: what the row says; what its table says; the run, or figure, that is called as the row; the only one that there is.
+//! A table without rows has one for each of its runs (or, if it names no figure, for each figure) and each arm.
+
+use super::runs::Case;
+use crate::definition::{DefinitionError, RowDefinition, StudyDefinition, TableDefinition};
+use crate::read::unknown;
+use fairlab_workload::suggest;
+
+/// A row with what it asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Question {
+    pub(crate) row: RowDefinition,
+    /// Place of the run's case.
+    pub(crate) case: usize,
+    pub(crate) figure: String,
+    pub(crate) from: Option<String>,
+}
+
+/// The questions of each data table, in the order of the tables.
+///
+/// # Errors
+/// If a row names no run or figure that there is, or none at all.
+pub(crate) fn questions<'s>(
+    file: &str,
+    study: &'s StudyDefinition,
+    cases: &[Case],
+) -> Result<Vec<(&'s TableDefinition, Vec<Question>)>, DefinitionError> {
+    let of_table = |table: &'s TableDefinition| {
+        let asked = Asker { file, study, cases, table }.of_table()?;
+        Ok((table, asked))
+    };
+    study.tables.iter().filter(|table| table.is_data()).map(of_table).collect()
+}
+
+struct Asker<'a> {
+    file: &'a str,
+    study: &'a StudyDefinition,
+    cases: &'a [Case],
+    table: &'a TableDefinition,
+}
+
+impl Asker<'_> {
+    fn of_table(&self) -> Result<Vec<Question>, DefinitionError> {
+        let place = format!("table {}", self.table.name);
+        if let Some(figure) = &self.table.figure {
+            self.check_figure(&place, figure)?;
+        }
+        if let Some(run) = self.table.run.as_ref().filter(|run| self.of_run(run).is_empty()) {
+            return Err(self.no_run(&place, run));
+        }
+        if self.table.rows.is_empty() {
+            self.made_up()
+        } else {
+            self.table.rows.iter().map(|row| self.of_row(row)).collect()
+        }
+    }
+
+    fn of_row(&self, row: &RowDefinition) -> Result<Question, DefinitionError> {
+        let place = format!("table {}, row {}", self.table.name, row.label);
+        let case = self.case_of(row, &place)?;
+        let figures: Vec<&String> = self.study.figures.keys().collect();
+        let called_so = || self.study.figures.contains_key(&row.label).then(|| row.label.clone());
+        let only = || match figures.as_slice() {
+            [only] => Some((*only).clone()),
+            _ => None,
+        };
+        let named = row.figure.clone().or_else(|| self.table.figure.clone());
+        let Some(figure) = named.or_else(called_so).or_else(only) else {
+            let message = "which figure is it?".to_owned();
+            let help = format!(
+                "say figure = '...' in the row or its table: {}",
+                list(figures.iter().map(|name| name.as_str()))
+            );
+            return Err(DefinitionError::name(self.file, place, message, help));
+        };
+        self.check_figure(&place, &figure)?;
+        let from = row.from.clone().or_else(|| self.table.from.clone());
+        if from.as_ref() == Some(&row.arm) {
+            let help = "a change is from another arm: say the arm of after in the row".to_owned();
+            return Err(DefinitionError::name(self.file, place, format!("the change from {0} to {0}", row.arm), help));
+        }
+        Ok(Question { row: row.clone(), case, figure, from })
+    }
+
+    /// The place of the case of a row.
+    fn case_of(&self, row: &RowDefinition, place: &str) -> Result<usize, DefinitionError> {
+        let within = match row.run.as_ref().or(self.table.run.as_ref()) {
+            Some(run) => self.of_run(run),
+            None => (0..self.cases.len()).collect(),
+        };
+        if let Some(run) = row.run.as_ref().filter(|_| within.is_empty()) {
+            return Err(self.no_run(place, run));
+        }
+        if let [only] = within.as_slice() {
+            return Ok(*only);
+        }
+        within.iter().copied().find(|&case| self.cases[case].name == row.label).ok_or_else(|| {
+            let names: Vec<&str> = within.iter().map(|&case| self.cases[case].name.as_str()).collect();
+            let help =
+                format!("call the row as its run, or say run = '...': {}", suggest::help(&row.label, "runs", &names));
+            DefinitionError::name(self.file, place.to_owned(), "which run is it of?".to_owned(), help)
+        })
+    }
+
+    /// The places of the cases of a run, or of the one case of that name.
+    fn of_run(&self, run: &str) -> Vec<usize> {
+        let of = |is_it: &dyn Fn(&Case) -> bool| -> Vec<usize> {
+            self.cases.iter().enumerate().filter(|(_, case)| is_it(case)).map(|(place, _)| place).collect()
+        };
+        let of_case = of(&|case| case.name == run);
+        if of_case.is_empty() { of(&|case| case.run == run) } else { of_case }
+    }
+
+    /// The rows of a table that has none: each of its runs, figures and arms. What differs from row to row is in their labels.
+    fn made_up(&self) -> Result<Vec<Question>, DefinitionError> {
+        let place = format!("table {}", self.table.name);
+        let mut cases = Vec::new();
+        for run in self.table.run.iter().chain(&self.table.runs) {
+            let of_run = self.of_run(run);
+            if of_run.is_empty() {
+                return Err(self.no_run(&place, run));
+            }
+            cases.extend(of_run);
+        }
+        if cases.is_empty() {
+            cases = (0..self.cases.len()).collect();
+        }
+        let mut figures: Vec<&String> = self.table.figure.iter().chain(&self.table.figures).collect();
+        if figures.is_empty() {
+            figures = self.study.figures.keys().collect();
+        }
+        let arms: Vec<&str> = self.study.arms.iter().map(|arm| arm.name.as_str()).collect();
+        if let Some(arm) = self.table.arms.iter().find(|arm| !arms.contains(&arm.as_str())) {
+            return Err(unknown(self.file, &place, "arm", arm, &arms));
+        }
+        let is_chosen = |arm: &str| self.table.arms.is_empty() || self.table.arms.iter().any(|name| name == arm);
+        let mut asked = Vec::new();
+        for &case in &cases {
+            for figure in &figures {
+                self.check_figure(&place, figure)?;
+                let name = &self.cases[case].name;
+                let label = match (cases.len(), figures.len()) {
+                    (_, 1) => name.clone(),
+                    (1, _) => (*figure).clone(),
+                    _ => format!("{name}: {figure}"),
+                };
+                for arm in arms.iter().filter(|arm| is_chosen(arm) && Some(**arm) != self.table.from.as_deref()) {
+                    let row = RowDefinition::unpublished(label.as_str(), *arm);
+                    asked.push(Question { row, case, figure: (*figure).clone(), from: self.table.from.clone() });
+                }
+            }
+        }
+        Ok(asked)
+    }
+
+    fn check_figure(&self, place: &str, figure: &str) -> Result<(), DefinitionError> {
+        if self.study.figures.contains_key(figure) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.study.figures.keys().map(String::as_str).collect();
+        Err(unknown(self.file, place, "figure", figure, &known))
+    }
+
+    fn no_run(&self, place: &str, run: &str) -> DefinitionError {
+        let known: Vec<&str> = self.cases.iter().map(|case| case.name.as_str()).collect();
+        unknown(self.file, place, "run", run, &known)
+    }
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Choices;
+
+    const STUDY: &str = "name = 's'\ntitle = 's'\nsource = 's'\n\
+        [[arm]]\nname = 'a'\nmeaning = 'a'\n[[arm]]\nname = 'b'\nmeaning = 'b'\n\
+        [[run]]\nname = '{n} groups'\nbench = 'hackbench -g {n}'\nwith = { n = [1, 4] }\n\
+        [[run]]\nname = 'other'\nbench = 'perf sched pipe'\n\
+        [figure.time]\npath = 'done_s'\n[figure.waits]\npath = 'totals.wait_ns'\n";
+
+    fn asked(table: &str) -> Result<Vec<String>, String> {
+        let text = format!("{STUDY}[[table]]\nname = 't'\ntitle = 't'\nmetric = 'm'\nunit = 'u'\n{table}");
+        let study = StudyDefinition::parse("my.toml", &text).map_err(|error| error.to_string())?;
+        let cases: Vec<Case> = study.runs.iter().flat_map(|run| run.cases(None, &Choices::default())).collect();
+        let asked = questions("my.toml", &study, &cases).map_err(|error| error.to_string())?;
+        let words = |question: &Question| {
+            let change = question.from.as_ref().map_or_else(String::new, |from| format!("{from} to "));
+            let Question { row, case, figure, .. } = question;
+            format!("{}: {figure} of {}, {change}{}", row.label, cases[*case].name, row.arm)
+        };
+        Ok(asked.iter().flat_map(|(_, questions)| questions.iter().map(words)).collect())
+    }
+
+    #[test]
+    fn a_row_asks_for_what_it_or_its_table_says_or_for_what_is_called_so() {
+        let table = "run = '{n} groups'\nfigure = 'time'\nrows = [\n\
+            { label = '4 groups', arm = 'b' }, { label = 'x', run = 'other', figure = 'waits', arm = 'a', from = 'b' } ]";
+        assert_eq!(
+            asked(table),
+            Ok(vec!["4 groups: time of 4 groups, b".to_owned(), "x: waits of other, b to a".to_owned()])
+        );
+        let table = "run = 'other'\nrows = [{ label = 'waits', arm = 'a' }]";
+        assert_eq!(asked(table), Ok(vec!["waits: waits of other, a".to_owned()]));
+    }
+
+    #[test]
+    fn a_table_without_rows_asks_for_all_that_it_names() {
+        let rows = asked("run = '{n} groups'\nfigure = 'time'\nfrom = 'a'");
+        assert_eq!(
+            rows,
+            Ok(vec!["1 groups: time of 1 groups, a to b".to_owned(), "4 groups: time of 4 groups, a to b".to_owned()])
+        );
+        assert_eq!(asked("run = 'other'").map(|rows| rows.len()), Ok(4));
+        let rows =
+            asked("runs = ['other', '1 groups']\nfigures = ['time', 'waits']\narms = ['b']").expect("all are there");
+        assert_eq!((rows.len(), rows[0].as_str()), (4, "other: time: time of other, b"));
+        assert!(asked("runs = ['others']").expect_err("misspelt").contains("did you mean `other`?"));
+        assert!(asked("figure = 'time'\narms = ['c']").expect_err("no arm").contains("there is no arm c"));
+    }
+
+    #[test]
+    fn a_row_that_names_nothing_is_told_with_the_way_out() {
+        for (table, expected) in [
+            ("figure = 'tim'", "my.toml: table t: there is no figure tim\nhelp: did you mean `time`?"),
+            ("run = 'othr'", "table t: there is no run othr\nhelp: did you mean `other`?"),
+            (
+                "figure = 'time'\nrows = [{ label = '3 groups', arm = 'a' }]",
+                "row 3 groups: which run is it of?\nhelp: call the row as its run, or say run = '...': did you mean `1 groups`?",
+            ),
+            ("run = 'other'\nrows = [{ label = 'x', arm = 'a' }]", "which figure is it?"),
+            (
+                "run = 'other'\nfigure = 'time'\nrows = [{ label = 'x', arm = 'a', from = 'a' }]",
+                "the change from a to a",
+            ),
+            ("run = 'other'\nfigure = 'time'\nrows = [{ label = 'x', arm = 'c' }]", "there is no arm c"),
+        ] {
+            let told = asked(table).expect_err(table);
+            assert!(told.contains(expected), "{table}\n{told}");
+        }
+    }
+}

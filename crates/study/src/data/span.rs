@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Lengths of time in a study's data: a number and its unit, such as `500ms`.
+
+use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Units, longest name first where one ends like another.
+const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+/// The longest: as in scenarios.
+const MOST: u64 = 1_000_000_000_000_000_000;
+
+/// A length of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Span(pub Nanos);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no time: write a number and a unit, 5s, 300ms, 20us or 100ns");
+        let (number, unit) =
+            UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !is_number(whole) || !is_number(fraction) || number.ends_with('.') {
+            return Err(wrong());
+        }
+        let whole: u64 = whole.parse().map_err(|_| wrong())?;
+        let mut time = whole.checked_mul(unit).filter(|time| *time <= MOST).ok_or_else(wrong)?;
+        let mut place = unit;
+        for digit in fraction.bytes() {
+            place /= 10;
+            time += u64::from(digit - b'0') * place;
+        }
+        Ok(Self(Nanos(time)))
+    }
+}
+
+impl fmt::Display for Span {
+    /// In the largest unit of which it is a whole number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Nanos(ns) = self.0;
+        let (unit, size) = UNITS.iter().rev().find(|(_, size)| ns % size == 0 && ns > 0).unwrap_or(&UNITS[0]);
+        write!(f, "{}{unit}", ns / size)
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> Self {
+        span.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_exact_and_written_as_they_are_read() {
+        for (text, ns) in [("5s", 5_000_000_000), ("300ms", 300_000_000), ("1500us", 1_500_000), ("7ns", 7)] {
+            let span: Span = text.parse().expect("it is a time");
+            assert_eq!((span.0, span.to_string()), (Nanos(ns), text.to_owned()));
+        }
+        assert_eq!("1.5ms".parse::<Span>().map(|span| span.to_string()), Ok("1500us".to_owned()));
+        for text in ["", "5", "ms", "-1s", "1e3s", "1.s", "5 s", "99999999999s"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A study that has been read, from the program or from a file: it can be checked and run.
+
+use crate::data::workloads::{Benches, Home};
+use crate::data::{self, Found};
+use crate::definition::StudyDefinition;
+use crate::report::{Report, Table};
+use crate::{Choices, Progress, STUDIES, Study, StudyError, forms};
+use fairlab_workload::error::text_of;
+use std::path::{Path, PathBuf};
+
+/// A study.
+pub struct Loaded {
+    /// Its data.
+    pub definition: StudyDefinition,
+    /// The text of its file.
+    pub text: String,
+    /// What the file is called in messages.
+    pub file: String,
+    directory: Option<PathBuf>,
+    built_in: Option<Study>,
+}
+
+/// A part of what is done, told as the whole.
+struct Part<'a> {
+    to: &'a dyn Progress,
+    from: f64,
+    size: f64,
+}
+
+impl Progress for Part<'_> {
+    fn done(&self, step: &str, fraction: f64) {
+        self.to.done(step, self.from + self.size * fraction);
+    }
+}
+
+impl Loaded {
+    /// The study of a name, or that of a file.
+    ///
+    /// # Errors
+    /// If there is neither, or its data are wrong.
+    pub fn new(name_or_file: &str) -> Result<Self, StudyError> {
+        if let Some(study) = STUDIES.iter().find(|known| known.name == name_or_file) {
+            let definition = study.read()?;
+            let (text, file) = (study.data.to_owned(), study.file());
+            return Ok(Self { definition, text, file, directory: None, built_in: Some(*study) });
+        }
+        let is_path =
+            name_or_file.ends_with(".toml") || name_or_file.contains('/') || Path::new(name_or_file).is_file();
+        if !is_path {
+            let names: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
+            return Err(StudyError::Unknown(name_or_file.to_owned(), names.join(", ")));
+        }
+        Self::of_file(name_or_file)
+    }
+
+    fn of_file(file: &str) -> Result<Self, StudyError> {
+        let path = Path::new(file);
+        let bytes = std::fs::read(path).map_err(|error| StudyError::Unreadable(file.to_owned(), error))?;
+        let text = text_of(file, &bytes).map_err(|error| StudyError::Measurement(error.to_string()))?.to_owned();
+        let definition = StudyDefinition::parse(file, &text)?;
+        forms::check(file, &definition, &[])?;
+        let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        Ok(Self { definition, text, file: file.to_owned(), directory: Some(directory), built_in: None })
+    }
+
+    fn home(&self, choices: &Choices) -> Result<Home, StudyError> {
+        Ok(data::home_of(&self.file, self.directory.as_deref(), &self.definition, choices)?)
+    }
+
+    /// Checks all that can be checked without running it in full: names, files, machines, and a short trial of each run. Returns how
+    /// many runs it has.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self, choices: &Choices, benches: &dyn Benches) -> Result<u64, StudyError> {
+        let home = self.home(choices)?;
+        data::Study::new(&self.file, &self.definition, choices, &home, benches)?.try_runs()
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If it cannot be run as it was asked for, or a run fails.
+    pub fn run(&self, choices: &Choices, benches: &dyn Benches, progress: &dyn Progress) -> Result<Report, StudyError> {
+        let body = self.built_in.and_then(|study| study.body);
+        if body.is_some() {
+            self.refuse_what_code_does_not_know(choices)?;
+        }
+        let has_data = !self.definition.runs.is_empty();
+        let size = match (has_data, body.is_some()) {
+            (true, true) => 0.5,
+            (true, false) => 1.0,
+            (false, _) => 0.0,
+        };
+        let mut report = Report::of(&self.definition);
+        if has_data {
+            let home = self.home(choices)?;
+            let study = data::Study::new(&self.file, &self.definition, choices, &home, benches)?;
+            let part = Part { to: progress, from: 0.0, size };
+            let tally = crate::tally::Tally::new(&part);
+            let Found { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
+            (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
+        }
+        if let Some(body) = body {
+            let part = Part { to: progress, from: size, size: 1.0 - size };
+            let of_code = body(&self.definition, choices.options, &part)?;
+            report.tables.extend(of_code.tables);
+            report.pictures.extend(of_code.pictures);
+            report.outputs.extend(of_code.outputs);
+            report.notes.extend(of_code.notes);
+        }
+        let place = |table: &Table| {
+            let place = self.definition.tables.iter().position(|one| one.name == table.name);
+            place.unwrap_or(usize::MAX)
+        };
+        report.tables.sort_by_key(place);
+        Ok(report)
+    }
+
+    /// Code has its own machines, lengths and seeds.
+    fn refuse_what_code_does_not_know(&self, choices: &Choices) -> Result<(), StudyError> {
+        let given = [
+            ("--seeds", choices.seeds.is_some()),
+            ("--span", choices.span.is_some()),
+            ("--perturb", choices.perturb.is_some()),
+            ("--machine", choices.machine.is_some()),
+        ];
+        let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+        Err(StudyError::Refused(
+            self.definition.name.clone(),
+            format!("code fills tables of it, which does not know {option}"),
+            "leave it out; studies of data alone have it".to_owned(),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::data::workloads::NoBenches;
+    use fairlab_sched::units::Nanos;
+
+    #[test]
+    fn every_table_of_every_study_is_filled_and_every_row_of_data_asks_for_a_run_and_a_figure() {
+        for known in STUDIES {
+            let study = Loaded::new(known.name).expect("its data are well formed");
+            let choices = Choices::default();
+            let home = study.home(&choices).expect("it names machines that there are");
+            data::Study::new(&study.file, &study.definition, &choices, &home, &NoBenches)
+                .expect("its rows ask for something");
+            assert!(
+                known.body.is_some() || !study.definition.runs.is_empty(),
+                "{} has neither code nor runs",
+                known.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_study_that_there_is_not_is_told_with_those_that_there_are() {
+        let told = |name: &str| Loaded::new(name).err().expect(name).to_string();
+        assert!(told("sis-utl").starts_with("there is no study `sis-utl`; there are pelt-time-scaling, sis-util"));
+        assert!(
+            told("no/such.toml").contains("no/such.toml: cannot be read: ")
+                && told("no/such.toml").contains("help: give the name")
+        );
+    }
+
+    #[test]
+    fn tables_are_the_same_with_any_number_of_threads() {
+        let study = Loaded::new("nohz-misfit-kicks").expect("there is such a study");
+        let tables = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be made");
+            let choices = Choices { seeds: Some(2), span: Some(Nanos::from_millis(200)), ..Choices::default() };
+            let choices = Choices { options: Options { quick: true }, ..choices };
+            let report = pool.install(|| study.run(&choices, &NoBenches, &crate::Silent)).expect("it runs");
+            serde_json::to_string(&report).expect("tables are JSON")
+        };
+        let one = tables(1);
+        assert_eq!(tables(2), one);
+        assert_eq!(tables(5), one);
+    }
+
+    #[test]
+    fn code_refuses_what_it_does_not_know() {
+        let study = Loaded::new("sis-util").expect("there is such a study");
+        let choices = Choices { perturb: Some(1), ..Choices::default() };
+        let told = study.run(&choices, &NoBenches, &crate::Silent).expect_err("it has code").to_string();
+        assert!(
+            told.starts_with("study sis-util: code fills tables of it, which does not know --perturb\nhelp: "),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The file that a new study begins with: one that runs as it is, and says of each key what it means.
+
+/// The text of a new study's file. The licence in its first line is that of this project, not of whoever's study it becomes.
+pub fn of(name: &str) -> String {
+    let (_, text) = TEXT.split_once('\n').unwrap_or(("", TEXT));
+    text.replace("NAME", name)
+}
+
+const TEXT: &str = include_str!("template.toml");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::StudyDefinition;
+    use crate::forms;
+
+    #[test]
+    fn a_new_study_is_one_and_mentions_every_key() {
+        let text = of("mine");
+        let study = StudyDefinition::parse("mine.toml", &text).expect("it is a study");
+        forms::check("mine.toml", &study, &[]).expect("each of its tables is filled");
+        assert_eq!(study.name, "mine");
+        assert!(text.starts_with("# A study: ") && !text.contains("NAME"), "{text}");
+        for key in [
+            "notes",
+            "machine",
+            "seeds",
+            "kernel",
+            "features",
+            "tunables",
+            "prices",
+            "governor",
+            "idle_states",
+            "file",
+            "rtapp",
+            "scenario",
+            "bench",
+            "tasks",
+            "with",
+            "groups",
+            "start",
+            "span",
+            "warm_up",
+            "first_seed",
+            "dice",
+            "count",
+            "quick",
+            "path",
+            "per",
+            "scale",
+            "each",
+            "missing",
+            "runs",
+            "verdict",
+            "within",
+            "within_percent",
+            "factor",
+            "at_least",
+            "at_most",
+            "sign",
+            "change",
+            "change_as",
+            "from",
+            "why",
+            "published",
+            "spread",
+            "evidence",
+            "remark",
+            "picture",
+            "kind",
+            "split",
+            "sensitivity",
+            "other_seeds",
+            "spans",
+            "perturb",
+        ] {
+            assert!(text.contains(key), "{key} is not mentioned");
+        }
+    }
+}

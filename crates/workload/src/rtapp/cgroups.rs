@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The section `cgroups`: what the files of a cgroup hold, by path. An extension: rt-app itself takes cgroups as they are.
+//!
+//! Keys and values are those of the cgroup file system, version 2. A group that is named only by a task, or only as the parent of
+//! another one, has the kernel's defaults.
+
+use super::fields::{Fields, count_of};
+use super::groups::Groups;
+use super::json::{Entry, Node, Value};
+use crate::error::{ParseError, Source};
+use crate::suggest;
+use crate::workload::{CpusetSpec, Quota};
+
+/// What a group's object may hold.
+const KEYS: &[&str] =
+    &["cpu.max", "cpu.max.burst", "cpu.weight", "cpu.idle", "cpu.uclamp.min", "cpu.uclamp.max", "cpuset.cpus"];
+
+/// The kernel's default period, in microseconds.
+const DEFAULT_PERIOD_US: u64 = 100_000;
+/// What the kernel accepts as quota and period, in microseconds.
+const SHORTEST_US: u64 = 1_000;
+const LONGEST_PERIOD_US: u64 = 1_000_000;
+
+/// Reads the section into the groups of the file.
+pub(super) fn read(fields: Fields<'_>, nr_cpus: u32, groups: &mut Groups) -> Result<(), ParseError> {
+    for entry in fields.entries {
+        let source = fields.source;
+        let what = format!("the cgroup \"{}\"", entry.key);
+        let keys = Fields::of(source, &entry.node, &what)?;
+        let group = groups.of_path(source, entry.key_at, &entry.key)?.flatten();
+        let Some(group) = group else {
+            let error = source.error(entry.key_at, "the root group has none of these files");
+            return Err(error.with_help("name a group below it, such as \"/fg\""));
+        };
+        if let Some(unknown) = keys.entries.iter().find(|entry| !KEYS.contains(&entry.key.as_str())) {
+            let error = source.error(unknown.key_at, format!("{what} has no file \"{}\" here", unknown.key));
+            return Err(error.with_help(suggest::help(&unknown.key, "files of a cgroup", KEYS)));
+        }
+        Reader { source, nr_cpus }.group(keys, group, groups)?;
+    }
+    Ok(())
+}
+
+/// What readers of values need.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    source: Source<'a>,
+    nr_cpus: u32,
+}
+
+impl Reader<'_> {
+    fn group(self, keys: Fields<'_>, group: usize, groups: &mut Groups) -> Result<(), ParseError> {
+        for entry in keys.entries.iter().filter(|entry| entry.node.value != Value::Null) {
+            let node = &entry.node;
+            match entry.key.as_str() {
+                "cpu.max" => groups.specs[group].quota = self.quota(node)?,
+                "cpu.weight" => groups.specs[group].shares = self.shares(entry)?,
+                "cpu.idle" => groups.specs[group].idle = self.number(entry, 0, 1)? == 1,
+                "cpu.uclamp.min" => groups.specs[group].uclamp.get_or_insert((0, 1024)).0 = self.clamp(node)?,
+                "cpu.uclamp.max" => groups.specs[group].uclamp.get_or_insert((0, 1024)).1 = self.clamp(node)?,
+                "cpuset.cpus" => {
+                    let cpus = self.cpus(node)?;
+                    let name = groups.specs[group].name.clone();
+                    groups.cpusets.push(CpusetSpec { name, cpus });
+                    groups.cpuset_of.insert(group, groups.cpusets.len() - 1);
+                }
+                _ => {}
+            }
+        }
+        // Read when the quota is known, wherever it stands.
+        if let Some(entry) = keys.entries.iter().find(|entry| entry.key == "cpu.max.burst") {
+            let burst_us = count_of(self.source, &entry.key, &entry.node)?;
+            match &mut groups.specs[group].quota {
+                Some(quota) if burst_us <= quota.quota_us => quota.burst_us = burst_us,
+                Some(_) => return Err(self.source.error(entry.node.at, "the burst is longer than the quota")),
+                None => return Err(self.source.error(entry.node.at, "a burst needs a quota in \"cpu.max\"")),
+            }
+        }
+        Ok(())
+    }
+
+    /// `MAX PERIOD` in microseconds; `max` is no limit.
+    fn quota(self, node: &Node) -> Result<Option<Quota>, ParseError> {
+        let wrong = |message: &str| {
+            Err(self
+                .source
+                .error(node.at, message)
+                .with_help("write \"cpu.max\" : \"20000 100000\", in microseconds, or \"max\""))
+        };
+        let text = match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Int(quota) => quota.to_string(),
+            _ => return wrong("\"cpu.max\" must be a string"),
+        };
+        let mut words = text.split_whitespace();
+        let quota = words.next().unwrap_or_default();
+        let period_us = match words.next().map(str::parse::<u64>) {
+            None => DEFAULT_PERIOD_US,
+            Some(Ok(period)) => period,
+            Some(Err(_)) => return wrong("the period is not a number"),
+        };
+        if quota == "max" {
+            return Ok(None);
+        }
+        let Ok(quota_us) = quota.parse::<u64>() else { return wrong("the quota is neither a number nor max") };
+        if words.next().is_some() {
+            return wrong("more than a quota and a period");
+        }
+        if quota_us < SHORTEST_US || !(SHORTEST_US..=LONGEST_PERIOD_US).contains(&period_us) {
+            return wrong("the kernel takes quotas from 1000 and periods from 1000 to 1000000");
+        }
+        Ok(Some(Quota { quota_us, period_us, burst_us: 0 }))
+    }
+
+    /// A weight as shares, rounded to the nearest: 100 is 1024.
+    fn shares(self, entry: &Entry) -> Result<u64, ParseError> {
+        Ok((self.number(entry, 1, 10_000)? * 1024 + 50) / 100)
+    }
+
+    fn number(self, entry: &Entry, least: u64, most: u64) -> Result<u64, ParseError> {
+        let number = match &entry.node.value {
+            Value::Text(text) => text.trim().parse().ok(),
+            Value::Bool(flag) => Some(u64::from(*flag)),
+            _ => Some(count_of(self.source, &entry.key, &entry.node)?),
+        };
+        number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+            self.source.error(entry.node.at, format!("\"{}\" must be a number from {least} to {most}", entry.key))
+        })
+    }
+
+    /// A percentage with up to two digits behind the point, as a part of 1024, rounded to the nearest.
+    fn clamp(self, node: &Node) -> Result<u32, ParseError> {
+        let wrong = || {
+            let help = "write a percentage as a string, \"20.50\", or \"max\"";
+            self.source
+                .error(node.at, "a utilisation clamp of a cgroup is a percentage from 0 to 100, or max")
+                .with_help(help)
+        };
+        let hundredths = match &node.value {
+            Value::Int(percent) => u64::try_from(*percent).ok().and_then(|percent| percent.checked_mul(100)),
+            Value::Text(text) if text.trim() == "max" => Some(10_000),
+            Value::Text(text) => hundredths(text.trim()),
+            _ => None,
+        };
+        let part = hundredths.filter(|&part| part <= 10_000).ok_or_else(wrong)?;
+        Ok(((part * 1024 + 5_000) / 10_000) as u32)
+    }
+
+    /// A list such as `0-3,6`.
+    fn cpus(self, node: &Node) -> Result<Vec<u32>, ParseError> {
+        let nr_cpus = self.nr_cpus;
+        let wrong = || {
+            let help = format!("write \"cpuset.cpus\" : \"0-3,6\"; the machine has the CPUs 0 to {}", nr_cpus - 1);
+            self.source.error(node.at, "these are no CPUs of the machine").with_help(help)
+        };
+        let Value::Text(text) = &node.value else { return Err(wrong()) };
+        let mut cpus = Vec::new();
+        for part in text.split(',') {
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            let (Ok(low), Ok(high)) = (low.trim().parse::<u32>(), high.trim().parse::<u32>()) else {
+                return Err(wrong());
+            };
+            if low > high || high >= nr_cpus {
+                return Err(wrong());
+            }
+            cpus.extend(low..=high);
+        }
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(cpus)
+    }
+}
+
+fn hundredths(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 2 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let fraction: u64 = format!("{fraction:0<2}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(fraction)
+}
