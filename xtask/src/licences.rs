@@ -17,7 +17,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         .filter_map(toml::Value::as_str)
         .collect();
     let output = Command::new("cargo")
-        .args(["metadata", "--format-version", "1", "--locked"])
+        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
         .current_dir(root)
         .output()
         .context("cargo metadata")?;

@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
     Export(ExportCommandArgs),
+    /// Find what is wrong in an earlier run: idle CPUs while tasks wait, starvation, late wake-ups, ...
+    Findings(FindingsArgs),
     /// Write a page about earlier runs: timeline, latencies, figures side by side, as one file for a browser
     Report(ReportArgs),
     /// Run the model of a benchmark, with the benchmark's own options and in its own form
@@ -287,6 +289,34 @@ pub(crate) struct ExplainArgs {
     /// The moment, after its events: 5s, 12.345ms, 1001us, ...
     #[arg(long, value_name = "TIME", value_parser = moment_of)]
     pub(crate) at: Nanos,
+}
+
+const FINDINGS_EXAMPLES: &str = "\
+DIR is what `fairlab run FILE -o DIR` has written. The run is repeated. Of each finding: how bad it is, the rule, how often and how long,
+why at its worst moment, and the command that explains that moment.
+
+Examples:
+  fairlab run app.json -o runs/1; fairlab findings runs/1
+  fairlab findings runs/1 --latency 1ms --json";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = FINDINGS_EXAMPLES)]
+pub(crate) struct FindingsArgs {
+    /// Directory of the run
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// For how long a CPU may idle while a task waits that may run there [default: two ticks, at least 4ms]
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) idle: Option<Nanos>,
+    /// How late a task may run after its wake-up [default: 10ms]
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) latency: Option<Nanos>,
+    /// How long a task may wait at a time [default: 500ms]
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) starvation: Option<Nanos>,
+    /// Explain so many of the worst findings
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) explain: usize,
 }
 
 const REPORT_EXAMPLES: &str = "\

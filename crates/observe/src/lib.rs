@@ -13,6 +13,7 @@ pub mod energy;
 pub mod explain;
 pub mod export;
 pub mod families;
+pub mod findings;
 pub mod latency;
 pub mod manifest;
 pub mod measure;

@@ -53,11 +53,16 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
 
 /// Lets the machine run up to the moment, looks at it, and lets it run to the end.
 fn look(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
+    let explanation = look_at(machine, question, at)?;
+    while machine.advance(&mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)? {}
+    Ok(explanation)
+}
+
+/// Lets the machine run up to a moment from the start of the run, and looks at it.
+pub(crate) fn look_at(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
     let now = Nanos(START.0 + at.0);
     let mut history = History::new(machine);
     machine.start(&mut history).map_err(CliError::run)?;
     machine.advance(&mut history, now).map_err(CliError::run)?;
-    let explanation = answer(machine, &history, question, now).map_err(CliError::input)?;
-    while machine.advance(&mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)? {}
-    Ok(explanation)
+    answer(machine, &history, question, now).map_err(CliError::input)
 }

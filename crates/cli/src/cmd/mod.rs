@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod features;
+pub(crate) mod findings;
 pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod report;

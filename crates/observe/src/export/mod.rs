@@ -163,6 +163,14 @@ pub const FORMATS: &[Format] = &[
         groups: Groups::of(Group::ALL),
         open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(Csv::new(directory))))),
     },
+    #[cfg(feature = "parquet")]
+    Format {
+        name: "parquet",
+        extension: "parquet.d",
+        meaning: "a directory of the same tables as Parquet: pandas, polars, DuckDB",
+        groups: Groups::of(Group::ALL),
+        open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(tables::Parquet::new(directory))))),
+    },
     Format {
         name: "schedstat",
         extension: "schedstat.d",

@@ -2,12 +2,16 @@
 //! A run as tables, one for each kind of event, for notebooks and databases.
 //!
 //! A table is one entry of [`TABLES`]; [`rows`] says which rows a record is. Formats write a file for each table into a directory
-//! ([`csv`]). Times are in nanoseconds on the machine's clock.
+//! ([`csv`], and with the feature `parquet` that). Times are in nanoseconds on the machine's clock.
 
 mod csv;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod rows;
 
 pub(super) use csv::Csv;
+#[cfg(feature = "parquet")]
+pub(super) use parquet::Parquet;
 
 use super::record::Record;
 use super::thread::Threads;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Kicks after which nothing moved: an idle CPU was interrupted to balance for the tickless ones, and found nothing to do.
+
+use super::{Finding, Severity, moment};
+use crate::explain::Question;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::probe::{BalanceDecision, KickDecision};
+use fairlab_sched::told::balance::NOHZ_BALANCE_KICK;
+use fairlab_sched::units::Nanos;
+
+/// Fewer kicks say nothing.
+const LEAST: u64 = 100;
+/// Of so many kicks one should have moved something.
+const PER_MOVE: u64 = 50;
+
+/// Kicks and what came of them.
+#[derive(Debug)]
+pub(super) struct Kicks {
+    /// Whether each CPU was kicked and has moved nothing since.
+    pending: Vec<bool>,
+    kicks: u64,
+    with_moves: u64,
+    last: Option<(Nanos, CpuId)>,
+}
+
+impl Kicks {
+    pub(super) fn new(nr_cpus: usize) -> Self {
+        Self { pending: vec![false; nr_cpus], kicks: 0, with_moves: 0, last: None }
+    }
+
+    pub(super) fn kicked(&mut self, now: Nanos, decision: &KickDecision) {
+        if decision.kicked
+            && decision.flags & NOHZ_BALANCE_KICK != 0
+            && let Some(target) = decision.target
+        {
+            self.kicks += 1;
+            self.pending[target.index()] = true;
+            self.last = Some((now, target));
+        }
+    }
+
+    /// A pass that a kicked CPU executes, for itself or for another one.
+    pub(super) fn balanced(&mut self, decision: &BalanceDecision) {
+        if decision.nr_moved > 0 && std::mem::take(&mut self.pending[decision.on.index()]) {
+            self.with_moves += 1;
+        }
+    }
+
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let is_vain = self.kicks >= LEAST && self.with_moves * PER_MOVE < self.kicks;
+        let found = self.last.filter(|_| is_vain).map(|(at, target)| Finding {
+            rule: "vain-kicks",
+            severity: Severity::Low,
+            sentence: format!(
+                "{} times an idle CPU was kicked to balance for the tickless ones; after {} of them tasks moved",
+                self.kicks, self.with_moves
+            ),
+            count: self.kicks - self.with_moves,
+            total_ns: 0,
+            worst_ns: 0,
+            at_ns: moment(at),
+            question: Question::Balance(target.0),
+        });
+        found.into_iter().collect()
+    }
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is wrong in a run, found by itself: rules over what happened, each with how often, how long, the worst moment, and the question
+//! that [`crate::explain`] answers about it.
+//!
+//! A [`Findings`] listens to a run; rules are modules: [`idle`] (a CPU idles while a task that it may run waits), [`waits`] (starvation,
+//! late wake-ups), [`moves`] (tasks that go to and fro), [`misfit`] (tasks too big for their CPU while a bigger one idles), [`kicks`]
+//! (kicks after which nothing moved); timers that were missed come from the families. What is bounded has its bound in
+//! [`Limits`].
+
+mod idle;
+mod kicks;
+mod misfit;
+mod moves;
+mod run;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+pub use run::find;
+
+use crate::explain::Question;
+use crate::families::FamilySummary;
+use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth a look.
+    Low,
+    /// It costs latency or throughput.
+    Medium,
+    /// Somebody does not get on.
+    High,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// Which rule found it.
+    pub rule: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is, in a sentence.
+    pub sentence: String,
+    /// How often.
+    pub count: u64,
+    /// How long in sum, where it lasts.
+    pub total_ns: u64,
+    /// How long at the worst.
+    pub worst_ns: u64,
+    /// When the worst was, from the start of the run: a time to look at.
+    pub at_ns: u64,
+    /// What to ask about it.
+    #[serde(skip)]
+    pub question: Question,
+}
+
+/// From when on something is a finding.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For so long a CPU may idle while a task waits that it may run.
+    pub idle: Nanos,
+    /// So late a task may run after its wake-up.
+    pub latency: Nanos,
+    /// So long a task may wait at a time.
+    pub starvation: Nanos,
+    /// A task that is back within this time went to and fro.
+    pub back_within: Nanos,
+    /// A task may be too big for its CPU for so long while a bigger one idles.
+    pub misfit: Nanos,
+}
+
+impl Limits {
+    /// Of a machine: two ticks are the time in which somebody should have noticed an idle CPU.
+    pub fn of(machine: &Machine) -> Self {
+        let tick = machine.hardware().tick.0;
+        Self {
+            idle: Nanos((2 * tick).max(4_000_000)),
+            latency: Nanos::from_millis(10),
+            starvation: Nanos::from_millis(500),
+            back_within: Nanos::from_millis(1),
+            misfit: Nanos::from_millis(20),
+        }
+    }
+}
+
+/// What is known of a task.
+#[derive(Clone, Debug, Default)]
+struct Track {
+    /// Its place among the machine's tasks.
+    place: usize,
+    family: usize,
+    /// Since when it waits for a CPU.
+    waits_since: Option<Nanos>,
+    /// When it was woken, until it runs.
+    woken_at: Option<Nanos>,
+    cpu: Option<CpuId>,
+    /// Which CPUs it may use, as it was seen last.
+    allowed: Option<CpuMask>,
+}
+
+/// How often something was, how long, and the worst of it.
+#[derive(Clone, Copy, Debug)]
+struct Tally<W> {
+    count: u64,
+    total: Nanos,
+    worst: Option<(Nanos, W)>,
+}
+
+impl<W> Default for Tally<W> {
+    fn default() -> Self {
+        Self { count: 0, total: Nanos::ZERO, worst: None }
+    }
+}
+
+impl<W> Tally<W> {
+    fn add(&mut self, time: Nanos, what: W) {
+        self.count += 1;
+        self.total += time;
+        if self.worst.as_ref().is_none_or(|(worst, _)| time > *worst) {
+            self.worst = Some((time, what));
+        }
+    }
+}
+
+/// Tallies by family.
+type ByFamily<W> = BTreeMap<usize, Tally<W>>;
+
+/// Listens to a run for what is wrong.
+#[derive(Debug)]
+pub struct Findings {
+    limits: Limits,
+    tasks: BTreeMap<TaskId, Track>,
+    /// Names of families, and the family of each task of the workload.
+    families: Vec<String>,
+    family_of: Vec<usize>,
+    idle: idle::IdleCpus,
+    waits: waits::Waits,
+    moves: moves::Moves,
+    misfit: misfit::Misfits,
+    kicks: kicks::Kicks,
+}
+
+impl Findings {
+    /// For a machine whose run has not begun.
+    pub fn new(machine: &Machine, limits: Limits) -> Self {
+        let mut families: Vec<String> = Vec::new();
+        let family_of = machine.workload().tasks.iter().map(|spec| {
+            families.iter().position(|own| *own == spec.family).unwrap_or_else(|| {
+                families.push(spec.family.clone());
+                families.len() - 1
+            })
+        });
+        let family_of = family_of.collect();
+        let nr_cpus = machine.hardware().nr_cpus();
+        Self {
+            limits,
+            tasks: BTreeMap::new(),
+            families,
+            family_of,
+            idle: idle::IdleCpus::new(nr_cpus),
+            waits: waits::Waits::default(),
+            moves: moves::Moves::default(),
+            misfit: misfit::Misfits::new(nr_cpus),
+            kicks: kicks::Kicks::new(nr_cpus),
+        }
+    }
+
+    /// Looks at what nobody tells. To be called now and then.
+    pub fn look(&mut self, machine: &Machine) {
+        for (&id, track) in &mut self.tasks {
+            let allowed = &machine.sched().task(id).cpus_allowed;
+            if track.allowed.as_ref() != Some(allowed) {
+                track.allowed = Some(allowed.clone());
+            }
+        }
+        self.misfit.look(machine, self.limits.misfit);
+    }
+
+    /// What was found, the worst first. `families` are those of the run's summary.
+    pub fn finish(mut self, machine: &Machine, families: &[FamilySummary]) -> Vec<Finding> {
+        let now = machine.now();
+        let waiting: Vec<TaskId> =
+            self.tasks.iter().filter(|(_, track)| track.waits_since.is_some()).map(|(&id, _)| id).collect();
+        for id in waiting {
+            self.ends_waiting(now, id);
+        }
+        let mut all = self.idle.findings(machine, &self.families, now);
+        all.extend(self.waits.findings(machine, &self.families, self.limits));
+        all.extend(self.moves.findings(machine, &self.families, self.limits));
+        all.extend(self.misfit.findings(machine, now, self.limits.misfit));
+        all.extend(self.kicks.findings());
+        all.extend(families.iter().filter_map(|family| missed_timers(machine, family)));
+        all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
+        all
+    }
+
+    /// A task gets a CPU, or the run is over: was its wait one that should not have been?
+    fn ends_waiting(&mut self, now: Nanos, id: TaskId) {
+        let Some(track) = self.tasks.get_mut(&id) else { return };
+        let Some(since) = track.waits_since.take() else { return };
+        let woken = track.woken_at.take();
+        let wait = waits::Wait { task: track.place, family: track.family, since, until: now };
+        if let Some(woken) = woken.filter(|woken| now - *woken > self.limits.latency) {
+            self.waits.late(wait, now - woken);
+        }
+        if now - since > self.limits.starvation {
+            self.waits.starved(wait);
+        }
+        if now - since >= self.limits.idle
+            && let (Some(allowed), Some(cpu)) = (&track.allowed, track.cpu)
+        {
+            self.idle.waited(wait, cpu, allowed, self.limits.idle);
+        }
+    }
+
+    fn switched(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+        let is_idle = |task: TaskId| task.index() < self.idle.nr_cpus();
+        let (was_idle, becomes_idle) = (is_idle(prev), is_idle(next));
+        if was_idle {
+            self.idle.ends(now, cpu);
+        }
+        if becomes_idle {
+            self.idle.begins(now, cpu);
+        }
+        if prev_state == PrevState::Runnable
+            && let Some(track) = self.tasks.get_mut(&prev)
+        {
+            track.waits_since = Some(now);
+        }
+        self.ends_waiting(now, next);
+    }
+}
+
+/// Timers that tasks of a family came to too late.
+fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
+    let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
+    let specs = &machine.workload().tasks;
+    let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
+    let severity = if timers.missed * 20 > timers.arrivals { Severity::Medium } else { Severity::Low };
+    Some(Finding {
+        rule: "timer-missed",
+        severity,
+        sentence: format!("{} came too late to {} of {} periods", family.name, timers.missed, timers.arrivals),
+        count: timers.missed,
+        total_ns: 0,
+        worst_ns: 0,
+        at_ns: 0,
+        question: Question::Task(first.name.clone()),
+    })
+}
+
+/// A moment from the start of the run, in ns.
+fn moment(at: Nanos) -> u64 {
+    at.saturating_since(START).0
+}
+
+impl Probe for Findings {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        match *event {
+            Event::Wakeup { task, cpu, is_new, .. } => {
+                if let Some(track) = self.tasks.get_mut(&task) {
+                    track.cpu = Some(cpu);
+                    if track.waits_since.is_none() {
+                        track.waits_since = Some(now);
+                        track.woken_at = (!is_new).then_some(now);
+                    }
+                }
+            }
+            Event::Switch { cpu, prev, next, prev_state } => self.switched(now, cpu, prev, next, prev_state),
+            Event::Migrate { task, from, to, .. } => {
+                if let Some(track) = self.tasks.get_mut(&task) {
+                    track.cpu = Some(to);
+                    self.moves.moved(now, track.place, track.family, from, to, self.limits.back_within);
+                }
+            }
+            Event::BalanceDecision(decision) => {
+                self.idle.balanced(now, decision);
+                self.kicks.balanced(decision);
+            }
+            Event::KickDecision(decision) => self.kicks.kicked(now, decision),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Findings {
+    fn wants(&self) -> Wants {
+        Wants { events: true, ..Wants::NOTHING }
+    }
+
+    fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Forked { task, id, spec, .. } = *event {
+            self.tasks.insert(id, Track { place: task, family: self.family_of[spec], ..Track::default() });
+        }
+    }
+}

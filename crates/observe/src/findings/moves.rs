@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tasks that go to and fro: back on the CPU from which they came, soon after they left it.
+
+use super::{Finding, Limits, Severity, moment};
+use crate::explain::Question;
+use fairlab_machine::engine::{Machine, START};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+
+/// So often a task may go to and fro in a second.
+const PER_SECOND: u64 = 50;
+/// Less often is nothing to speak of.
+const LEAST: u64 = 20;
+
+/// The last migration of a task, and how often it came back at once.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    family: usize,
+    at: Nanos,
+    from: CpuId,
+    back: u64,
+    last_back: Nanos,
+}
+
+/// Migrations of all tasks.
+#[derive(Debug, Default)]
+pub(super) struct Moves(BTreeMap<usize, Moved>);
+
+impl Moves {
+    pub(super) fn moved(&mut self, now: Nanos, task: usize, family: usize, from: CpuId, to: CpuId, back_within: Nanos) {
+        let moved = self.0.entry(task).or_insert(Moved { family, at: START, from, back: 0, last_back: START });
+        if moved.from == to && now - moved.at <= back_within {
+            moved.back += 1;
+            moved.last_back = now;
+        }
+        (moved.at, moved.from) = (now, from);
+    }
+
+    pub(super) fn findings(&self, machine: &Machine, families: &[String], limits: Limits) -> Vec<Finding> {
+        let length = machine.elapsed().0.max(1);
+        let is_often = |back: u64| back >= LEAST && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
+        let mut found: BTreeMap<usize, Finding> = BTreeMap::new();
+        for (&task, moved) in self.0.iter().filter(|(_, moved)| is_often(moved.back)) {
+            let name = &machine.tasks()[task].name;
+            let finding = found.entry(moved.family).or_insert_with(|| Finding {
+                rule: "ping-pong",
+                severity: Severity::Low,
+                sentence: String::new(),
+                count: 0,
+                total_ns: 0,
+                worst_ns: 0,
+                at_ns: moment(moved.last_back),
+                question: Question::Task(name.clone()),
+            });
+            finding.count += moved.back;
+            finding.sentence = format!(
+                "{} went to another CPU and back within {} {} times, {name} the last time",
+                families[moved.family], limits.back_within, finding.count
+            );
+        }
+        found.into_values().collect()
+    }
+}

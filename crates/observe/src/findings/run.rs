@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A run with somebody who looks for what is wrong.
+
+use super::{Finding, Findings, Limits};
+use crate::recorder::Recorder;
+use fairlab_machine::engine::{Machine, RunError, START};
+use fairlab_machine::observer::{Observer, Observers};
+use fairlab_sched::units::Nanos;
+
+/// In so many parts a run is divided, after each of which there is a look.
+const PARTS: u64 = 1000;
+
+/// Runs a machine and says what is wrong, the worst first. `told` hears how far it is.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn find(
+    machine: &mut Machine,
+    limits: Limits,
+    told: &mut dyn FnMut(Nanos),
+) -> Result<(Vec<Finding>, Recorder), RunError> {
+    let mut recorder = Recorder::new(machine);
+    let mut findings = Findings::new(machine, limits);
+    machine.start(&mut both(&mut recorder, &mut findings))?;
+    let length = u128::from(machine.duration().0);
+    for part in 1..=u128::from(PARTS) {
+        let until = START.0 + u64::try_from(length * part / u128::from(PARTS)).unwrap_or(u64::MAX - START.0);
+        let goes_on = machine.advance(&mut both(&mut recorder, &mut findings), Nanos(until))?;
+        findings.look(machine);
+        told(machine.elapsed());
+        if !goes_on {
+            break;
+        }
+    }
+    machine.finish(&mut both(&mut recorder, &mut findings));
+    let families = recorder.families.summaries(machine.now());
+    Ok((findings.finish(machine, &families), recorder))
+}
+
+fn both<'a>(recorder: &'a mut Recorder, findings: &'a mut Findings) -> Observers<'a> {
+    let list: Vec<&mut dyn Observer> = vec![recorder, findings];
+    Observers(list)
+}
