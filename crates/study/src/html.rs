@@ -13,7 +13,7 @@ body { font: 15px/1.45 system-ui, sans-serif; max-width: 76rem; margin: 2rem aut
 h1 { font-size: 1.5rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin-top: 2.2rem } .source { color: #57606a }
 .headline { font-weight: 600 } table { border-collapse: collapse; margin: .6rem 0 1.2rem; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #d8dee4; text-align: left; vertical-align: top } th { border-bottom-width: 2px }
-td.n, th.n { text-align: right } td.reason { color: #57606a; max-width: 26rem } .reproduced { color: #116329 }
+td.n, th.n { text-align: right; white-space: nowrap } td.reason { color: #57606a; max-width: 26rem } .reproduced { color: #116329 }
 .direction-only { color: #7d4e00 } .not-reproduced { color: #a40e26 } svg { max-width: 100%; height: auto }
 pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; font-size: .85rem } code { font-size: .92em }
 details { margin: .8rem 0 } summary { cursor: pointer }

@@ -88,7 +88,7 @@ pub(crate) type Effect = (String, f64, Option<[f64; 2]>, Option<(f64, Option<f64
 
 /// Draws effects below each other: a point with its interval, and beside it the published one with two standard deviations.
 pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[Effect]) -> Picture {
-    let height = 110 + 34 * rows.len() as u32;
+    let height = 160 + 34 * rows.len() as u32;
     draw_sized(name, (SIZE.0, height), |area| {
         let mut all: Vec<f64> = vec![0.0];
         for (_, ours, interval, theirs) in rows {
@@ -107,7 +107,7 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[Effect]) -> P
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(230)
-            .build_cartesian_2d(least - edge..most + edge, count..0.0)?;
+            .build_cartesian_2d(least - edge..most + edge, count + 1.4..0.0)?;
         let label = |place: &f64| match rows.get(*place as usize) {
             Some((label, ..)) if place.fract() == 0.5 => label.clone(),
             _ => String::new(),
@@ -115,7 +115,7 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[Effect]) -> P
         chart
             .configure_mesh()
             .disable_y_mesh()
-            .y_labels(rows.len() * 2 + 1)
+            .y_labels(rows.len() * 2 + 4)
             .y_label_formatter(&label)
             .x_desc(unit)
             .draw()?;
@@ -142,7 +142,9 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[Effect]) -> P
                 .label(name)
                 .legend(move |(x, y)| Circle::new((x + 6, y), 5, colour.filled()));
         }
-        chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()
+        // Below the last row there is room for them.
+        let place = SeriesLabelPosition::LowerRight;
+        chart.configure_series_labels().position(place).border_style(BLACK).background_style(WHITE).draw()
     })
 }
 

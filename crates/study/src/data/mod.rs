@@ -120,14 +120,18 @@ impl<'a> Study<'a> {
         cases_of(self.file, self.definition, &choices)
     }
 
-    /// Tables of the data that are chosen, measured with cases that may be others than the study's own.
-    fn tables(
+    /// The published rows of tables that are chosen, measured with cases that may be others than the study's own.
+    fn published(
         &self,
         cases: &[Case],
         variation: &Variation,
         chosen: &dyn Fn(&TableDefinition) -> bool,
     ) -> Result<Vec<Table>, StudyError> {
-        let chosen: Vec<_> = self.questions.iter().filter(|(table, _)| chosen(table)).collect();
+        let rows = |questions: &[Question]| -> Vec<Question> {
+            questions.iter().filter(|question| question.row.published.is_some()).cloned().collect()
+        };
+        let chosen = self.questions.iter().filter(|(table, _)| chosen(table));
+        let chosen: Vec<_> = chosen.map(|(table, questions)| (table, rows(questions))).collect();
         let wanted = measure::wanted(chosen.iter().flat_map(|(_, questions)| questions));
         let numbers = measure::run(self.definition, cases, &wanted, &[], &self.site, variation, &|_, _| {})?;
         Ok(chosen.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect())

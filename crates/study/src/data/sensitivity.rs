@@ -100,9 +100,6 @@ pub(super) fn table(
     let base = Variation { most_seeds: varied.seeds, perturb: study.choices.perturb, ..Variation::default() };
     let all = varied.variations(&definition.name, study);
     let cases_of_table = std::iter::once((String::new(), base)).chain(all).collect();
-    let chosen = |table: &TableDefinition| {
-        let is_named = varied.tables.is_empty() || varied.tables.contains(&table.name);
-        is_named && table.rows.iter().any(|row| row.published.is_some())
-    };
-    compare(definition, "all", cases_of_table, told, |variation| study.tables(&cases, variation, &chosen))
+    let chosen = |table: &TableDefinition| varied.tables.is_empty() || varied.tables.contains(&table.name);
+    compare(definition, "all", cases_of_table, told, |variation| study.published(&cases, variation, &chosen))
 }
