@@ -175,6 +175,7 @@ fn idle_states(row: &[&CpuSummary]) -> String {
         let time: u64 = row.iter().filter_map(|cpu| cpu.idle_states.get(index)).map(|state| state.ns).sum();
         (state.state.as_str(), time)
     });
-    let used = states.filter(|(_, time)| *time > 0);
+    // Less than half a percent is no more than a place on the page.
+    let used = states.filter(|(_, time)| *time > 0 && 200 * *time >= idle);
     used.map(|(name, time)| format!("{name} {}", whole_percent(time, idle))).collect::<Vec<_>>().join(", ")
 }
