@@ -246,7 +246,9 @@ impl Machine {
         sync: bool,
         is_remembered: bool,
     ) {
-        observer.machine_event(self.now, &MachineEvent::Waking { task: target, since: self.now });
+        if self.wants.events {
+            observer.machine_event(self.now, &MachineEvent::Waking { task: target, since: self.now });
+        }
         if self.has_work(cpu) || self.is_stuck(observer, cpu) {
             self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
             self.wake_on(observer, cpu);
@@ -270,7 +272,9 @@ impl Machine {
         host.sleep = host.sleep.wrapping_add(1);
         // The CPU may have been busy with interrupts off since then, or in an idle state.
         let since = host.sleeps_until.unwrap_or(self.now);
-        observer.machine_event(self.now, &MachineEvent::Waking { task, since });
+        if self.wants.events {
+            observer.machine_event(self.now, &MachineEvent::Waking { task, since });
+        }
         self.wake_by_interrupt(observer, cpu, task);
     }
 

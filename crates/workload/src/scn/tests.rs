@@ -51,14 +51,14 @@ fn an_empty_machine_has_the_documented_defaults() {
 
 #[test]
 fn every_statement_about_the_machine_is_understood() {
-    let text = "cpus 8 # comment\n\ttopo smt=2 cls=4\n topo llc=4 pkg=8 node=4\nlevels SCMPA\ncaps 1 2 3 4 5 6 7 8\n\
+    let text = "cpus 8 # comment\n\ttopo smt=2 cls=4\n topo llc=4 pkg=8 node=4\nlevels SCMPA\ncaps 1 1 1 1 5 6 7 8\n\
         smtmap 7 7 0 0 1 1 2 2\ndist 2 10 30 40 10\nend 1.5s\ntrace 3\ntracepelt 1\nstats 20ms\nipi 500ns\nskew 2us\n\
         lbcost 3us\nscale 1\nfeature SIS_UTIL 0\nfeature SIS_PROP 1\ntune migration_cost_ns 0\narm redo_max -1\n\
         irq 2-3 10ms 0.25ms\nfdom 0-3 500000:100 1000000:300\nfdom 4 700000";
     let Scenario { machine, end, trace, trace_pelt, stats, features, tunables, arms, .. } = scenario(text);
     let place = machine.topology.cpus[5];
     assert_eq!((place.core, place.cluster, place.llc, place.package, place.node), (1, 1, 1, 0, 1));
-    assert_eq!(machine.topology.capacity, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(machine.topology.capacity, [1, 1, 1, 1, 5, 6, 7, 8]);
     assert_eq!(machine.topology.levels.len(), 5);
     assert_eq!(machine.topology.distances, [[10, 30], [40, 10]]);
     assert_eq!((machine.ipi_latency, machine.tick_skew, machine.newidle_cost), (Nanos(500), us(2), us(3)));
