@@ -17,6 +17,9 @@ const STYLE: TableStyle = TableStyle::new()
 /// Bounds of the width of tables with columns that are wrapped.
 const WIDTHS: std::ops::RangeInclusive<usize> = 70..=160;
 
+/// Text that is broken into lines has so many columns at the least: a table that has no room for that is wider than the page.
+const LEAST_WRAPPED: u16 = 40;
+
 /// How a column is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -129,9 +132,10 @@ impl Table {
         for (index, align) in self.columns.iter().enumerate() {
             let column = self.inner.column_mut(index).expect("every column has a header");
             column.set_padding((0, if index < last { 1 } else { 0 }));
-            if *align != Align::Wrap {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
+            column.set_constraint(match align {
+                Align::Left | Align::Right => ColumnConstraint::ContentWidth,
+                Align::Wrap => ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(LEAST_WRAPPED)),
+            });
         }
         if self.columns.contains(&Align::Wrap) {
             let terminal = if std::io::stdout().is_terminal() { self.inner.width().map(usize::from) } else { None };
@@ -168,5 +172,13 @@ mod tests {
         let text = table.render(Styles { on: false });
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.contains("a_name_of_some_length"));
+    }
+
+    #[test]
+    fn wide_columns_leave_room_for_words() {
+        let mut table = Table::new(&[("name", Align::Left), ("meaning", Align::Wrap)]);
+        table.row(vec!["n".repeat(WIDTH).as_str().into(), "some words that belong on one line".into()]);
+        let text = table.render(Styles { on: false });
+        assert!(text.contains("some words that belong on one line"), "{text}");
     }
 }

@@ -93,7 +93,14 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
         draw.line(&format!("irq {cpus} {every}us {time}us"));
     }
     if draw.one_in(5) {
-        draw.line(&format!("fdom 0-{} 500000:100000 1000000:300000 2000000:1200000", nr_cpus - 1));
+        // Powers are those of one kind of CPU.
+        let parts = match draw.text.contains("\ncaps ") {
+            true => vec![(0, nr_cpus / 2), (nr_cpus / 2, nr_cpus)],
+            false => vec![(0, nr_cpus)],
+        };
+        for (first, end) in parts {
+            draw.line(&format!("fdom {first}-{} 500000:100000 1000000:300000 2000000:1200000", end - 1));
+        }
     }
     for &feature in Feature::ALL {
         if draw.one_in(20) {
