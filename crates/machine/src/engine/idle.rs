@@ -51,7 +51,7 @@ pub struct IdleResidency {
 const ROOM: usize = 16;
 
 impl IdleState {
-    pub(super) fn new(nr_states: usize, first_tick: Nanos) -> Self {
+    pub(super) fn new(nr_states: usize) -> Self {
         Self {
             current: None,
             chosen: None,
@@ -60,7 +60,7 @@ impl IdleState {
             woken_by: WokenBy::Other,
             menu: Menu::default(),
             sleeps: BinaryHeap::with_capacity(if nr_states == 0 { 0 } else { ROOM }),
-            next_tick: first_tick,
+            next_tick: Nanos::NEVER,
             poll_limit_comes: false,
             residency: vec![IdleResidency::default(); nr_states],
         }
@@ -125,7 +125,7 @@ impl Machine {
         self.cpus[to.index()].idle.sleeps.extend(moved);
     }
 
-    /// The tick of a CPU comes, and the next one a period later.
+    /// When the next tick of a CPU comes.
     pub(super) fn note_tick(&mut self, cpu: CpuId, next: Nanos) {
         self.cpus[cpu.index()].idle.next_tick = next;
     }

@@ -92,6 +92,13 @@ enum IdleLoop {
     Left,
 }
 
+impl IdleLoop {
+    /// Whether the idle task is in its loop, with its tick or without.
+    const fn is_inside(self) -> bool {
+        matches!(self, Self::Inside | Self::Ticking)
+    }
+}
+
 /// Why a run cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
@@ -582,10 +589,9 @@ impl Machine {
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
     }
 
-    /// Whether the idle task of a CPU is in its loop, with its tick or without.
+    /// Whether a CPU executes its idle task's loop.
     fn is_in_idle_loop(&self, cpu: CpuId) -> bool {
-        let is_inside = matches!(self.cpus[cpu.index()].idle_loop, IdleLoop::Inside | IdleLoop::Ticking);
-        is_inside && self.sched.is_idle_task_running(cpu)
+        self.cpus[cpu.index()].idle_loop.is_inside() && self.sched.is_idle_task_running(cpu)
     }
 
     /// Whether the idle task of a CPU waits in its loop.
@@ -597,7 +603,7 @@ impl Machine {
         if *place == IdleLoop::Left && self.hardware.idle_loop_once {
             *place = IdleLoop::Inside;
         }
-        matches!(*place, IdleLoop::Inside | IdleLoop::Ticking)
+        place.is_inside()
     }
 
     fn enter_idle_loop(&mut self, observer: &mut dyn Observer, cpu: CpuId) {

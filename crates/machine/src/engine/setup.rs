@@ -157,10 +157,7 @@ impl Machine {
             freq: sched.figures(CpuId::from_index(cpu)).freq_capacity,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
-            idle: idle::IdleState::new(
-                hardware.idle_states[cpu].len(),
-                START + hardware.tick + Nanos(hardware.tick_skew.0 * cpu as u64),
-            ),
+            idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
             kernel: KernelState::with_room(),
         });
         let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::at_start(nr_frequencies(&hardware, cpu))).collect();
@@ -260,6 +257,7 @@ impl Machine {
             let skew = self.hardware.tick_skew.0.saturating_mul(u64::from(cpu.0));
             let first = Nanos((START + tick).0.saturating_add(skew));
             self.events.push_in_turn(Lane::Ticks, first, EventKind::Tick(cpu));
+            self.note_tick(cpu, first);
         }
         for task in 0..self.tasks.len() {
             let spec = &self.workload.tasks[self.tasks[task].spec];
