@@ -66,3 +66,12 @@ fn a_cpu_does_not_poll_for_longer_than_its_limit() {
     let [polling, _] = machine.idle_residency(CpuId(1)) else { panic!("there are two states") };
     assert!(polling.time.0 <= polling.entries * 20_000, "{polling:?}");
 }
+
+#[test]
+fn a_cpu_whose_first_tick_lies_beyond_all_time_never_ticks() {
+    let text = "cpus 20\nskew 1000000000s\nend 20ms\ntask t cpu=19 mask=19-19 run 20ms\n";
+    let setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", text).expect("well-formed"));
+    let mut machine = Machine::new(setup).expect("a possible machine");
+    machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(ticks(&machine, 19), 0);
+}
