@@ -22,6 +22,24 @@ impl Stream {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
+
+    /// A number from 0 to `sides - 1`.
+    pub const fn below(&mut self, sides: u64) -> u64 {
+        self.draw() % sides
+    }
+
+    /// Whether a die of so many sides shows its first.
+    pub const fn one_in(&mut self, sides: u64) -> bool {
+        self.below(sides) == 0
+    }
+
+    /// One of several.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
 }
 
 /// The finisher of splitmix64: a bijection of 64-bit numbers, so that different ones stay different.

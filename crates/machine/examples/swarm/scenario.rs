@@ -15,23 +15,10 @@ struct Draw {
 }
 
 impl Draw {
-    /// A number from 0 to `sides - 1`.
-    fn below(&mut self, sides: u64) -> u64 {
-        self.stream.draw() % sides
-    }
-
-    fn one_in(&mut self, sides: u64) -> bool {
-        self.below(sides) == 0
-    }
-
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-
     /// A duration in microseconds whose magnitude is as random as its digits.
     fn micros(&mut self, most: u64) -> u64 {
-        let magnitude = 1 << (4 + self.below(12));
-        (1 + self.below(magnitude)).min(most)
+        let magnitude = 1 << (4 + self.stream.below(12));
+        (1 + self.stream.below(magnitude)).min(most)
     }
 
     fn line(&mut self, line: &str) {
@@ -40,22 +27,22 @@ impl Draw {
 
     /// A range of CPUs.
     fn range(&mut self, nr_cpus: u64) -> String {
-        let (a, b) = (self.below(nr_cpus), self.below(nr_cpus));
-        if self.one_in(3) { format!("{a}-{a}") } else { format!("{}-{}", a.min(b), a.max(b)) }
+        let (a, b) = (self.stream.below(nr_cpus), self.stream.below(nr_cpus));
+        if self.stream.one_in(3) { format!("{a}-{a}") } else { format!("{}-{}", a.min(b), a.max(b)) }
     }
 }
 
 /// The number of CPUs and the text of the scenario of a seed.
 pub(crate) fn text(seed: u64) -> (u32, String) {
     let mut draw = Draw { stream: Stream::new(seed, "swarm", 0), text: String::new() };
-    let nr_cpus = 1 << draw.below(9);
-    let nr_cpus = if nr_cpus > 2 && draw.one_in(4) { nr_cpus - draw.below(nr_cpus / 2) } else { nr_cpus };
-    let nr_tasks = 1 + draw.below(2 * nr_cpus + 4);
+    let nr_cpus = 1 << draw.stream.below(9);
+    let nr_cpus = if nr_cpus > 2 && draw.stream.one_in(4) { nr_cpus - draw.stream.below(nr_cpus / 2) } else { nr_cpus };
+    let nr_tasks = 1 + draw.stream.below(2 * nr_cpus + 4);
     // About four events for each task and millisecond, and a check looks at every CPU.
     let length_us = (CPU_CHECKS * 250 / (nr_cpus * nr_tasks.max(4))).clamp(3_000, 150_000);
     machine(&mut draw, nr_cpus);
     draw.line(&format!("end {length_us}us"));
-    let nr_groups = if draw.one_in(2) { draw.below(6) } else { 0 };
+    let nr_groups = if draw.stream.one_in(2) { draw.stream.below(6) } else { 0 };
     groups(&mut draw, nr_groups);
     let families = tasks(&mut draw, nr_cpus, nr_tasks, nr_groups, length_us);
     changes(&mut draw, nr_cpus, nr_groups, &families, length_us);
@@ -64,35 +51,35 @@ pub(crate) fn text(seed: u64) -> (u32, String) {
 
 fn machine(draw: &mut Draw, nr_cpus: u64) {
     draw.line(&format!("cpus {nr_cpus}"));
-    let smt = draw.one_of(&[1, 1, 2, 2, 4]);
-    let llc = smt * draw.one_of(&[1, 2, 4, 8, 16, 64]);
-    let package = llc * draw.one_of(&[1, 1, 2, 4]);
-    let levels = draw.one_of(&["M", "SM", "SMP", "SMPA", "MP", "MA", "SMA"]);
+    let smt = draw.stream.one_of(&[1, 1, 2, 2, 4]);
+    let llc = smt * draw.stream.one_of(&[1, 2, 4, 8, 16, 64]);
+    let package = llc * draw.stream.one_of(&[1, 1, 2, 4]);
+    let levels = draw.stream.one_of(&["M", "SM", "SMP", "SMPA", "MP", "MA", "SMA"]);
     draw.line(&format!("topo smt={smt} llc={llc} pkg={package}"));
     draw.line(&format!("levels {levels}"));
-    if draw.one_in(4) && nr_cpus >= 4 {
-        let small = draw.one_of(&[200u64, 400, 700]);
+    if draw.stream.one_in(4) && nr_cpus >= 4 {
+        let small = draw.stream.one_of(&[200u64, 400, 700]);
         let caps: Vec<String> =
             (0..nr_cpus).map(|cpu| if cpu < nr_cpus / 2 { small } else { 1024 }.to_string()).collect();
         draw.line(&format!("caps {}\nscale 1", caps.join(" ")));
     }
-    if draw.one_in(2) {
-        let ipi = 1 + draw.below(5_000);
+    if draw.stream.one_in(2) {
+        let ipi = 1 + draw.stream.below(5_000);
         draw.line(&format!("ipi {ipi}ns"));
     }
-    if draw.one_in(3) {
-        let skew = 1 + draw.below(15);
+    if draw.stream.one_in(3) {
+        let skew = 1 + draw.stream.below(15);
         draw.line(&format!("skew {skew}us"));
     }
-    if draw.one_in(4) {
-        let cost = 1 + draw.below(40);
+    if draw.stream.one_in(4) {
+        let cost = 1 + draw.stream.below(40);
         draw.line(&format!("lbcost {cost}us"));
     }
-    if draw.one_in(5) {
-        let (cpus, every, time) = (draw.range(nr_cpus), 1_000 + draw.below(4_000), 1 + draw.below(300));
+    if draw.stream.one_in(5) {
+        let (cpus, every, time) = (draw.range(nr_cpus), 1_000 + draw.stream.below(4_000), 1 + draw.stream.below(300));
         draw.line(&format!("irq {cpus} {every}us {time}us"));
     }
-    if draw.one_in(5) {
+    if draw.stream.one_in(5) {
         // Powers are those of one kind of CPU.
         let parts = match draw.text.contains("\ncaps ") {
             true => vec![(0, nr_cpus / 2), (nr_cpus / 2, nr_cpus)],
@@ -103,8 +90,8 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
         }
     }
     for &feature in Feature::ALL {
-        if draw.one_in(20) {
-            let on = draw.below(2);
+        if draw.stream.one_in(20) {
+            let on = draw.stream.below(2);
             draw.line(&format!("feature {} {on}", feature.name()));
         }
     }
@@ -116,8 +103,8 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
         ("blocked_limit", &[0, 50]),
         ("newidle_blocked", &[0, 1]),
     ] {
-        if draw.one_in(6) {
-            let value = draw.one_of(values);
+        if draw.stream.one_in(6) {
+            let value = draw.stream.one_of(values);
             draw.line(&format!("arm {name} {value}"));
         }
     }
@@ -126,19 +113,19 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
 fn groups(draw: &mut Draw, nr_groups: u64) {
     for group in 0..nr_groups {
         let mut line = format!("group g{group}");
-        if group > 0 && draw.one_in(2) {
-            let parent = draw.below(group);
+        if group > 0 && draw.stream.one_in(2) {
+            let parent = draw.stream.below(group);
             write!(line, " parent=g{parent}").expect("text can be written");
         }
-        if draw.one_in(2) {
-            let shares = draw.one_of(&[2, 100, 512, 4096, 100_000]);
+        if draw.stream.one_in(2) {
+            let shares = draw.stream.one_of(&[2, 100, 512, 4096, 100_000]);
             write!(line, " shares={shares}").expect("text can be written");
         }
-        if draw.one_in(3) {
-            let (quota, period) = (1 + draw.below(30), draw.one_of(&[5, 10, 20]));
+        if draw.stream.one_in(3) {
+            let (quota, period) = (1 + draw.stream.below(30), draw.stream.one_of(&[5, 10, 20]));
             write!(line, " quota={quota}ms period={period}ms").expect("text can be written");
         }
-        if draw.one_in(8) {
+        if draw.stream.one_in(8) {
             line.push_str(" idle");
         }
         draw.line(&line);
@@ -150,27 +137,31 @@ fn tasks(draw: &mut Draw, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us
     let (mut left, mut families) = (nr_tasks, Vec::new());
     while left > 0 && families.len() < 20 {
         let name = format!("f{}_", char::from(b'a' + families.len() as u8));
-        let nr = 1 + draw.below(left);
+        let nr = 1 + draw.stream.below(left);
         left -= nr;
-        let mut line = format!("task {name} n={nr} cpu={} start={}us", draw.below(nr_cpus), draw.below(length_us / 3));
-        let option = match draw.below(12) {
-            0 => format!(" nice={}", draw.below(40) as i64 - 20),
+        let mut line = format!(
+            "task {name} n={nr} cpu={} start={}us",
+            draw.stream.below(nr_cpus),
+            draw.stream.below(length_us / 3)
+        );
+        let option = match draw.stream.below(12) {
+            0 => format!(" nice={}", draw.stream.below(40) as i64 - 20),
             1 => " batch".to_owned(),
             2 => " idlepol".to_owned(),
-            3 => format!(" fifo={}", 1 + draw.below(99)),
-            4 => format!(" rr={}", 1 + draw.below(99)),
-            5 if nr <= 2 => format!(" dl={}us/20ms/20ms", 1_100 + draw.below(4_000)),
+            3 => format!(" fifo={}", 1 + draw.stream.below(99)),
+            4 => format!(" rr={}", 1 + draw.stream.below(99)),
+            5 if nr <= 2 => format!(" dl={}us/20ms/20ms", 1_100 + draw.stream.below(4_000)),
             6 | 7 => format!(" mask={}", draw.range(nr_cpus)),
-            8 => format!(" umin={} umax={}", draw.below(500), 500 + draw.below(525)),
+            8 => format!(" umin={} umax={}", draw.stream.below(500), 500 + draw.stream.below(525)),
             _ => String::new(),
         };
         line.push_str(&option);
-        if nr_groups > 0 && draw.one_in(2) {
-            let group = draw.below(nr_groups);
+        if nr_groups > 0 && draw.stream.one_in(2) {
+            let group = draw.stream.below(nr_groups);
             write!(line, " group=g{group}").expect("text can be written");
         }
         let (a, b) = (draw.micros(9_000), draw.micros(9_000));
-        let program = match draw.below(7) {
+        let program = match draw.stream.below(7) {
             0 => "run 1s".to_owned(),
             1 => format!("run {a}us yield run {b}us sleep 1ms"),
             2 => format!("run {a}us exit"),
@@ -179,7 +170,7 @@ fn tasks(draw: &mut Draw, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us
                 let partner = format!("f{}_", char::from(b'b' + families.len() as u8));
                 draw.line(&format!("{line} loop run {a}us wakesync {partner} wait"));
                 families.push((name.clone(), nr));
-                let (nr_text, cpu) = (format!("task {partner} n={nr}"), draw.below(nr_cpus));
+                let (nr_text, cpu) = (format!("task {partner} n={nr}"), draw.stream.below(nr_cpus));
                 draw.line(&format!("{nr_text} cpu={cpu} loop wait run {b}us wake {name}"));
                 families.push((partner, nr));
                 continue;
@@ -193,17 +184,21 @@ fn tasks(draw: &mut Draw, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us
 }
 
 fn changes(draw: &mut Draw, nr_cpus: u64, nr_groups: u64, families: &[(String, u64)], length_us: u64) {
-    for _ in 0..draw.below(12) {
-        let at = draw.below(length_us);
-        let (family, nr) = &families[draw.below(families.len() as u64) as usize];
-        let task = if *nr == 1 { family.clone() } else { format!("{family}{}", draw.below(*nr)) };
-        let line = match draw.below(6) {
+    for _ in 0..draw.stream.below(12) {
+        let at = draw.stream.below(length_us);
+        let (family, nr) = &families[draw.stream.below(families.len() as u64) as usize];
+        let task = if *nr == 1 { family.clone() } else { format!("{family}{}", draw.stream.below(*nr)) };
+        let line = match draw.stream.below(6) {
             0 => format!("affinity {at}us {task} {}", draw.range(nr_cpus)),
-            1 => format!("nice {at}us {task} {}", draw.below(40) as i64 - 20),
-            2 => format!("policy {at}us {task} {}", draw.one_of(&["fair", "batch", "idlepol", "fifo=5", "rr=50"])),
-            3 => format!("clamp {at}us {task} {} {}", draw.below(400), 400 + draw.below(625)),
-            4 if nr_groups > 0 => format!("move {at}us {task} g{}", draw.below(nr_groups)),
-            5 if nr_groups > 0 => format!("shares {at}us g{} {}", draw.below(nr_groups), 2 + draw.below(5_000)),
+            1 => format!("nice {at}us {task} {}", draw.stream.below(40) as i64 - 20),
+            2 => {
+                format!("policy {at}us {task} {}", draw.stream.one_of(&["fair", "batch", "idlepol", "fifo=5", "rr=50"]))
+            }
+            3 => format!("clamp {at}us {task} {} {}", draw.stream.below(400), 400 + draw.stream.below(625)),
+            4 if nr_groups > 0 => format!("move {at}us {task} g{}", draw.stream.below(nr_groups)),
+            5 if nr_groups > 0 => {
+                format!("shares {at}us g{} {}", draw.stream.below(nr_groups), 2 + draw.stream.below(5_000))
+            }
             _ => continue,
         };
         draw.line(&line);
