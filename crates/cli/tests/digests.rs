@@ -7,9 +7,11 @@
 mod common;
 
 use common::{files, json_of, root, stdout_of};
+use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
-use fairlab_workload::scn;
+use fairlab_workload::scn::{self, On};
 use std::fmt::Write;
 
 const RECORD: &str = "golden/digests.txt";
@@ -43,8 +45,14 @@ fn scenarios_give_the_recorded_digests_twice_in_a_row() {
 /// Digest of a scenario whose machine the library makes.
 fn digest_in_library(file: &str) -> String {
     let text = std::fs::read_to_string(root().join(file)).expect("the file can be read");
-    let scenario = scn::parse(file, &text).unwrap_or_else(|error| panic!("{error}"));
-    let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
+    let named = |name: &str| Ok(preset(name).ok_or("no preset")?.nr_cpus() as u32);
+    let scenario = scn::parse_on(file, &text, On { given: None, named: &named, vary: None });
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let setup = match &scenario.named_machine {
+        Some(name) => Setup::on(Hardware::from_description(&preset(name).expect("it is a preset")), scenario),
+        None => Setup::from_scenario(scenario),
+    };
+    let mut machine = Machine::new(setup).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{file}: {error}"));
     machine.digest().to_string()
 }

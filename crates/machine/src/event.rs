@@ -51,6 +51,8 @@ pub enum EventKind {
     LateTick(CpuId),
     /// An idle CPU has polled for as long as it may, unless it has been woken meanwhile.
     PollLimit(CpuId),
+    /// The hardware looks which frequency a package may have.
+    Turbo(u32),
     /// Observers look at the state.
     Snapshot,
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the engine needs to know of a machine, whether it comes from a machine file or from a scenario.
 
-use crate::description::{self, ChannelLines, MachineDescription};
+use crate::description::{self, ChannelLines, MachineDescription, Smt, Turbo};
 use crate::prices::Prices;
 use fairlab_sched::ids::CpuId;
 pub use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use fairlab_sched::state::uclamp::FirstClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::MachineTopology;
-use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
 use fairlab_workload::scn::Scenario;
 use fairlab_workload::workload::{Change, Workload};
+use std::collections::BTreeSet;
 
 /// Tick of scenarios: the oracle's kernel has HZ 250.
 const SCENARIO_TICK: Nanos = Nanos(1_000_000_000 / 250);
@@ -81,6 +82,11 @@ pub struct Hardware {
     pub newidle_cost: Nanos,
     /// Frequency domains. A CPU in none always has its highest frequency, but for `frequency_steps`.
     pub frequency_domains: Vec<FrequencyDomain>,
+    /// The part of a core that each of its working threads has, of 1024: by number of working threads, from one on. Empty if
+    /// threads do not disturb each other.
+    pub smt_shares: Vec<u64>,
+    /// The frequencies that the hardware chooses itself, if it does.
+    pub turbo: Option<Turbo>,
     /// Changes of frequency: when, which CPU, and what part of 1024 of its highest frequency.
     pub frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     /// Limits of frequencies: from when on, which CPUs, whether heat is the reason, and the part of 1024 that is allowed.
@@ -111,6 +117,8 @@ impl Hardware {
             scale_work: true,
             newidle_cost: Nanos::ZERO,
             frequency_domains: Vec::new(),
+            smt_shares: Vec::new(),
+            turbo: None,
             frequency_steps: Vec::new(),
             frequency_limits: Vec::new(),
             idle_states: vec![Vec::new(); topology.cpus.len()],
@@ -202,6 +210,8 @@ impl Hardware {
             ipi_latency: machine.ipi_latency(),
             polling_idle: machine.polling_idle(),
             scale_work: machine.scale_work(),
+            smt_shares: machine.smt().map(Smt::shares).unwrap_or_default(),
+            turbo: machine.turbo().cloned(),
             frequency_domains: domains.collect(),
             frequency_limits: limits.collect(),
             idle_states: idle_states.collect(),
@@ -210,6 +220,30 @@ impl Hardware {
             channel_lines: machine.channel_lines().clone(),
             ..Self::plain(machine.name(), machine.topology())
         }
+    }
+
+    /// The frequency, in kHz, at which a CPU has this part of that of its full capacity; none if the machine names no such frequency.
+    pub fn khz_of(&self, cpu: CpuId, part: Capacity) -> Option<u64> {
+        if let Some(turbo) = &self.turbo {
+            let known = turbo.khz().iter().copied().chain([turbo.base_khz()]);
+            return known.into_iter().find(|&khz| turbo.part(khz) == part);
+        }
+        let domain = self.frequency_domains.iter().find(|domain| domain.contains(cpu))?;
+        let highest = domain.khz().last()?;
+        domain.khz().iter().copied().find(|khz| khz * CAPACITY_FULL / highest == part)
+    }
+
+    /// CPUs that have one frequency, in the order of their lowest; none where each has its highest all the time.
+    pub fn frequency_peers(&self) -> Vec<Vec<CpuId>> {
+        if self.turbo.is_none() {
+            return self.frequency_domains.iter().map(|domain| domain.cpus().collect()).collect();
+        }
+        let packages = self.topology.cpus.iter().map(|place| place.package).collect::<BTreeSet<u32>>();
+        let of_package = |package| {
+            let places = self.topology.cpus.iter().enumerate();
+            places.filter(move |(_, place)| place.package == package).map(|(cpu, _)| CpuId::from_index(cpu)).collect()
+        };
+        packages.into_iter().map(of_package).collect()
     }
 
     /// Number of CPUs.

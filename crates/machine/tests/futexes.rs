@@ -75,6 +75,7 @@ fn run(tasks: Vec<TaskSpec>, objects: Objects) -> Log {
     hardware.ipi_latency = Nanos::ZERO;
     hardware.idle_states.iter_mut().for_each(Vec::clear);
     hardware.frequency_domains.clear();
+    (hardware.turbo, hardware.smt_shares) = (None, Vec::new());
     let setup = Setup {
         hardware,
         workload: Workload { tasks, objects, ..Workload::default() },

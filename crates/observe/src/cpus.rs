@@ -2,7 +2,7 @@
 //! What the CPUs did: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
 
 use fairlab_machine::engine::{CpuCounters, Machine};
-use fairlab_machine::hardware::FrequencyDomain;
+use fairlab_machine::hardware::Hardware;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
 use serde::{Deserialize, Serialize};
@@ -139,7 +139,6 @@ impl Cpus {
             track.settle(now);
             let counters = &machine.counters().per_cpu[index];
             let cpu = CpuId::from_index(index);
-            let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(cpu));
             let states = hardware.idle_states[index].iter().zip(machine.idle_residency(cpu));
             let llc = topology.cpus[index].llc;
             CpuSummary {
@@ -155,7 +154,7 @@ impl Cpus {
                 call_function_ipis: counters.call_ipis,
                 kernel_ns: counters.kernel.0,
                 kernel_in_idle_ns: counters.kernel_in_idle.0,
-                frequencies: frequency_times(counters, domain),
+                frequencies: frequency_times(counters, hardware, cpu),
                 idle_states: states
                     .map(|(state, spent)| IdleTime {
                         state: state.name.clone(),
@@ -225,22 +224,18 @@ impl Track {
     }
 }
 
-fn frequency_times(counters: &CpuCounters, domain: Option<&FrequencyDomain>) -> Vec<FrequencyTime> {
+fn frequency_times(counters: &CpuCounters, hardware: &Hardware, cpu: CpuId) -> Vec<FrequencyTime> {
     let times = &counters.at_frequency;
-    if domain.is_none() && times.iter().all(|&(part, _)| part == CAPACITY_FULL) {
+    let is_fixed = hardware.turbo.is_none() && !hardware.frequency_domains.iter().any(|domain| domain.contains(cpu));
+    if is_fixed && times.iter().all(|&(part, _)| part == CAPACITY_FULL) {
         return Vec::new();
     }
-    let khz_of = |part| {
-        let khz = domain?.khz();
-        let highest = khz.last()?;
-        khz.iter().copied().find(|khz| khz * CAPACITY_FULL / highest == part)
-    };
     let idle_at = |part| {
         let idle = counters.idle_at_frequency.iter().find(|&&(at, _)| at == part);
         idle.map_or(0, |&(_, time)| time.0)
     };
     let of_part = |&(part, time): &(Capacity, Nanos)| FrequencyTime {
-        khz: khz_of(part),
+        khz: hardware.khz_of(cpu, part),
         part,
         ns: time.0,
         idle_ns: idle_at(part),

@@ -35,6 +35,7 @@ fn ideal(name: &str) -> Hardware {
     hardware.ipi_latency = Nanos::ZERO;
     hardware.idle_states.iter_mut().for_each(Vec::clear);
     hardware.frequency_domains.clear();
+    (hardware.turbo, hardware.smt_shares) = (None, Vec::new());
     hardware
 }
 

@@ -128,11 +128,11 @@ fn cpus(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
     columns::table(&columns::of_cpus(), summary, &rows_of(summary, options)).render(styles)
 }
 
-/// A line for each frequency domain: how long it had which frequency.
+/// A line for those CPUs that have one frequency: how long which.
 fn frequencies(summary: &Summary, hardware: &Hardware) -> String {
     let mut text = String::new();
-    let domains = hardware.frequency_domains.iter().map(|domain| domain.cpus().map(|cpu| cpu.0).collect());
-    let mut domains: Vec<Vec<u32>> = domains.collect();
+    let peers = hardware.frequency_peers().into_iter();
+    let mut domains: Vec<Vec<u32>> = peers.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect()).collect();
     if domains.is_empty() {
         let stepped = hardware.frequency_steps.iter().map(|(_, cpu, _)| cpu.0);
         domains = stepped.collect::<std::collections::BTreeSet<u32>>().into_iter().map(|cpu| vec![cpu]).collect();

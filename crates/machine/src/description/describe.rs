@@ -3,7 +3,7 @@
 
 use super::draw::draw;
 use super::write::{governor, level_name};
-use super::{FrequencyDomain, InterruptLoad, MachineDescription};
+use super::{FrequencyDomain, InterruptLoad, MachineDescription, Smt, Turbo};
 use fairlab_sched::units::cap_scale;
 
 /// The page's width.
@@ -22,8 +22,13 @@ pub fn describe(machine: &MachineDescription) -> String {
         let (title, lines) = frequencies(machine, domain);
         section(&mut page, &title, lines);
     }
-    if machine.frequency_domains().is_empty() {
+    if let Some(turbo) = machine.turbo() {
+        section(&mut page, "Frequencies, which the hardware chooses", frequencies_of_hardware(turbo));
+    } else if machine.frequency_domains().is_empty() {
         section(&mut page, "Frequencies", vec!["none: CPUs always run at full speed".to_owned()]);
+    }
+    if let Some(smt) = machine.smt() {
+        section(&mut page, "Threads of a core", threads_of_a_core(smt));
     }
     section(&mut page, "Idle states", idle_states(machine));
     if !machine.interrupt_loads().is_empty() {
@@ -137,6 +142,34 @@ fn frequencies(machine: &MachineDescription, domain: &FrequencyDomain) -> (Strin
         table.push(vec![khz.to_string(), cap_scale(capacity, domain.freq_scale(khz)).to_string(), power]);
     }
     (title, columns(table, &[true; 3]))
+}
+
+fn frequencies_of_hardware(turbo: &Turbo) -> Vec<String> {
+    let mut table = vec![words(&["busy cores up to", "kHz", "of base"])];
+    for (&cores, &khz) in turbo.busy_cores().iter().zip(turbo.khz()) {
+        table.push(vec![cores.to_string(), khz.to_string(), format!("{}%", khz * 100 / turbo.base_khz())]);
+    }
+    let mut lines = columns(table, &[true; 3]);
+    let evaluation = turbo.evaluation();
+    lines.push(format!("base frequency {} kHz; looked at anew every {evaluation}", turbo.base_khz()));
+    if !turbo.is_enabled() {
+        lines.push("turbo is off: CPUs run at the base frequency".to_owned());
+    }
+    lines.push(match turbo.is_scale_invariant() {
+        true => format!("the kernel reads APERF and MPERF at ticks; {} kHz count as full", turbo.reference_khz()),
+        false => "the kernel does not look at APERF and MPERF".to_owned(),
+    });
+    lines.extend(wrap(&format!("source: {}", turbo.source()), WIDTH - 2));
+    lines
+}
+
+fn threads_of_a_core(smt: &Smt) -> Vec<String> {
+    let threads = |nr: usize| if nr == 1 { "1 thread".to_owned() } else { format!("{nr} threads") };
+    let figure = |(index, percent): (usize, &u64)| format!("{}: {percent}%", threads(index + 1));
+    let figures: Vec<String> = smt.throughput_percent().iter().enumerate().map(figure).collect();
+    let mut lines = vec![format!("what they get done together: {}", figures.join(", "))];
+    lines.extend(wrap(&format!("source: {}", smt.source()), WIDTH - 2));
+    lines
 }
 
 fn idle_states(machine: &MachineDescription) -> Vec<String> {

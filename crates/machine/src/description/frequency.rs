@@ -12,7 +12,7 @@ use fairlab_sched::units::{CAPACITY_SHIFT, Capacity, Nanos};
 use toml::Spanned;
 
 /// 100 GHz.
-const MAX_KHZ: u64 = 100_000_000;
+pub(super) const MAX_KHZ: u64 = 100_000_000;
 /// A kilowatt.
 pub(super) const MAX_POWER_UW: u64 = 1_000_000_000;
 

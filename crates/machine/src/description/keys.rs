@@ -7,7 +7,7 @@
 use super::error::Fault;
 use super::raw::{
     Maybe, RawCpuType, RawCpus, RawFrequencyDomain, RawFrequencyLimit, RawIdleState, RawInterruptLoad, RawLineCount,
-    RawPrice,
+    RawPrice, RawSmt, RawTurbo,
 };
 use super::read::{MAX_SPAN_NS, number};
 use super::{Hz, MachineDescription};
@@ -113,6 +113,8 @@ macro_rules! keys {
             pub(super) kernel: Maybe<String>,
             $(pub(super) $key: Maybe<<$type as Value>::Raw>,)*
             pub(super) cpus: Maybe<RawCpus>,
+            pub(super) smt: Maybe<RawSmt>,
+            pub(super) turbo: Maybe<RawTurbo>,
             #[serde(default)]
             pub(super) cpu_type: Vec<Spanned<RawCpuType>>,
             #[serde(default)]
@@ -142,6 +144,8 @@ macro_rules! keys {
                     kernel: self.kernel.or(base.kernel),
                     $($key: self.$key.or(base.$key),)*
                     cpus: self.cpus.or(base.cpus),
+                    smt: self.smt.or(base.smt),
+                    turbo: self.turbo.or(base.turbo),
                     cpu_type: or_list(self.cpu_type, base.cpu_type),
                     frequency_domain: or_list(self.frequency_domain, base.frequency_domain),
                     idle_state: or_list(self.idle_state, base.idle_state),

@@ -3,8 +3,7 @@
 //!
 //! A [`MachineDescription`] cannot be wrong: the only ways to get one are [`parse`], [`load`] and [`preset`], and they
 //! check everything that the rest of the program relies on. What the keys mean, their units, ranges and defaults is in
-//! the book's chapter on machine files. Not described: memory, caches' sizes and cost, states that CPUs enter together,
-//! and what threads of a core take from each other.
+//! the book's chapter on machine files. Not described: memory, caches' sizes and cost, states that CPUs enter together.
 
 mod base;
 mod cpu_list;
@@ -23,7 +22,9 @@ mod presets;
 mod prices;
 mod raw;
 mod read;
+mod smt;
 mod suggest;
+mod turbo;
 mod write;
 
 pub use cpu_list::CpuList;
@@ -39,6 +40,8 @@ pub use limits::FrequencyLimitAt;
 pub use lines::ChannelLines;
 pub use presets::{MachineText, load, load_text, preset, preset_text, presets};
 pub use prices::{OPERATIONS, Price, PriceList};
+pub use smt::Smt;
+pub use turbo::Turbo;
 
 use cpus::Shape;
 use fairlab_sched::ids::CpuId;
@@ -100,6 +103,8 @@ pub struct MachineDescription {
     keys: Keys,
     shape: Shape,
     cpu_types: Vec<CpuType>,
+    smt: Option<Smt>,
+    turbo: Option<Turbo>,
     frequency_domains: Vec<FrequencyDomain>,
     idle_states: Vec<IdleState>,
     interrupt_loads: Vec<InterruptLoad>,
@@ -175,6 +180,16 @@ impl MachineDescription {
     /// The frequency domain of a CPU; a CPU without one always runs at full speed.
     pub fn frequency_domain(&self, cpu: CpuId) -> Option<&FrequencyDomain> {
         self.frequency_domains.iter().find(|domain| domain.cpus.contains(cpu))
+    }
+
+    /// What threads of a core get done together; none if they do not disturb each other.
+    pub const fn smt(&self) -> Option<&Smt> {
+        self.smt.as_ref()
+    }
+
+    /// The frequencies that the hardware chooses, if it does.
+    pub const fn turbo(&self) -> Option<&Turbo> {
+        self.turbo.as_ref()
     }
 
     /// All idle states, as the file lists them.

@@ -89,6 +89,26 @@ pub(super) struct RawIdleState {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct RawSmt {
+    pub(super) throughput_percent: List<u64>,
+    pub(super) source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTurbo {
+    pub(super) base_khz: Spanned<u64>,
+    pub(super) busy_cores: List<u64>,
+    pub(super) khz: List<u64>,
+    pub(super) enabled: Option<bool>,
+    pub(super) scale_invariant: Option<bool>,
+    pub(super) reference_khz: Maybe<u64>,
+    pub(super) evaluation_ns: Maybe<u64>,
+    pub(super) source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RawInterruptLoad {
     pub(super) name: Spanned<String>,
     pub(super) cpus: Maybe<String>,

@@ -8,7 +8,7 @@ use super::raw::Maybe;
 use super::suggest;
 use super::{
     Identity, KERNEL_PROFILES, MachineDescription, base, cpu_types, cpus, frequency, idle, interrupts, limits, lines,
-    prices,
+    prices, smt, turbo,
 };
 use serde::Deserialize;
 use std::ops::RangeInclusive;
@@ -50,6 +50,8 @@ fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
     Ok(MachineDescription {
         identity: identity(raw)?,
         keys: keys(raw, count)?,
+        smt: smt::understand(&raw.smt, &shape)?,
+        turbo: turbo::understand(&raw.turbo, &raw.frequency_domain)?,
         frequency_domains: frequency::understand(&raw.frequency_domain, count, &cpu_types)?,
         idle_states: idle::understand(&raw.idle_state, count)?,
         interrupt_loads: interrupts::understand(&raw.interrupt_load, count)?,

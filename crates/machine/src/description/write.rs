@@ -15,6 +15,8 @@ pub(super) fn write(machine: &MachineDescription) -> String {
     head(&mut out, machine);
     cpus(&mut out, machine);
     cpu_types(&mut out, machine);
+    smt(&mut out, machine);
+    turbo(&mut out, machine);
     frequency_domains(&mut out, machine);
     idle_states(&mut out, machine);
     interrupt_loads(&mut out, "interrupt_load", machine.interrupt_loads());
@@ -121,6 +123,28 @@ fn cpu_types(out: &mut Lines, machine: &MachineDescription) {
         out.text("name", one.name());
         out.text("cpus", &one.cpus().to_string());
         out.pair("capacity", one.capacity());
+    }
+}
+
+fn smt(out: &mut Lines, machine: &MachineDescription) {
+    if let Some(smt) = machine.smt() {
+        out.line("\n[smt]");
+        out.array("throughput_percent", smt.throughput_percent());
+        out.text("source", smt.source());
+    }
+}
+
+fn turbo(out: &mut Lines, machine: &MachineDescription) {
+    if let Some(turbo) = machine.turbo() {
+        out.line("\n[turbo]");
+        out.pair("base_khz", turbo.base_khz());
+        out.array("busy_cores", turbo.busy_cores());
+        out.array("khz", turbo.khz());
+        out.pair("enabled", turbo.is_enabled());
+        out.pair("scale_invariant", turbo.is_scale_invariant());
+        out.pair("reference_khz", turbo.reference_khz);
+        out.pair("evaluation_ns", turbo.evaluation().0);
+        out.text("source", turbo.source());
     }
 }
 

@@ -150,6 +150,7 @@ impl Machine {
                 self.events.push(end, EventKind::PollLimit(cpu));
             }
         }
+        self.begin_to_rest(cpu);
         observer.machine_event(self.now, &MachineEvent::IdleEnter { cpu, state });
     }
 
@@ -175,6 +176,7 @@ impl Machine {
 
     /// A CPU runs something other than its idle task.
     pub(super) fn leave_idle_state(&mut self, cpu: CpuId) {
+        self.end_rest(cpu);
         let idle = &mut self.cpus[cpu.index()].idle;
         idle.back_at = None;
         idle.chosen = None;

@@ -4,7 +4,7 @@
 //! The rules are those of the oracle's host: an event is handled on its CPU, then the CPU *settles* (it reschedules, idles
 //! or lets its task go on, until only the passing of time is left to do). [`settle`](Machine::settle) is the heart;
 //! [`tasks`] has work and time, [`steps`] what tasks do, [`sync`] what they share, [`effects`] what the scheduler wants,
-//! [`changes`] what others change while they run, [`idle`] the idle states. Where kernel code has prices, [`kernel`] lets it
+//! [`changes`] what others change while they run, [`idle`] the idle states, [`pace`] how fast CPUs are. Where kernel code has prices, [`kernel`] lets it
 //! take time, [`phases`] has its paths, [`locks`] those for which CPUs wait, and
 //! [`lines`] the cache lines that they look at.
 
@@ -17,6 +17,7 @@ mod inherit;
 mod kernel;
 mod lines;
 mod locks;
+mod pace;
 mod phases;
 mod setup;
 mod standstill;
@@ -42,7 +43,7 @@ use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::figures::Duty;
-use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::units::{CAPACITY_SHIFT, Capacity, Nanos};
 use fairlab_sched::work::{Op, WorkMeter};
 use fairlab_workload::workload::Workload;
 use kernel::Progress;
@@ -68,8 +69,12 @@ pub(crate) struct HostCpu {
     idle_loop: IdleLoop,
     /// The task of the workload that the last switch has brought.
     task: Option<u32>,
-    /// Frequency, of 1024.
+    /// Frequency, of 1024; above that where few busy cores let the hardware go beyond full capacity.
     freq: Capacity,
+    /// What the other threads of its core leave it, of 1024.
+    share: u64,
+    /// Both together, of 1024.
+    rate: u64,
     /// Version of the programmed timer.
     timer_version: u32,
     /// What the timer is programmed for.
@@ -77,6 +82,13 @@ pub(crate) struct HostCpu {
     idle: idle::IdleState,
     /// What it does in the kernel, where that takes time.
     kernel: kernel::KernelState,
+}
+
+impl HostCpu {
+    /// After its frequency or its part of a core has changed.
+    fn set_rate(&mut self) {
+        self.rate = self.freq * self.share >> CAPACITY_SHIFT;
+    }
 }
 
 /// Where a CPU's idle task is.
@@ -188,6 +200,7 @@ pub struct Machine {
     /// Cache lines of the runqueues.
     lines: lines::RqLines,
     tracer: tracer::Tracer,
+    paces: pace::Paces,
     /// CPUs to which a lock has come during this event.
     granted: VecDeque<CpuId>,
     /// What the observer wants.
@@ -345,11 +358,11 @@ impl Machine {
         &self.total_work
     }
 
-    /// The work that a CPU does in a nanosecond at its present frequency, in units of 2^-20 ns at full speed.
+    /// The work that a CPU does in a nanosecond at its present pace, in units of 2^-20 ns at full speed.
     #[inline]
     fn speed_of(&self, cpu: CpuId) -> u64 {
         if self.hardware.scale_work {
-            self.hardware.topology.capacity[cpu.index()] * self.cpus[cpu.index()].freq
+            self.hardware.topology.capacity[cpu.index()] * self.cpus[cpu.index()].rate
         } else {
             tasks::FULL_SPEED
         }
@@ -408,6 +421,10 @@ impl Machine {
                 let (_, _, capacity) = self.hardware.frequency_steps[step as usize];
                 self.sched.handle_frequency(cpu, capacity);
                 self.change_speed(cpu, capacity);
+                return Ok(());
+            }
+            EventKind::Turbo(package) => {
+                self.choose_turbo(package as usize);
                 return Ok(());
             }
             EventKind::Completion(cpu, task, version) => {
@@ -485,6 +502,7 @@ impl Machine {
             EventKind::Tick(_) => {
                 self.counters.per_cpu[cpu.index()].ticks += 1;
                 observer.machine_event(self.now, &MachineEvent::Tick { cpu });
+                self.read_clocks(cpu);
                 let keeps_time = self.keeps_time(cpu);
                 self.enter(observer, cpu, KernelPath::Tick, |sched, ctx| {
                     if keeps_time {

@@ -4,6 +4,7 @@ use super::effects::{CpuCounters, MachineCounters};
 use super::kernel::KernelState;
 use super::lines::RqLines;
 use super::locks::RqLock;
+use super::pace::Paces;
 use super::sync::SyncObjects;
 use super::tracer::Tracer;
 use super::{HostCpu, IdleLoop, Machine, START, idle};
@@ -20,7 +21,7 @@ use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
-use fairlab_sched::units::Nanos;
+use fairlab_sched::units::{CAPACITY_FULL, Nanos};
 use fairlab_sched::walks::Pausing;
 use fairlab_sched::work::WorkMeter;
 use fairlab_workload::scn::Scenario;
@@ -155,6 +156,8 @@ impl Machine {
             idle_loop: IdleLoop::Outside,
             task: None,
             freq: sched.figures(CpuId::from_index(cpu)).freq_capacity,
+            share: CAPACITY_FULL,
+            rate: CAPACITY_FULL,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
             idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
@@ -191,12 +194,14 @@ impl Machine {
             locks: (0..nr_cpus).map(|_| RqLock::free()).collect(),
             granted: VecDeque::with_capacity(nr_cpus),
             lines: RqLines::new(&hardware),
+            paces: Paces::new(&hardware),
             tracer: Tracer::new(hardware.prices.tracer_ps(), hardware.nr_cpus()),
             wants: Wants::NOTHING,
             checks: None,
             hardware,
             workload,
         };
+        machine.start_clocks();
         if !machine.hardware.prices.is_free() {
             machine.sched.set_pausing(Pausing::On { looks_per_phase: LOOKS_PER_PHASE });
             machine.meter.record_touches(machine.lines.are_priced(), 8 * nr_cpus);
@@ -286,7 +291,8 @@ const STEPS: usize = 8;
 /// How many frequencies a CPU may have, with that of the boot.
 fn nr_frequencies(hardware: &Hardware, cpu: usize) -> usize {
     let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(CpuId::from_index(cpu)));
-    1 + domain.map_or(STEPS, |domain| domain.khz().len())
+    let steps = hardware.turbo.as_ref().map_or(STEPS, |turbo| turbo.khz().len());
+    1 + domain.map_or(steps, |domain| domain.khz().len())
 }
 
 /// The bandwidth of a group, if it has a quota.

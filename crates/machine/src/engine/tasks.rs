@@ -14,7 +14,7 @@ use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task;
-use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::units::Nanos;
 use fairlab_workload::scn::FIRST_PID;
 use fairlab_workload::step::{Behaviour, ObjectId, Step};
 use fairlab_workload::workload::{Affinity, Policy, TaskSpec};
@@ -305,22 +305,6 @@ impl Machine {
     #[inline]
     pub(super) fn plan_anew(&mut self, cpu: CpuId, task: usize) {
         if self.cpus[cpu.index()].kernel.needs_plan {
-            self.plan(task);
-        }
-    }
-
-    /// A CPU gets another speed: what its task does ends earlier or later.
-    ///
-    /// That is the task of the last switch that was applied. The scheduler may be further: a switch that it has decided on
-    /// after this change follows among the effects.
-    pub(super) fn change_speed(&mut self, cpu: CpuId, freq: Capacity) {
-        let task = self.cpus[cpu.index()].task.map(|task| task as usize);
-        if let Some(task) = task {
-            self.account(task);
-        }
-        self.note_frequency(cpu);
-        self.cpus[cpu.index()].freq = freq;
-        if let Some(task) = task {
             self.plan(task);
         }
     }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `[turbo]`: a machine whose hardware chooses the frequencies itself, by how many cores of a package work, as Intel's and AMD's
+//! servers do.
+//!
+//! Full capacity and all prices hold at the frequency that a package has with all cores busy, the last of `khz`. The kernel does not
+//! choose, but it sees: it reads APERF and MPERF at ticks.
+
+use super::error::Fault;
+use super::frequency::MAX_KHZ;
+use super::raw::{Maybe, RawFrequencyDomain, RawTurbo};
+use super::read::{MAX_SPAN_NS, number, optional};
+use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use toml::Spanned;
+
+/// How often hardware looks which frequency it may have: Haswell-EP and later, every 500 us (Hackenberg et al., *An energy
+/// efficiency feature survey of the Intel Haswell processor*, 2015).
+const EVALUATION: Nanos = Nanos(500_000);
+/// With so many busy cores the kernel takes the turbo frequency for that of full capacity: `intel_set_max_freq_ratio()` (6.1).
+const REFERENCE_CORES: u64 = 4;
+
+/// The frequencies that hardware chooses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turbo {
+    pub(super) base_khz: u64,
+    pub(super) busy_cores: Vec<u64>,
+    pub(super) khz: Vec<u64>,
+    pub(super) enabled: bool,
+    pub(super) scale_invariant: bool,
+    pub(super) reference_khz: u64,
+    pub(super) evaluation: Nanos,
+    pub(super) source: String,
+}
+
+impl Turbo {
+    /// The frequency at which MPERF counts, and at which CPUs run without turbo, in kHz.
+    pub const fn base_khz(&self) -> u64 {
+        self.base_khz
+    }
+
+    /// Up to how many busy cores of a package each frequency holds, ascending. More cores have the last frequency too.
+    pub fn busy_cores(&self) -> &[u64] {
+        &self.busy_cores
+    }
+
+    /// The frequency for each entry of [`Turbo::busy_cores`], in kHz, descending and not below the base.
+    pub fn khz(&self) -> &[u64] {
+        &self.khz
+    }
+
+    /// Whether the hardware may go above the base frequency; as `no_turbo` of `intel_pstate` is 0.
+    pub const fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Whether the kernel scales utilisation by the frequency that CPUs had: `arch_scale_freq_tick()`, since 5.7 on x86.
+    pub const fn is_scale_invariant(&self) -> bool {
+        self.scale_invariant
+    }
+
+    /// The frequency that the kernel takes for full capacity, in kHz.
+    pub const fn reference_khz(&self) -> u64 {
+        if self.enabled { self.reference_khz } else { self.base_khz }
+    }
+
+    /// From look to look of the hardware at how many cores are busy.
+    pub const fn evaluation(&self) -> Nanos {
+        self.evaluation
+    }
+
+    /// Where the figures come from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The frequency at which CPUs have their full capacity, in kHz: that of a package whose cores are all busy.
+    pub fn full_khz(&self) -> u64 {
+        self.khz[self.khz.len() - 1]
+    }
+
+    /// A frequency in kHz as a part of that of full capacity, 1024 being that.
+    pub fn part(&self, khz: u64) -> Capacity {
+        khz * CAPACITY_FULL / self.full_khz()
+    }
+}
+
+pub(super) fn understand(
+    raw: &Maybe<RawTurbo>,
+    domains: &[Spanned<RawFrequencyDomain>],
+) -> Result<Option<Turbo>, Fault> {
+    let Some(raw) = raw.as_ref() else { return Ok(None) };
+    if !domains.is_empty() {
+        let help =
+            "keep `[turbo]` where the hardware chooses frequencies, or `[[frequency_domain]]` where the kernel does";
+        return Err(Fault::of(raw, "the machine has frequency domains too", help));
+    }
+    let raw = raw.get_ref();
+    let base_khz = number(&raw.base_khz, 1..=MAX_KHZ, "kHz")?;
+    let mut busy_cores: Vec<u64> = Vec::new();
+    for entry in raw.busy_cores.get_ref() {
+        let least = busy_cores.last().map_or(1, |last| last + 1);
+        busy_cores.push(number(entry, least..=u64::from(super::MAX_CPUS), "cores")?);
+    }
+    if busy_cores.is_empty() || busy_cores.len() != raw.khz.get_ref().len() {
+        let message = format!("{} frequencies for {} numbers of cores", raw.khz.get_ref().len(), busy_cores.len());
+        return Err(Fault::of(
+            &raw.khz,
+            message,
+            "write one frequency for each entry of `busy_cores`, and at least one",
+        ));
+    }
+    let mut khz: Vec<u64> = Vec::new();
+    for entry in raw.khz.get_ref() {
+        let most = khz.last().copied().unwrap_or(base_khz * 16);
+        khz.push(number(entry, base_khz..=most, "kHz")?);
+    }
+    let few = busy_cores.iter().position(|&cores| cores >= REFERENCE_CORES).unwrap_or(busy_cores.len() - 1);
+    Ok(Some(Turbo {
+        reference_khz: optional(&raw.reference_khz, base_khz..=MAX_KHZ, "kHz", khz[few])?,
+        evaluation: Nanos(optional(&raw.evaluation_ns, 1..=MAX_SPAN_NS, "ns", EVALUATION.0)?),
+        enabled: raw.enabled.unwrap_or(true),
+        scale_invariant: raw.scale_invariant.unwrap_or(true),
+        source: raw.source.get_ref().clone(),
+        base_khz,
+        busy_cores,
+        khz,
+    }))
+}
