@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the engine needs to know of a machine, whether it comes from a machine file or from a scenario.
 
+pub use crate::description::IdleGovernorKind;
 use crate::description::{self, ChannelLines, MachineDescription, Smt, Turbo};
 use crate::prices::Prices;
 use fairlab_sched::ids::CpuId;
@@ -93,6 +94,8 @@ pub struct Hardware {
     pub frequency_limits: Vec<(Nanos, Vec<u32>, bool, u32)>,
     /// Idle states of each CPU, shallowest first; may be empty.
     pub idle_states: Vec<Vec<IdleState>>,
+    /// What chooses idle states.
+    pub idle_governor: IdleGovernorKind,
     /// Interrupts, and time that a host takes.
     pub interrupts: Vec<InterruptLoad>,
     /// What utilisation clamps tasks and groups begin with.
@@ -122,6 +125,7 @@ impl Hardware {
             frequency_steps: Vec::new(),
             frequency_limits: Vec::new(),
             idle_states: vec![Vec::new(); topology.cpus.len()],
+            idle_governor: IdleGovernorKind::Menu,
             interrupts: Vec::new(),
             first_clamps: FirstClamps::default(),
             prices: Prices::free(),
@@ -215,6 +219,7 @@ impl Hardware {
             frequency_domains: domains.collect(),
             frequency_limits: limits.collect(),
             idle_states: idle_states.collect(),
+            idle_governor: machine.idle_governor(),
             interrupts: interrupts.collect(),
             prices: Prices::from_list(machine.prices()),
             channel_lines: machine.channel_lines().clone(),

@@ -28,7 +28,7 @@ const DECAY: u64 = 8;
 const MAX_INTERESTING: Nanos = Nanos::from_millis(50);
 /// No timer is further away than this: each CPU of a usual kernel has one that looks for lockups every four seconds
 /// (`watchdog_timer_fn()`). Here it does nothing and takes no time, but the governor counts with it.
-const HORIZON: Nanos = Nanos::from_secs(4);
+pub(crate) const HORIZON: Nanos = Nanos::from_secs(4);
 /// Standard deviation below which idle times are alike however short they are, squared, in us^2.
 const SMALL_VARIANCE: u64 = 400;
 

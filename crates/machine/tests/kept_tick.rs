@@ -2,7 +2,7 @@
 //! Idle CPUs keep their tick when they expect to idle for less than one.
 
 use fairlab_machine::engine::{Machine, Setup};
-use fairlab_machine::hardware::IdleState;
+use fairlab_machine::hardware::{IdleGovernorKind, IdleState};
 use fairlab_machine::observer::NoObserver;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -18,9 +18,15 @@ fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
 
 /// Two CPUs with these states; a task on CPU 1 with this program.
 fn run(states: &[IdleState], program: &str) -> Machine {
+    run_with(IdleGovernorKind::Menu, states, program)
+}
+
+/// The same under a governor.
+fn run_with(governor: IdleGovernorKind, states: &[IdleState], program: &str) -> Machine {
     let text = format!("cpus 2\nend {MS}ms\ntask t cpu=1 mask=1-1 {program}\n");
     let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", &text).expect("well-formed"));
     setup.hardware.idle_states = vec![states.to_vec(); 2];
+    setup.hardware.idle_governor = governor;
     setup.hardware.idle_loop_once = false;
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
@@ -57,6 +63,23 @@ fn the_state_follows_from_the_next_timer_the_first_time() {
     let machine = run(&states, "run 50us sleep 20ms");
     let [shallow, deep] = machine.idle_residency(CpuId(1)) else { panic!("there are two states") };
     assert!(deep.time > Nanos::from_millis(MS * 9 / 10), "{deep:?} {shallow:?}");
+}
+
+#[test]
+fn menu_learns_an_interval_that_is_no_timer_of_its_own_and_teo_that_timers_are_not_what_comes() {
+    // CPU 1 is woken by CPU 0 each 300 us; its own timers are far away.
+    let wakes = "task w cpu=0 mask=0-0 loop run 10us sleep 290us wake t\ntask t cpu=1 mask=1-1 loop run 20us wait\n";
+    let states = [state("WFI", 1, 1), state("core", 40, 1_000), state("off", 500, 5_000)];
+    for governor in [IdleGovernorKind::Menu, IdleGovernorKind::Teo] {
+        let text = format!("cpus 2\nend {MS}ms\n{wakes}");
+        let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", &text).expect("well-formed"));
+        setup.hardware.idle_states = vec![states.to_vec(); 2];
+        setup.hardware.idle_governor = governor;
+        let mut machine = Machine::new(setup).expect("a possible machine");
+        machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
+        let entries: Vec<u64> = machine.idle_residency(CpuId(1)).iter().map(|spent| spent.entries).collect();
+        assert!(entries[0] > 9 * (entries[1] + entries[2]) && entries[0] > 2_000, "{governor:?}: {entries:?}");
+    }
 }
 
 #[test]

@@ -11,6 +11,15 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use toml::Spanned;
 
+/// What chooses the state that an idle CPU enters, and whether its tick goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleGovernorKind {
+    /// Expects what the next timer and the last idle times say: the one that kernels with several prefer.
+    Menu,
+    /// Trusts timers unless something else mostly comes before.
+    Teo,
+}
+
 /// A state of an idle CPU. States of one CPU are listed from the shallowest to the deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleState {

@@ -10,7 +10,7 @@ use super::raw::{
     RawPrice, RawSmt, RawTurbo,
 };
 use super::read::{MAX_SPAN_NS, number};
-use super::{Hz, MachineDescription};
+use super::{Hz, IdleGovernorKind, MachineDescription};
 use fairlab_sched::units::Nanos;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -67,6 +67,29 @@ impl Value for Hz {
 
     fn written(self) -> String {
         self.get().to_string()
+    }
+}
+
+impl Value for IdleGovernorKind {
+    type Raw = String;
+    const RANGE: &'static str = "`menu`, `teo`";
+
+    fn read(raw: &Spanned<String>) -> Result<Self, Fault> {
+        match raw.get_ref().as_str() {
+            "menu" => Ok(Self::Menu),
+            "teo" => Ok(Self::Teo),
+            other => {
+                let message = format!("there is no idle governor `{other}`");
+                Err(Fault::of(raw, message, "write \"menu\" or \"teo\""))
+            }
+        }
+    }
+
+    fn written(self) -> String {
+        match self {
+            Self::Menu => "\"menu\"".to_owned(),
+            Self::Teo => "\"teo\"".to_owned(),
+        }
     }
 }
 
@@ -205,6 +228,7 @@ keys! {
     ipi_ns as ipi_latency: Nanos = Nanos::ZERO, "From the sending of an inter-processor interrupt until the other CPU handles it.";
     polling_idle as polling_idle: bool = false,
         "Idle CPUs monitor the flag that asks them to reschedule, as with x86's MWAIT: a write wakes them, and neither `IpiSend` nor `IpiReceive` is paid.";
+    idle_governor as idle_governor: IdleGovernorKind = IdleGovernorKind::Menu, "What chooses idle states (`/sys/devices/system/cpu/cpuidle/current_governor`).";
     scale_work as scale_work: bool = true,
         "Run times of workloads are work at full capacity and the highest frequency, so they take longer on smaller or slower CPUs; `false`: they are time on any CPU.";
 }

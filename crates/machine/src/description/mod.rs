@@ -33,7 +33,7 @@ pub use cpus::MAX_CPUS;
 pub use describe::describe;
 pub use error::{DescriptionError, LoadError};
 pub use frequency::{FrequencyDomain, Governor};
-pub use idle::IdleState;
+pub use idle::{IdleGovernorKind, IdleState};
 pub use interrupts::InterruptLoad;
 pub use keys::{KeyInfo, plain_keys};
 pub use limits::FrequencyLimitAt;

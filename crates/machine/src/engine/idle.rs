@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle states: how deep a CPU sleeps, whether its tick goes on, and how long it takes to come back.
 //!
-//! The governor ([`crate::menu`]) chooses when the idle task enters its loop, and again after each interrupt that brought no
+//! The governor ([`crate::idle_governor`]) chooses when the idle task enters its loop, and again after each interrupt that brought no
 //! work. The first interrupt that comes then waits for the state's exit latency. A machine without idle states, such as that
 //! of a scenario, stops its tick at once and comes back at once.
 
 use super::{IdleLoop, Machine};
 use crate::event::EventKind;
-use crate::menu::{Choice, Known, Menu, WokenBy, poll_limit};
+use crate::hardware::IdleGovernorKind;
+use crate::idle_governor::IdleGovernor;
+use crate::menu::{Choice, Known, WokenBy, poll_limit};
 use crate::observer::{MachineEvent, Observer};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::idle::IdleTick;
@@ -28,7 +30,7 @@ pub(crate) struct IdleState {
     back_at: Option<Nanos>,
     /// What that was.
     woken_by: WokenBy,
-    menu: Menu,
+    governor: IdleGovernor,
     /// Ends of sleeps that began here, with the version of each: timers that the governor knows. Some are out of date.
     sleeps: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     /// When its tick comes next, if it goes on.
@@ -51,14 +53,14 @@ pub struct IdleResidency {
 const ROOM: usize = 16;
 
 impl IdleState {
-    pub(super) fn new(nr_states: usize) -> Self {
+    pub(super) fn new(nr_states: usize, governor: IdleGovernorKind) -> Self {
         Self {
             current: None,
             chosen: None,
             since: Nanos::ZERO,
             back_at: None,
             woken_by: WokenBy::Other,
-            menu: Menu::default(),
+            governor: IdleGovernor::new(governor, nr_states),
             sleeps: BinaryHeap::with_capacity(if nr_states == 0 { 0 } else { ROOM }),
             next_tick: Nanos::NEVER,
             poll_limit_comes: false,
@@ -82,7 +84,7 @@ impl Machine {
             tick: self.hardware.tick,
             tick_is_stopped,
         };
-        let Choice { state, stops_tick } = idle.menu.select(&self.hardware.idle_states[cpu.index()], known);
+        let Choice { state, stops_tick } = idle.governor.select(&self.hardware.idle_states[cpu.index()], known);
         idle.chosen = Some(state);
         match stops_tick {
             false => IdleTick::GoesOn,
@@ -184,8 +186,8 @@ impl Machine {
             self.sched.set_idle_exit_latency(cpu, None);
             let time = self.now - idle.since;
             idle.residency[place].time += time;
-            let state = &self.hardware.idle_states[cpu.index()][place];
-            idle.menu.reflect(state, time, idle.woken_by, self.hardware.tick);
+            let states = &self.hardware.idle_states[cpu.index()];
+            idle.governor.reflect(states, place, time, idle.woken_by, self.hardware.tick);
         }
     }
 

@@ -160,7 +160,7 @@ impl Machine {
             rate: CAPACITY_FULL,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
-            idle: idle::IdleState::new(hardware.idle_states[cpu].len()),
+            idle: idle::IdleState::new(hardware.idle_states[cpu].len(), hardware.idle_governor),
             kernel: KernelState::with_room(),
         });
         let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::at_start(nr_frequencies(&hardware, cpu))).collect();
