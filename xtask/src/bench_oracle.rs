@@ -69,7 +69,8 @@ impl Timed {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).arg(scenario).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let start = Instant::now();
-        if !command.status()?.success() {
+        let status = command.status().with_context(|| format!("{} cannot be started", self.command[0]))?;
+        if !status.success() {
             bail!("{command:?} fails");
         }
         self.seconds.push(start.elapsed().as_secs_f64());
@@ -117,6 +118,9 @@ pub(crate) fn bench(root: &Path, args: &Args) -> Result<()> {
         for _ in 0..args.runs {
             programs.iter_mut().try_for_each(|program| program.run(&path))?;
         }
+        // Long runs are not lost when somebody ends the rest.
+        let ratio = |program: &Timed| format!("{} {:.3}", program.name, program.ratio(&programs[0]));
+        eprintln!("  {}", programs.iter().skip(1).map(ratio).collect::<Vec<_>>().join(", "));
         for program in &programs {
             rows.push(row(scenario, program, &programs[0], switches));
             results.push(result(scenario, program, &programs[0], switches));

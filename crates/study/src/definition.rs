@@ -61,6 +61,9 @@ pub struct VerdictRule {
     pub at_least: Option<f64>,
     /// The figure's upper bound, in the table's unit.
     pub at_most: Option<f64>,
+    /// The published figure is that of a single run, and has to be among the middle so many percent of the simulated runs. No distance or
+    /// bound is asked for then.
+    pub inside_percent: Option<f64>,
     /// The figure is a change: the right sign alone is worth something.
     #[serde(default)]
     pub sign: bool,

@@ -129,6 +129,8 @@ pub struct Measured {
     pub spread: f64,
     /// Between which values it lies with 95 %, if there are runs enough to tell.
     pub interval: Option<[f64; 2]>,
+    /// The figure of each run, if there are several.
+    pub runs: Vec<f64>,
     /// What there is to say about it; empty: only the comparison.
     pub remark: String,
 }
@@ -136,12 +138,17 @@ pub struct Measured {
 impl Measured {
     /// A figure of one run.
     pub fn number(value: f64) -> Self {
-        Self { value: Figure::Number(value), spread: 0.0, interval: None, remark: String::new() }
+        Self::only(Figure::Number(value))
     }
 
     /// Words instead of a figure.
     pub fn text(text: &str) -> Self {
-        Self { value: Figure::Text(text.to_owned()), spread: 0.0, interval: None, remark: String::new() }
+        Self::only(Figure::Text(text.to_owned()))
+    }
+
+    /// A figure that does not come from several runs.
+    pub fn only(value: Figure) -> Self {
+        Self { value, spread: 0.0, interval: None, runs: Vec::new(), remark: String::new() }
     }
 
     /// The mean of several runs, and half their range.
@@ -170,6 +177,7 @@ impl Measured {
             value: Figure::Number(statistic.of(values)),
             spread: half_range(values),
             interval: interval(values, |drawn| statistic.of(drawn)),
+            runs: values.to_vec(),
             remark: String::new(),
         }
     }
@@ -186,6 +194,7 @@ impl Measured {
             value: Figure::Number(change(before, after)),
             spread: half_range(&by_seed),
             interval: interval_of_pairs(before, after, change),
+            runs: by_seed,
             remark: String::new(),
         }
     }
@@ -197,20 +206,53 @@ impl Measured {
     }
 }
 
+/// Where the published figure of a single run stands among simulated runs: how many are below it, how many above, and of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    below: usize,
+    above: usize,
+    of: usize,
+}
+
+impl Place {
+    fn among(runs: &[f64], published: f64) -> Self {
+        let count = |holds: &dyn Fn(f64) -> bool| runs.iter().filter(|&&run| holds(run)).count();
+        Self { below: count(&|run| run < published), above: count(&|run| run > published), of: runs.len() }
+    }
+
+    /// Whether it is in the middle so many percent: enough runs are not above it, and enough not below.
+    fn is_inside(self, percent: f64) -> bool {
+        let outside = (100.0 - percent) / 200.0 * self.of as f64;
+        (self.of - self.above) as f64 >= outside.max(1.0) && (self.of - self.below) as f64 >= outside.max(1.0)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { below, above, of } = self;
+        write!(f, "of {of} runs {below} are below the published figure, {above} above")
+    }
+}
+
 fn half_range(values: &[f64]) -> f64 {
     (Statistic::Max.of(values) - Statistic::Min.of(values)) / 2.0
 }
 
-/// Judges a figure.
-fn judge(rule: VerdictRule, value: &Figure, published: Option<&Figure>) -> (Verdict, String) {
+/// Judges a figure, which may come from several runs.
+fn judge(rule: VerdictRule, value: &Figure, runs: &[f64], published: Option<&Figure>) -> (Verdict, String) {
     let Some(published) = published else { return (Verdict::NotPublished, "nothing published".to_owned()) };
     let (Some(value), Some(target)) = (value.number(), published.number()) else {
         let is_same = value == published;
         let verdict = if is_same { Verdict::Reproduced } else { Verdict::NotReproduced };
         return (verdict, if is_same { "the same".to_owned() } else { format!("published: {published}") });
     };
-    let is_within = rule.is_met(value, target);
-    let how_far = distance(rule, value, target);
+    let (is_within, how_far) = match rule.inside_percent {
+        Some(percent) => {
+            let place = Place::among(if runs.is_empty() { core::slice::from_ref(&value) } else { runs }, target);
+            (place.is_inside(percent), place.to_string())
+        }
+        None => (rule.is_met(value, target), distance(rule, value, target)),
+    };
     if rule.sign && value.signum() != target.signum() {
         return (Verdict::NotReproduced, format!("the change has the other sign; {how_far}"));
     }
@@ -244,7 +286,7 @@ impl Row {
     /// A row of a published table with its simulated figure.
     pub fn new(table: &TableDefinition, row: &RowDefinition, measured: Measured) -> Self {
         let (verdict, comparison) =
-            judge(row.verdict.unwrap_or(table.verdict), &measured.value, row.published.as_ref());
+            judge(row.verdict.unwrap_or(table.verdict), &measured.value, &measured.runs, row.published.as_ref());
         let reason = match (measured.remark.is_empty(), verdict) {
             (true, _) => comparison,
             (false, Verdict::NotPublished) => measured.remark,
@@ -280,7 +322,25 @@ mod tests {
     use super::*;
 
     fn verdict(rule: VerdictRule, value: f64, published: f64) -> Verdict {
-        judge(rule, &Figure::Number(value), Some(&Figure::Number(published))).0
+        judge(rule, &Figure::Number(value), &[], Some(&Figure::Number(published))).0
+    }
+
+    #[test]
+    fn a_single_run_s_figure_is_judged_by_its_place_among_the_runs() {
+        let rule = VerdictRule { inside_percent: Some(90.0), ..VerdictRule::default() };
+        let runs: Vec<f64> = (1..=100).map(f64::from).collect();
+        let judged = |published| judge(rule, &Figure::Number(50.0), &runs, Some(&Figure::Number(published)));
+        assert_eq!(
+            [4.5, 5.0, 95.0, 96.5].map(|published| judged(published).0),
+            [Verdict::NotReproduced, Verdict::Reproduced, Verdict::Reproduced, Verdict::NotReproduced]
+        );
+        assert_eq!(judged(98.0).1, "of 100 runs 97 are below the published figure, 2 above");
+        // Of few runs one has to be on each side, and equal ones are on both.
+        let judged =
+            |runs: &[f64], published| judge(rule, &Figure::Number(2.0), runs, Some(&Figure::Number(published))).0;
+        assert_eq!(judged(&[1.0, 2.0, 3.0], 0.9), Verdict::NotReproduced);
+        assert_eq!(judged(&[1.0, 2.0, 3.0], 2.5), Verdict::Reproduced);
+        assert_eq!(judged(&[2.0, 2.0, 2.0], 2.0), Verdict::Reproduced);
     }
 
     #[test]
@@ -333,8 +393,8 @@ mod tests {
     fn words_must_be_the_same_words() {
         let (unreachable, number) = (Figure::Text("unreachable".to_owned()), Figure::Number(3.0));
         let rule = VerdictRule::default();
-        assert_eq!(judge(rule, &unreachable, Some(&unreachable)).0, Verdict::Reproduced);
-        assert_eq!(judge(rule, &number, Some(&unreachable)).0, Verdict::NotReproduced);
+        assert_eq!(judge(rule, &unreachable, &[], Some(&unreachable)).0, Verdict::Reproduced);
+        assert_eq!(judge(rule, &number, &[], Some(&unreachable)).0, Verdict::NotReproduced);
     }
 
     #[test]

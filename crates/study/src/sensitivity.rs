@@ -2,7 +2,7 @@
 //! Whether verdicts hang on prices, or on anything else: each of them changed, all else the same.
 
 use crate::StudyError;
-use crate::definition::{Figure, RowDefinition, TableDefinition};
+use crate::definition::{RowDefinition, TableDefinition};
 use crate::pool;
 use crate::report::{Measured, Row, Table, Verdict};
 use fairlab_machine::description::preset;
@@ -76,7 +76,7 @@ pub(crate) fn compare<C: Send>(
             .collect();
         let remark = if changed.is_empty() { "all verdicts stand".to_owned() } else { changed.join("; ") };
         let row = RowDefinition::unpublished(label, arm);
-        let measured = Measured { value: Figure::Number(reproduced as f64), spread: 0.0, interval: None, remark };
+        let measured = Measured::number(reproduced as f64).because(remark);
         Row::new(definition, &row, measured)
     };
     let mut rows = vec![row(format!("as they are, of {} rows", base.len()), &base)];
