@@ -51,6 +51,11 @@ pub enum EventKind {
     LateTick(CpuId),
     /// An idle CPU has polled for as long as it may, unless it has been woken meanwhile.
     PollLimit(CpuId),
+    /// A frequency governor's interrupt of a CPU itself, which wakes the thread of a frequency domain.
+    GovernorWork(CpuId, u32),
+    /// A driver that was told at once has switched a CPU to this part of 1024 of its highest frequency, unless it was told another one
+    /// meanwhile (version).
+    Switched(CpuId, u16, u32),
     /// Observers look at the state.
     Snapshot,
 }
