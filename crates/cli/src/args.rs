@@ -6,7 +6,7 @@ use crate::cmd::export;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use crate::values::{
-    FeatureList, GovernorName, arm_of, features_of, governor_of, kernel_of, moment_of, setting_of, time_of,
+    FeatureList, GovernorName, arm_of, features_of, governor_of, kernel_of, micros_of, moment_of, setting_of, time_of,
 };
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -103,10 +103,10 @@ pub(crate) struct RunArgs {
     pub(crate) file: String,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
-    /// Draw the scheduler's dice from this seed: which newly-idle CPUs balance [default: as the kernel after its boot]
+    /// Draw from this seed which newly-idle CPUs balance, and exits from idle states [default: as the kernel after its boot]
     ///
-    /// That is all it varies: the feature NI_RANDOM is the only one that rolls dice. With --vary it also varies what an experimenter
-    /// cannot hold still.
+    /// That is all it varies: the feature NI_RANDOM is the only one that rolls dice, and idle states the only hardware. With --vary it also
+    /// varies what an experimenter cannot hold still.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Vary with the seed what nobody holds still: when tasks start, against the tick and each other, and random lengths
@@ -126,7 +126,7 @@ pub(crate) struct RunArgs {
     /// Show every CPU and every task family, however many
     #[arg(long)]
     pub(crate) per_cpu: bool,
-    /// Show measurements at length: search, kicks, blocked, balance, energy, times, histograms, all. JSON always has all of them
+    /// Show measurements at length: search, kicks, blocked, balance, energy, residency, times, histograms, all. JSON always has all of them
     #[arg(long, value_enum, value_name = "WHAT,WHAT", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) measure: Vec<Measure>,
     /// Write a run directory: manifest.json (all that repeats the run), copies of inputs, summary.json
@@ -163,6 +163,9 @@ pub(crate) struct VariantArgs {
     /// What drives all frequency domains: performance, powersave, schedutil; others are not modelled [default: the machine's]
     #[arg(long, value_name = "NAME", value_parser = governor_of)]
     pub(crate) governor: Option<GovernorName>,
+    /// Hold /dev/cpu_dma_latency at this exit latency: no idle CPU enters a state that takes longer to leave; 0us: the first one only
+    #[arg(long, value_name = "TIME", value_parser = micros_of)]
+    pub(crate) cpu_dma_latency: Option<Nanos>,
     /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
     #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: Option<PriceChoice>,
@@ -214,8 +217,8 @@ impl JobsArgs {
 }
 
 const COMPARE_EXAMPLES: &str = "\
-An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, or governor=NAME. A single arm is
-compared with the workload as it is. The last column is the change from the first arm to the last.
+An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, governor=NAME, or cpu_dma_latency=TIME.
+A single arm is compared with the workload as it is. The last column is the change from the first arm to the last.
 
 Examples:
   fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
@@ -256,6 +259,7 @@ pub(crate) struct Arm {
     pub(crate) name: String,
     pub(crate) kernel: Option<Kernel>,
     pub(crate) governor: Option<GovernorName>,
+    pub(crate) cpu_dma_latency: Option<Nanos>,
     pub(crate) features: Vec<(Feature, bool)>,
     pub(crate) set: Vec<(String, i64)>,
 }

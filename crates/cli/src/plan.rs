@@ -19,6 +19,7 @@ use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::load::{Kind, detect};
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scn::{self, On};
+use fairlab_workload::workload::Workload;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -140,6 +141,7 @@ impl Plan {
             setup.hardware.prices = Prices::free();
         }
         drive(&mut setup.hardware, variant.governor)?;
+        hold_latency(&mut setup.workload, variant);
         let subject = Subject {
             workload: input.name.clone(),
             kind: says.kind.to_owned(),
@@ -162,6 +164,12 @@ impl Plan {
         let is_default_duration = choices.duration.is_none() && !says.says_duration;
         Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
     }
+}
+
+/// Holds what the command line asks of idle states; the shortest latency counts.
+pub(crate) fn hold_latency(workload: &mut Workload, variant: &VariantArgs) {
+    let requests = [workload.cpu_dma_latency, variant.cpu_dma_latency];
+    workload.cpu_dma_latency = requests.into_iter().flatten().min();
 }
 
 /// Has a governor drive all frequency domains.

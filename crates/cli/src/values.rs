@@ -51,12 +51,20 @@ pub(crate) fn moment_of(text: &str) -> Result<Nanos, String> {
     if time > MAX_TIME { Err(too_long()) } else { Ok(Nanos(time)) }
 }
 
+/// A time in whole microseconds, such as 0us, as the kernel takes it.
+pub(crate) fn micros_of(text: &str) -> Result<Nanos, String> {
+    let time = moment_of(text)?;
+    let is_whole = time.0.is_multiple_of(1000);
+    if is_whole { Ok(time) } else { Err("the kernel takes whole microseconds, such as 0us or 20us".to_owned()) }
+}
+
 pub(crate) fn arm_of(text: &str) -> Result<Arm, String> {
     let mut arm = Arm { name: text.to_owned(), ..Arm::default() };
     for word in text.split(',') {
         match word.split_once('=') {
             Some(("kernel", release)) => arm.kernel = Some(kernel_of(release)?),
             Some(("governor", name)) => arm.governor = Some(governor_of(name)?),
+            Some(("cpu_dma_latency", time)) => arm.cpu_dma_latency = Some(micros_of(time)?),
             Some(_) => arm.set.push(setting_of(word)?),
             None => arm.features.push(feature_of(word)?),
         }
@@ -195,6 +203,14 @@ mod tests {
         ] {
             assert!(time_of(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_exit_latency_is_in_whole_microseconds_and_may_be_nothing() {
+        assert_eq!((micros_of("0us"), micros_of("1.5ms")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(1500))));
+        assert!(micros_of("20ns").expect_err("too fine").contains("whole microseconds"));
+        let arm = arm_of("cpu_dma_latency=20us,NO_SIS_UTIL").expect("an arm");
+        assert_eq!((arm.cpu_dma_latency, arm.features.len()), (Some(Nanos::from_micros(20)), 1));
     }
 
     #[test]

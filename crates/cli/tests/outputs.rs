@@ -227,8 +227,18 @@ fn shells_get_their_completions() {
 #[test]
 fn the_simplest_command_is_worth_a_look() {
     let page = stdout_of(&["run", "scenarios/hello.json"]);
-    for word in ["display", "hog", "%big", "wu_lat", "cpu-sleep-1", "MHz", "CPU selection", "load balancing", "digest"]
-    {
+    for word in [
+        "display",
+        "hog",
+        "%too small",
+        "sugov:0",
+        "wu_lat",
+        "cpu-sleep-1",
+        "MHz",
+        "CPU selection",
+        "load balancing",
+        "digest",
+    ] {
         assert!(page.contains(word), "{word} is missing:\n{page}");
     }
 }

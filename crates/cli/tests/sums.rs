@@ -30,6 +30,12 @@ fn check(what: &str, summary: &Value) {
     for family in items(families) {
         let by_capacity = items(&family["run_by_capacity"]).iter().map(|part| number(&part[1])).sum::<u64>();
         assert_eq!(by_capacity, number(&family["run_ns"]), "{what}: {family}");
+        let residency = &family["residency"];
+        if !residency.is_null() {
+            assert_eq!(sum(&residency["points"], "ns"), number(&family["run_ns"]), "{what}: {residency}");
+            let misplaced = number(&residency["too_small_ns"]) + number(&residency["too_large_ns"]);
+            assert!(misplaced <= number(&family["run_ns"]), "{what}: {residency}");
+        }
         let latency = &family["wakeup_latency"];
         if !latency.is_null() {
             let quantiles = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|key| number(&latency[key]));

@@ -53,6 +53,11 @@ pub enum EventKind {
     PollLimit(CpuId),
     /// The hardware looks which frequency a package may have.
     Turbo(u32),
+    /// A frequency governor's interrupt of a CPU itself, which wakes the thread of a frequency domain.
+    GovernorWork(CpuId, u32),
+    /// A driver that was told at once has switched a CPU to this part of 1024 of its highest frequency, unless it was told another one
+    /// meanwhile (version).
+    Switched(CpuId, u16, u32),
     /// Observers look at the state.
     Snapshot,
 }

@@ -31,8 +31,12 @@ const ORACLE_CLAMPS: FirstClamps =
 pub struct IdleState {
     /// Name.
     pub name: String,
-    /// How long it takes to leave it.
+    /// The longest time from an interrupt until the CPU executes: what the governor goes by.
     pub exit_latency: Nanos,
+    /// The median of the exits; none: each takes the longest time.
+    pub exit_typical: Option<Nanos>,
+    /// How long the CPU takes to enter it; a part of the exit latency.
+    pub entry_latency: Nanos,
     /// For how long it must last to be worth it.
     pub target_residency: Nanos,
     /// The CPU looks for work all the time instead of waiting for it.
@@ -88,6 +92,8 @@ pub struct Hardware {
     pub smt_shares: Vec<u64>,
     /// The frequencies that the hardware chooses itself, if it does.
     pub turbo: Option<Turbo>,
+    /// For each of them, how long its driver takes from the request of a frequency until the CPUs run at it.
+    pub transition_latencies: Vec<Nanos>,
     /// Changes of frequency: when, which CPU, and what part of 1024 of its highest frequency.
     pub frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     /// Limits of frequencies: from when on, which CPUs, whether heat is the reason, and the part of 1024 that is allowed.
@@ -122,6 +128,7 @@ impl Hardware {
             frequency_domains: Vec::new(),
             smt_shares: Vec::new(),
             turbo: None,
+            transition_latencies: Vec::new(),
             frequency_steps: Vec::new(),
             frequency_limits: Vec::new(),
             idle_states: vec![Vec::new(); topology.cpus.len()],
@@ -162,6 +169,7 @@ impl Hardware {
             ipi_latency: machine.ipi_latency,
             scale_work: machine.scale_work,
             newidle_cost: machine.newidle_cost,
+            transition_latencies: vec![Nanos::ZERO; machine.freq_domains.len()],
             frequency_domains: domains.collect(),
             frequency_steps: machine.freq_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part)).collect(),
             interrupts: interrupts.collect(),
@@ -183,9 +191,10 @@ impl Hardware {
                 }),
             };
             let power_uw = domain.power_uw().map(<[u64]>::to_vec).unwrap_or_default();
-            FrequencyDomain::new(domain.cpus().iter().collect(), domain.khz().to_vec(), power_uw, governor)
+            let made = FrequencyDomain::new(domain.cpus().iter().collect(), domain.khz().to_vec(), power_uw, governor)
                 .expect("a machine file's frequency domains were checked when it was read")
-                .skipping_inefficient()
+                .skipping_inefficient();
+            if domain.fast_switch() { made } else { made.switching_by_thread() }
         });
         let loads = machine.interrupt_loads().iter().map(|load| (load, false));
         let interrupts = loads.chain(machine.steals().iter().map(|load| (load, true))).flat_map(|(load, is_stolen)| {
@@ -202,6 +211,8 @@ impl Hardware {
                 .map(|state| IdleState {
                     name: state.name().to_owned(),
                     exit_latency: state.exit_latency(),
+                    exit_typical: state.exit_typical(),
+                    entry_latency: state.entry_latency(),
                     target_residency: state.target_residency(),
                     polls: state.polls(),
                     power_uw: state.power_uw(),
@@ -217,6 +228,11 @@ impl Hardware {
             smt_shares: machine.smt().map(Smt::shares).unwrap_or_default(),
             turbo: machine.turbo().cloned(),
             frequency_domains: domains.collect(),
+            transition_latencies: machine
+                .frequency_domains()
+                .iter()
+                .map(|domain| domain.transition_latency())
+                .collect(),
             frequency_limits: limits.collect(),
             idle_states: idle_states.collect(),
             idle_governor: machine.idle_governor(),

@@ -7,6 +7,7 @@ pub mod description;
 pub mod digest;
 pub mod engine;
 pub mod event;
+mod exits;
 pub mod files;
 pub mod hardware;
 mod idle_governor;

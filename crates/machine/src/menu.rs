@@ -7,8 +7,9 @@
 //! 2. If its last idle times are alike (outliers above left out), it is expected to idle for their mean, if that is shorter.
 //! 3. A CPU whose tick is stopped already and that is expected to be back within a tick might be wrong for long: the next timer
 //!    counts.
-//! 4. The deepest state is taken whose target residency fits, and whose exit latency is neither above what was asked for nor
-//!    above the expected idle time. A state that polls is left to a timer that is near.
+//! 4. The deepest state is taken whose target residency fits, and whose exit latency is neither above what was asked for (PM QoS) nor
+//!    above the expected idle time. A state that polls is left to a timer that is near. If a latency of 0 is asked for, or less than the
+//!    second state has, it is the first one.
 //! 5. The tick goes on if the state polls or if less than a tick is expected.
 //!
 //! Left out: tasks that wait for I/O (`nr_iowaiters` is always 0), and states that are disabled.
@@ -43,6 +44,8 @@ pub(crate) struct Known {
     pub(crate) tick: Nanos,
     /// Its tick is stopped already.
     pub(crate) tick_is_stopped: bool,
+    /// The longest exit latency that PM QoS allows (`cpuidle_governor_latency_req()`); [`Nanos::NEVER`] if nobody asks for one.
+    pub(crate) latency_limit: Nanos,
 }
 
 /// What is chosen.
@@ -96,13 +99,15 @@ impl Menu {
         // A tick that goes on is no timer to the governor, but one that is near is not stopped for.
         self.to_timer = known.to_timer.min(HORIZON);
         self.bucket = bucket_of(self.to_timer);
-        if states.len() == 1 || self.to_timer < states[1].target_residency {
+        let limit = known.latency_limit;
+        let is_first = states.len() == 1 || limit == Nanos::ZERO;
+        if is_first || self.to_timer < states[1].target_residency || limit < states[1].exit_latency {
             return Choice { state: 0, stops_tick: !states[0].polls };
         }
         let mut expected = self.expected();
-        let mut latency = Nanos(u64::MAX);
+        let mut latency = limit;
         if !known.tick_is_stopped {
-            latency = expected;
+            latency = latency.min(expected);
         } else if expected < known.tick {
             expected = self.to_timer;
         }

@@ -86,6 +86,8 @@ impl Teo {
         self.to_timer = known.to_timer.min(HORIZON);
         let candidate = deepest(states, self.to_timer);
         let (state, expected) = self.back_early(states, candidate, known).unwrap_or((candidate, self.to_timer));
+        let allowed = states[..=candidate].iter().rposition(|state| state.exit_latency <= known.latency_limit);
+        let state = state.min(allowed.unwrap_or(0));
         if known.tick_is_stopped || !(states[state].polls || expected < known.tick) {
             return Choice { state, stops_tick: true };
         }

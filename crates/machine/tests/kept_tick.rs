@@ -13,7 +13,15 @@ const MS: u64 = 1_000;
 
 fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
     let (exit_latency, target_residency) = (Nanos::from_micros(exit_us), Nanos::from_micros(residency_us));
-    IdleState { name: name.to_owned(), exit_latency, target_residency, polls: name == "POLL", power_uw: None }
+    IdleState {
+        name: name.to_owned(),
+        exit_latency,
+        exit_typical: None,
+        entry_latency: Nanos::ZERO,
+        target_residency,
+        polls: name == "POLL",
+        power_uw: None,
+    }
 }
 
 /// Two CPUs with these states; a task on CPU 1 with this program.

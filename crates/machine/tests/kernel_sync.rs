@@ -45,6 +45,7 @@ fn task(name: &str, rounds: u32, steps: Vec<Step>) -> TaskSpec {
         start_at: Some(Nanos::ZERO),
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        is_kthread: false,
         behaviour: Box::new(move |_| Box::new(Loop { steps: steps.clone(), next: 0, rounds_left: rounds })),
     }
 }
@@ -67,7 +68,7 @@ fn ends(machine: &str, prices: &Prices, workload: Workload) -> bool {
     .expect("a possible machine");
     machine.check_every_event(format!("kernel_sync with {prices:?}"));
     machine.run(&mut NoObserver).expect("tasks make progress");
-    machine.tasks().iter().all(|task| task.dead)
+    machine.is_done()
 }
 
 /// Two to three microseconds for some operations, less for others.

@@ -143,6 +143,8 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
         setup.hardware.idle_states[1] = vec![IdleState {
             name: "deep".to_owned(),
             exit_latency: Nanos::from_micros(200),
+            exit_typical: None,
+            entry_latency: Nanos::ZERO,
             target_residency: Nanos::ZERO,
             polls: false,
             power_uw: None,

@@ -67,7 +67,7 @@ pub struct EnergyIdle {
 }
 
 /// Microjoules of a power over a time, rounded down.
-fn energy_uj(power_uw: u64, ns: u64) -> u64 {
+pub(crate) fn energy_uj(power_uw: u64, ns: u64) -> u64 {
     let uj = u128::from(power_uw) * u128::from(ns) / 1_000_000_000;
     u64::try_from(uj).unwrap_or(u64::MAX)
 }

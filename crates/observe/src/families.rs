@@ -10,6 +10,7 @@
 //! that are left, interrupts, selection, enqueueing, and the switch itself lie in it.
 
 use crate::latency::{Latency, LatencySummary};
+use crate::residency::FamilyResidency;
 use fairlab_machine::engine::Machine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -84,6 +85,9 @@ pub struct FamilySummary {
     pub migrations: u64,
     /// Periodic timers, if it has any.
     pub timers: Option<TimerSummary>,
+    /// On which kinds of CPUs it ran, and how; none on machines whose CPUs are alike and have one frequency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residency: Option<FamilyResidency>,
 }
 
 impl FamilySummary {
@@ -110,7 +114,11 @@ impl FamilySummary {
             involuntary_switches,
             migrations,
             timers: _,
+            residency,
         } = other;
+        if let Some(residency) = residency {
+            self.residency.get_or_insert_default().add(residency);
+        }
         self.tasks += tasks;
         self.run_ns += run_ns;
         self.wait_ns += wait_ns;

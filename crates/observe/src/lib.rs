@@ -20,6 +20,7 @@ pub mod measure;
 pub mod page;
 pub mod placement;
 pub mod recorder;
+pub mod residency;
 pub mod run_directory;
 pub mod sha256;
 pub mod standstill;

@@ -5,7 +5,7 @@ use crate::cpus::Cpus;
 use crate::decisions::Decisions;
 use crate::families::Families;
 use crate::measure::Measures;
-use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::engine::{Machine, Residency, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -26,7 +26,7 @@ pub struct Recorder {
 }
 
 /// What a machine itself counts and does not forget, as it was when a recorder forgot.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Forgotten {
     /// Length of the run until then.
     pub(crate) elapsed: Nanos,
@@ -34,6 +34,8 @@ pub(crate) struct Forgotten {
     pub(crate) events: u64,
     /// Context switches.
     pub(crate) switches: u64,
+    /// Where tasks had run, by their places.
+    pub(crate) residency: Vec<Residency>,
 }
 
 impl Recorder {
@@ -57,7 +59,12 @@ impl Recorder {
         self.decisions = Decisions::default();
         self.measures.forget(machine);
         let counters = machine.counters();
-        self.forgotten = Forgotten { elapsed: at - START, events: counters.events, switches: counters.switches };
+        self.forgotten = Forgotten {
+            elapsed: at - START,
+            events: counters.events,
+            switches: counters.switches,
+            residency: machine.tasks().iter().map(|task| task.residency.clone()).collect(),
+        };
     }
 }
 

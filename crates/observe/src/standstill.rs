@@ -43,7 +43,12 @@ impl Standstill {
         let starts = |place: usize| machine.workload().tasks[task(place).spec].start_at.is_some();
         Self {
             stuck: machine.stuck().iter().map(|waiting| tell(machine, waiting)).collect(),
-            never_ran: names(&|place| task(place).id.is_some() && task(place).runtime_ns == 0 && !task(place).dead),
+            never_ran: names(&|place| {
+                task(place).id.is_some()
+                    && task(place).runtime_ns == 0
+                    && !task(place).dead
+                    && !machine.is_kthread(place)
+            }),
             never_started: names(&|place| task(place).id.is_none() && starts(place)),
         }
     }

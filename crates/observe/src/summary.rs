@@ -11,6 +11,7 @@ use crate::measure::MeasureSummary;
 use crate::measure::complaints::ComplaintRow;
 use crate::placement::Placement;
 use crate::recorder::Recorder;
+use crate::residency;
 use crate::standstill::Standstill;
 use fairlab_machine::engine::Machine;
 use serde::{Deserialize, Serialize};
@@ -118,14 +119,18 @@ pub struct Summary {
 impl Summary {
     /// What a recorder found, after the end of a run: since its start, or since the recorder forgot what was before.
     pub fn new(run: Subject, machine: &Machine, recorder: &Recorder) -> Self {
-        let forgotten = recorder.forgotten;
+        let forgotten = &recorder.forgotten;
         let measured = machine.duration().saturating_since(forgotten.elapsed);
         let measure = recorder.measures.summary(machine, measured);
         let complaints = measure.complaints.iter().flat_map(ComplaintRow::sentences);
         let standstill = Standstill::of(machine);
         let workload = machine.workload().warnings.iter().cloned();
         let warnings = workload.chain(complaints).chain(standstill.sentences()).collect();
-        let families = recorder.families.summaries(machine.now());
+        let mut families = recorder.families.summaries(machine.now());
+        let mut residency = residency::of_families(machine, &forgotten.residency);
+        for family in &mut families {
+            family.residency = residency.remove(&family.name);
+        }
         let cpus = recorder.cpus.summaries(machine);
         let counters = machine.counters();
         let of_cpus = |what: fn(&CpuSummary) -> u64| cpus.iter().map(what).sum::<u64>();

@@ -128,6 +128,11 @@ pub enum Step {
     LockCpu,
     /// Release the lock that [`Step::LockCpu`] took.
     UnlockCpu,
+    /// Of a frequency governor's thread: look for the frequency that was chosen, and have the driver switch to it. Blocks for as long as
+    /// that takes; nothing happens if the domain has the frequency.
+    BeginTransition(usize),
+    /// The driver has switched.
+    EndTransition(usize),
     /// Start an instance of a task that is a template.
     Fork(TaskIndex),
     /// Begin another program: `exec()`. A moment at which the scheduler may move the task.

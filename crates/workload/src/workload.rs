@@ -117,6 +117,8 @@ pub struct TaskSpec {
     /// From where a timer counts that this task is the first to use: a time from the start of the run. It lies before the
     /// fork of an instance that is forked from a template.
     pub timer_origin: Nanos,
+    /// It is a thread of the kernel, not of the workload: it never ends, and waits for work without being stuck.
+    pub is_kthread: bool,
     /// Makes the task's behaviour; each fork of a template gets its own. The number is that of the instance, from 0.
     pub behaviour: Box<dyn Fn(u32) -> Box<dyn Behaviour> + Send + Sync>,
 }
@@ -133,6 +135,7 @@ impl fmt::Debug for TaskSpec {
             .field("start_at", &self.start_at)
             .field("own_timers", &self.own_timers)
             .field("timer_origin", &self.timer_origin)
+            .field("is_kthread", &self.is_kthread)
             .finish_non_exhaustive()
     }
 }
@@ -170,6 +173,8 @@ pub enum Change {
         /// The part of 1024 of the highest frequency that is allowed.
         part: u32,
     },
+    /// Somebody holds another request for a short way out of idle states (`/dev/cpu_dma_latency`), or none any more.
+    CpuDmaLatency(Option<Nanos>),
     /// A feature of the scheduler is switched.
     Feature {
         /// Its name, which exists.
@@ -284,6 +289,8 @@ pub struct Workload {
     pub changes: Vec<(Nanos, Change)>,
     /// How often one template may be forked; one fork more is an error that ends the run.
     pub fork_limit: Option<u32>,
+    /// The longest exit from an idle state that it allows: what it holds on `/dev/cpu_dma_latency` from its start on.
+    pub cpu_dma_latency: Option<Nanos>,
     /// How long the workload wants to run, if it says so.
     pub duration: Option<Nanos>,
     /// What the file leaves open and was taken for granted, in words for a person.

@@ -91,6 +91,7 @@ fn run_arm(
     variant.set.extend(arm.set.iter().cloned());
     variant.kernel = arm.kernel.or(variant.kernel);
     variant.governor = arm.governor.or(variant.governor);
+    variant.cpu_dma_latency = arm.cpu_dma_latency.or(variant.cpu_dma_latency);
     let choices = Choices { duration: args.duration, seed: args.seed, vary: args.vary, ..Choices::default() };
     let mut plan = Plan::of(input, None, &variant, choices)?;
     let exports = args.exports.of_run(&arm.name);

@@ -334,6 +334,9 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     if let Some(governor) = args.variant.governor {
         option("--governor", governor.name().to_owned());
     }
+    if let Some(latency) = args.variant.cpu_dma_latency {
+        option("--cpu-dma-latency", format!("{}ns", latency.0));
+    }
     option("--for", format!("{}ns", plan.machine.duration().0));
     option("--prices", args.variant.price_choice().name().to_owned());
     if let Some(seed) = args.seed {

@@ -55,11 +55,6 @@ pub(super) const TASKS: &[Column<FamilySummary>] = &[
     Column::right("n", |_, family| family.tasks.to_string().into()),
     Column::right("run", |_, family| span(family.run_ns)),
     Column::right("%CPU", |summary, family| percent(family.run_ns, summary.duration_ns).into()),
-    Column::right("%big", |_, family: &FamilySummary| {
-        let big = family.run_by_capacity.last().map_or(0, |&(_, ns)| ns);
-        percent(big, family.run_ns).into()
-    })
-    .when(|summary, _| summary.families.iter().any(|family| family.run_by_capacity.len() > 1)),
     Column::right("wait", |_, family| span(family.wait_ns)),
     Column::right("wake-ups", |_, family| count(family.wakeups)),
     Column::right("vol", |_, family| count(family.voluntary_switches)),

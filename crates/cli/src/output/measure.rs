@@ -2,6 +2,7 @@
 //! Measurements of a run, as lines of its page and as tables for who asks for them.
 
 use super::figures::{cpu_list, time};
+use super::residency;
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use clap::ValueEnum;
@@ -26,6 +27,8 @@ pub(crate) enum Measure {
     Balance,
     /// Energy by performance domain, operating point and idle state
     Energy,
+    /// Time of each task family by kind of CPU and operating point
+    Residency,
     /// Time in paths of the kernel, and waiting for locks; only with prices
     Times,
     /// The same as histograms, in bpftrace's form
@@ -81,6 +84,7 @@ pub(crate) fn tables(summary: &Summary, styles: Styles, wanted: &[Measure]) -> S
         (Measure::Blocked, "calls of update_blocked_averages()", blocked),
         (Measure::Balance, "passes of load_balance()", balance),
         (Measure::Energy, "energy", energy),
+        (Measure::Residency, "time by kind of CPU and operating point, of each family's own", residency::by_point),
         (Measure::Times, "time in paths of the kernel", times),
         (Measure::Histograms, "histograms of time in paths of the kernel, in microseconds", histograms),
     ];
@@ -211,7 +215,7 @@ fn balance(summary: &Summary, styles: Styles) -> String {
     table.render(styles)
 }
 
-fn joules(uj: u64) -> String {
+pub(super) fn joules(uj: u64) -> String {
     format!("{:.3} J", uj as f64 / 1e6)
 }
 

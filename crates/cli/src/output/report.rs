@@ -4,6 +4,7 @@
 use super::columns::{self, CpuRow, TimerRow};
 use super::figures::{cpu_list, rate, ratio, time, whole_percent};
 use super::measure::{self, Measure};
+use super::residency;
 use super::{Styles, wrap};
 use fairlab_machine::hardware::Hardware;
 use fairlab_observe::cpus::CpuSummary;
@@ -32,6 +33,11 @@ pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, option
     let mut page = head(summary, hardware, styles, options);
     page.push('\n');
     page.push_str(&tasks(summary, styles, options));
+    let residency = residency::table(summary, &shown_families(summary, options));
+    if let Some(residency) = residency {
+        page.push('\n');
+        page.push_str(&residency.render(styles));
+    }
     if summary.families.iter().any(|family| family.wake_to_run.is_some()) {
         page.push('\n');
         page.push_str(&latencies(summary, styles, options));
@@ -81,13 +87,18 @@ fn head(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Option
 }
 
 fn tasks(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
+    columns::table(columns::TASKS, summary, &shown_families(summary, options)).render(styles)
+}
+
+/// The families that have a row, the rest as one.
+fn shown_families(summary: &Summary, options: &Options<'_>) -> Vec<FamilySummary> {
     let shown = if options.per_cpu { summary.families.len() } else { MOST_FAMILIES };
     let mut rows: Vec<FamilySummary> = summary.families.iter().take(shown).cloned().collect();
     let hidden = &summary.families[rows.len()..];
     if !hidden.is_empty() {
         rows.push(FamilySummary::sum(format!("({} more)", hidden.len()), hidden));
     }
-    columns::table(columns::TASKS, summary, &rows).render(styles)
+    rows
 }
 
 /// Latencies of those families that were woken.

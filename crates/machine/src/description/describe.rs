@@ -176,17 +176,19 @@ fn idle_states(machine: &MachineDescription) -> Vec<String> {
     if machine.idle_states().is_empty() {
         return vec!["none: an idle CPU goes on at once".to_owned()];
     }
-    let mut table = vec![words(&["name", "CPUs", "exit latency", "target residency", "power uW"])];
+    let mut table = vec![words(&["name", "CPUs", "exit", "typically", "entry", "target residency", "power uW"])];
     for state in machine.idle_states() {
         table.push(vec![
             state.name().to_owned(),
             state.cpus().to_string(),
             state.exit_latency().to_string(),
+            state.exit_typical().map_or_else(|| "-".to_owned(), |typical| typical.to_string()),
+            state.entry_latency().to_string(),
             state.target_residency().to_string(),
             state.power_uw().map_or_else(|| "-".to_owned(), |power| power.to_string()),
         ]);
     }
-    columns(table, &[false, false, true, true, true])
+    columns(table, &[false, false, true, true, true, true, true])
 }
 
 fn interrupt_loads(loads: &[InterruptLoad]) -> Vec<String> {

@@ -6,7 +6,7 @@ use super::cpu_types::cpu_list;
 use super::error::Fault;
 use super::frequency::MAX_POWER_UW;
 use super::raw::RawIdleState;
-use super::read::{MAX_SPAN_NS, name, number};
+use super::read::{MAX_SPAN_NS, name, number, optional};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use toml::Spanned;
@@ -26,6 +26,8 @@ pub struct IdleState {
     pub(super) name: String,
     pub(super) cpus: CpuList,
     pub(super) exit_latency: Nanos,
+    pub(super) exit_typical: Option<Nanos>,
+    pub(super) entry_latency: Nanos,
     pub(super) target_residency: Nanos,
     pub(super) polls: bool,
     pub(super) power_uw: Option<u64>,
@@ -42,9 +44,20 @@ impl IdleState {
         &self.cpus
     }
 
-    /// From the interrupt that ends the state until the CPU executes.
+    /// The longest time from an interrupt until the CPU executes, also of one that comes while the CPU is still entering: what the
+    /// governor goes by.
     pub const fn exit_latency(&self) -> Nanos {
         self.exit_latency
+    }
+
+    /// From the interrupt until the CPU executes, for half of the exits; none: each takes the longest time.
+    pub const fn exit_typical(&self) -> Option<Nanos> {
+        self.exit_typical
+    }
+
+    /// How long the CPU takes to enter, during which nothing wakes it; a part of the exit latency.
+    pub const fn entry_latency(&self) -> Nanos {
+        self.entry_latency
     }
 
     /// How long the CPU must stay for the state to pay off.
@@ -71,10 +84,17 @@ pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Ve
             name: name(&raw.name)?,
             cpus: raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| cpu_list(cpus, count))?,
             exit_latency: Nanos(number(&raw.exit_latency_ns, 0..=MAX_SPAN_NS, "ns")?),
+            exit_typical: raw
+                .exit_typical_ns
+                .as_ref()
+                .map(|typical| number(typical, 0..=MAX_SPAN_NS, "ns").map(Nanos))
+                .transpose()?,
+            entry_latency: Nanos(optional(&raw.entry_latency_ns, 0..=MAX_SPAN_NS, "ns", 0)?),
             target_residency: Nanos(number(&raw.target_residency_ns, 0..=MAX_SPAN_NS, "ns")?),
             polls: raw.polls.as_ref().is_some_and(|polls| *polls.get_ref()),
             power_uw: raw.power_uw.as_ref().map(|power| number(power, 0..=MAX_POWER_UW, "uW")).transpose()?,
         };
+        fits_the_worst_case(&state, raw)?;
         for cpu in state.cpus.iter() {
             if let Some(above) = deepest[cpu.index()].replace(index) {
                 lies_below(&state, &states[above], cpu, raw)?;
@@ -87,6 +107,25 @@ pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Ve
         states.push(state);
     }
     Ok(states)
+}
+
+/// Entering and a typical exit together take no longer than the longest time.
+fn fits_the_worst_case(state: &IdleState, raw: &RawIdleState) -> Result<(), Fault> {
+    let longest = state.exit_latency;
+    let help = "`exit_latency_ns` is the worst case: an interrupt that comes when the CPU has just begun to enter";
+    if let Some(at) = raw.entry_latency_ns.as_ref().filter(|_| state.entry_latency > longest) {
+        let message =
+            format!("`{}` takes {} to enter and at most {longest} to come back", state.name, state.entry_latency);
+        return Err(Fault::of(at, message, help));
+    }
+    let exit = longest - state.entry_latency;
+    if let (Some(at), Some(typical)) = (&raw.exit_typical_ns, state.exit_typical)
+        && typical > exit
+    {
+        let message = format!("`{}` takes {typical} typically and at most {exit} to exit", state.name);
+        return Err(Fault::of(at, message, help));
+    }
+    Ok(())
 }
 
 fn lies_below(state: &IdleState, above: &IdleState, cpu: CpuId, raw: &RawIdleState) -> Result<(), Fault> {

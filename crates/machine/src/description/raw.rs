@@ -82,6 +82,8 @@ pub(super) struct RawIdleState {
     pub(super) name: Spanned<String>,
     pub(super) cpus: Maybe<String>,
     pub(super) exit_latency_ns: Spanned<u64>,
+    pub(super) exit_typical_ns: Maybe<u64>,
+    pub(super) entry_latency_ns: Maybe<u64>,
     pub(super) target_residency_ns: Spanned<u64>,
     pub(super) polls: Maybe<bool>,
     pub(super) power_uw: Maybe<u64>,

@@ -185,6 +185,12 @@ fn idle_states(out: &mut Lines, machine: &MachineDescription) {
         out.text("name", state.name());
         out.text("cpus", &state.cpus().to_string());
         out.pair("exit_latency_ns", state.exit_latency().0);
+        if let Some(typical) = state.exit_typical() {
+            out.pair("exit_typical_ns", typical.0);
+        }
+        if state.entry_latency().0 > 0 {
+            out.pair("entry_latency_ns", state.entry_latency().0);
+        }
         out.pair("target_residency_ns", state.target_residency().0);
         if state.polls() {
             out.pair("polls", true);

@@ -13,7 +13,7 @@ use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
 use fairlab_sched::state::hotplug::HotplugError;
 use fairlab_sched::task::Uclamp;
-use fairlab_sched::units::Capacity;
+use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::{Affinity, Attributes, Change};
 
 /// The kernel's EINVAL.
@@ -74,6 +74,13 @@ impl Machine {
                 let set = self.sched.tunables_mut().set(&name, value as i64);
                 let result = if set.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "tunable", task: None, group: None, result }
+            }
+            Change::CpuDmaLatency(latency) => {
+                self.request_latency(observer, latency.unwrap_or(Nanos::NEVER));
+                let made = MachineEvent::Changed { what: "cpu_dma_latency", task: None, group: None, result: 0 };
+                observer.machine_event(self.now, &made);
+                // Interrupts tell the others, which have to come out of their idle states for them.
+                return self.settle(observer, self.first_online());
             }
             Change::GroupClamps { group, min, max } => {
                 self.sched.set_group_uclamp(self.groups[group], Uclamp { min, max });

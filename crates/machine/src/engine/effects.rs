@@ -143,7 +143,10 @@ impl Machine {
                 }
                 Effect::Switch { cpu, prev, next, .. } => self.switch(cpu, prev, next),
                 Effect::ArmTimer { cpu, at } => self.arm_timer(cpu, at),
-                Effect::SetFrequency { cpu, capacity } => self.change_speed(cpu, capacity),
+                Effect::WakeGovernor { cpu, policy } => {
+                    self.events.push(self.now + took, EventKind::GovernorWork(cpu, policy));
+                }
+                Effect::SetFrequency { cpu, capacity } => self.switch_frequency(cpu, capacity),
             }
         }
         self.effects.clear();
@@ -170,6 +173,7 @@ impl Machine {
             host.running = true;
             host.cpu = cpu;
             host.accounted_until = self.now;
+            self.note_fit(cpu);
             self.plan(task);
         } else if next == self.sched.idle_task(cpu) {
             self.note_frequency(cpu);

@@ -2,15 +2,17 @@
 //! Idle states: how deep a CPU sleeps, whether its tick goes on, and how long it takes to come back.
 //!
 //! The governor ([`crate::idle_governor`]) chooses when the idle task enters its loop, and again after each interrupt that brought no
-//! work. The first interrupt that comes then waits for the state's exit latency. A machine without idle states, such as that
+//! work. The first interrupt that comes then waits until the CPU has come out of its state ([`crate::exits`]). A machine without idle states, such as that
 //! of a scenario, stops its tick at once and comes back at once.
 
 use super::{IdleLoop, Machine};
 use crate::event::EventKind;
+use crate::exits::exit_time;
 use crate::hardware::IdleGovernorKind;
 use crate::idle_governor::IdleGovernor;
 use crate::menu::{Choice, Known, WokenBy, poll_limit};
-use crate::observer::{MachineEvent, Observer};
+use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::streams::Stream;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::units::Nanos;
@@ -37,6 +39,8 @@ pub(crate) struct IdleState {
     next_tick: Nanos,
     /// An end of polling will come, perhaps too early for the present time in that state.
     poll_limit_comes: bool,
+    /// From where exits are drawn.
+    exits: Stream,
     residency: Vec<IdleResidency>,
 }
 
@@ -49,11 +53,27 @@ pub struct IdleResidency {
     pub time: Nanos,
 }
 
+/// Who asks for short exits: `/dev/cpu_dma_latency` holds a request for each process that has it open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LatencyRequests {
+    /// For the whole run.
+    pub(super) of_run: Nanos,
+    /// By statements of a scenario.
+    pub(super) of_changes: Nanos,
+}
+
+impl LatencyRequests {
+    /// The shortest counts; [`Nanos::NEVER`] if there is none.
+    pub(super) fn limit(self) -> Nanos {
+        self.of_run.min(self.of_changes)
+    }
+}
+
 /// So many sleeping tasks there may be on a CPU before its list has to grow.
 const ROOM: usize = 16;
 
 impl IdleState {
-    pub(super) fn new(nr_states: usize, governor: IdleGovernorKind) -> Self {
+    pub(super) fn new(nr_states: usize, governor: IdleGovernorKind, cpu: usize) -> Self {
         Self {
             current: None,
             chosen: None,
@@ -64,12 +84,25 @@ impl IdleState {
             sleeps: BinaryHeap::with_capacity(if nr_states == 0 { 0 } else { ROOM }),
             next_tick: Nanos::NEVER,
             poll_limit_comes: false,
+            exits: exits_of(0, cpu),
             residency: vec![IdleResidency::default(); nr_states],
         }
     }
 }
 
+/// The stream from which a CPU's exits are drawn.
+fn exits_of(seed: u64, cpu: usize) -> Stream {
+    Stream::new(seed, "idle-exit", cpu as u64)
+}
+
 impl Machine {
+    /// Draws exits from idle states from a seed.
+    pub(super) fn seed_idle_exits(&mut self, seed: u64) {
+        for (cpu, host) in self.cpus.iter_mut().enumerate() {
+            host.idle.exits = exits_of(seed, cpu);
+        }
+    }
+
     /// The governor of a CPU that begins to idle, or goes on to, chooses a state. Returns what becomes of the tick.
     pub(super) fn choose_idle_state(&mut self, cpu: CpuId) -> IdleTick {
         if self.hardware.idle_states[cpu.index()].is_empty() {
@@ -83,6 +116,7 @@ impl Machine {
             to_tick: idle.next_tick.saturating_since(self.now),
             tick: self.hardware.tick,
             tick_is_stopped,
+            latency_limit: self.cpu_dma_latency.limit(),
         };
         let Choice { state, stops_tick } = idle.governor.select(&self.hardware.idle_states[cpu.index()], known);
         idle.chosen = Some(state);
@@ -90,6 +124,18 @@ impl Machine {
             false => IdleTick::GoesOn,
             true if !tick_is_stopped && to_timer <= known.tick => IdleTick::NotWorthStopping,
             true => IdleTick::Stops,
+        }
+    }
+
+    /// Somebody asks for another exit latency, or lets go ([`Nanos::NEVER`]): `cpu_latency_qos_apply()`. If the limit changes with that,
+    /// all idle CPUs wake up, so that their governors are asked again.
+    pub(super) fn request_latency(&mut self, observer: &mut dyn Observer, latency: Nanos) {
+        let before = self.cpu_dma_latency.limit();
+        self.cpu_dma_latency.of_changes = latency;
+        if self.cpu_dma_latency.limit() != before {
+            let cpu = self.first_online();
+            self.wake_from_idle_state(cpu);
+            self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.wake_up_all_idle_cpus(ctx));
         }
     }
 
@@ -202,11 +248,11 @@ impl Machine {
         };
         let idle = &mut self.cpus[cpu.index()].idle;
         let Some(state) = idle.current else { return false };
-        let latency = self.hardware.idle_states[cpu.index()][state].exit_latency;
         if idle.back_at.is_none() && matches!(kind, Tick(_)) {
             idle.woken_by = WokenBy::Tick;
         }
-        let back_at = *idle.back_at.get_or_insert(self.now + latency);
+        let (now, state) = (self.now, &self.hardware.idle_states[cpu.index()][state]);
+        let back_at = *idle.back_at.get_or_insert_with(|| now + exit_time(state, now - idle.since, &mut idle.exits));
         if self.now >= back_at {
             self.wake_from_idle_state(cpu);
             return false;

@@ -4,7 +4,8 @@
 //! The rules are those of the oracle's host: an event is handled on its CPU, then the CPU *settles* (it reschedules, idles
 //! or lets its task go on, until only the passing of time is left to do). [`settle`](Machine::settle) is the heart;
 //! [`tasks`] has work and time, [`steps`] what tasks do, [`sync`] what they share, [`effects`] what the scheduler wants,
-//! [`changes`] what others change while they run, [`idle`] the idle states, [`pace`] how fast CPUs are. Where kernel code has prices, [`kernel`] lets it
+//! [`changes`] what others change while they run, [`idle`] the idle states, [`pace`] how fast CPUs are, [`governor`] the threads and
+//! drivers of frequencies. Where kernel code has prices, [`kernel`] lets it
 //! take time, [`phases`] has its paths, [`locks`] those for which CPUs wait, and
 //! [`lines`] the cache lines that they look at.
 
@@ -12,6 +13,7 @@ mod changes;
 mod checks;
 mod effects;
 mod futex;
+mod governor;
 mod idle;
 mod inherit;
 mod kernel;
@@ -19,6 +21,7 @@ mod lines;
 mod locks;
 mod pace;
 mod phases;
+mod residency;
 mod setup;
 mod standstill;
 mod steps;
@@ -28,6 +31,7 @@ mod tracer;
 
 pub use effects::{CpuCounters, MachineCounters};
 pub use idle::IdleResidency;
+pub use residency::{CpuKind, Residency, Spent};
 pub use setup::{Setup, SetupError};
 pub use standstill::{Waiting, WaitsFor};
 pub use tasks::{HostTask, instance_name};
@@ -75,6 +79,8 @@ pub(crate) struct HostCpu {
     share: u64,
     /// Both together, of 1024.
     rate: u64,
+    /// Version of the frequency to which its driver was told to switch.
+    speed_version: u32,
     /// Version of the programmed timer.
     timer_version: u32,
     /// What the timer is programmed for.
@@ -201,6 +207,12 @@ pub struct Machine {
     lines: lines::RqLines,
     tracer: tracer::Tracer,
     paces: pace::Paces,
+    /// Which kinds of CPUs there are.
+    kinds: residency::CpuKinds,
+    /// Threads of frequency domains, in their order.
+    governor_threads: Vec<governor::GovernorThread>,
+    /// What PM QoS asks of idle states.
+    cpu_dma_latency: idle::LatencyRequests,
     /// CPUs to which a lock has come during this event.
     granted: VecDeque<CpuId>,
     /// What the observer wants.
@@ -228,6 +240,10 @@ impl Machine {
         self.wants_kernel_paths = observer.wants_kernel_paths();
         self.wants = observer.wants();
         self.create_groups(observer);
+        self.start_governor_threads(observer)?;
+        self.meter.drain_into(&mut self.total_work);
+        self.meter.clear_touches();
+        self.kernel_takes_time = !self.hardware.prices.is_free();
         self.push_first_events();
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
@@ -427,6 +443,12 @@ impl Machine {
                 self.choose_turbo(package as usize);
                 return Ok(());
             }
+            EventKind::Switched(cpu, part, version) => {
+                if version == self.cpus[cpu.index()].speed_version {
+                    self.change_speed(cpu, Capacity::from(part));
+                }
+                return Ok(());
+            }
             EventKind::Completion(cpu, task, version) => {
                 let host = &self.tasks[task as usize];
                 if version != host.completion || !host.running {
@@ -456,7 +478,7 @@ impl Machine {
                 self.note_tick(cpu, next);
                 cpu
             }
-            EventKind::PollLimit(cpu) | EventKind::LateTick(cpu) => cpu,
+            EventKind::PollLimit(cpu) | EventKind::LateTick(cpu) | EventKind::GovernorWork(cpu, _) => cpu,
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) => cpu,
             EventKind::SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             EventKind::Fork(cpu, _) if self.sched.is_online(cpu) => cpu,
@@ -510,6 +532,7 @@ impl Machine {
                     }
                     sched.handle_tick(ctx);
                 });
+                self.note_fit(cpu);
             }
             EventKind::Ipi(_, ipi) => {
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_ipi(ctx, ipi));
@@ -522,6 +545,7 @@ impl Machine {
                 self.forget_sleeps(cpu);
                 self.end_sleep(observer, cpu, task as usize);
             }
+            EventKind::GovernorWork(_, domain) => self.wake_governor(observer, cpu, domain as usize),
             EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {
                 let where_to = self.cpu_of_change(index as usize);

@@ -145,7 +145,7 @@ impl Machine {
     }
 
     /// A wake-up has found its task awake: one that is about to block does not, and of others it may be remembered.
-    fn found_awake(&mut self, target: usize, is_remembered: bool) {
+    pub(super) fn found_awake(&mut self, target: usize, is_remembered: bool) {
         let host = &mut self.tasks[target];
         if host.will_block {
             host.is_woken_early = true;

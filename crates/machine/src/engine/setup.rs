@@ -5,9 +5,10 @@ use super::kernel::KernelState;
 use super::lines::RqLines;
 use super::locks::RqLock;
 use super::pace::Paces;
+use super::residency::CpuKinds;
 use super::sync::SyncObjects;
 use super::tracer::Tracer;
-use super::{HostCpu, IdleLoop, Machine, START, idle};
+use super::{HostCpu, IdleLoop, Machine, START, governor, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue, Lane};
 use crate::hardware::Hardware;
@@ -123,6 +124,7 @@ impl Machine {
         for (at, cpus, is_thermal, part) in hardware.frequency_limits.iter().cloned() {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
+        governor::add_threads(&mut workload, &hardware);
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
         }
@@ -158,9 +160,10 @@ impl Machine {
             freq: sched.figures(CpuId::from_index(cpu)).freq_capacity,
             share: CAPACITY_FULL,
             rate: CAPACITY_FULL,
+            speed_version: 0,
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
-            idle: idle::IdleState::new(hardware.idle_states[cpu].len(), hardware.idle_governor),
+            idle: idle::IdleState::new(hardware.idle_states[cpu].len(), hardware.idle_governor, cpu),
             kernel: KernelState::with_room(),
         });
         let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::at_start(nr_frequencies(&hardware, cpu))).collect();
@@ -195,6 +198,12 @@ impl Machine {
             granted: VecDeque::with_capacity(nr_cpus),
             lines: RqLines::new(&hardware),
             paces: Paces::new(&hardware),
+            kinds: CpuKinds::of(&hardware),
+            governor_threads: Vec::new(),
+            cpu_dma_latency: idle::LatencyRequests {
+                of_run: workload.cpu_dma_latency.unwrap_or(Nanos::NEVER),
+                of_changes: Nanos::NEVER,
+            },
             tracer: Tracer::new(hardware.prices.tracer_ps(), hardware.nr_cpus()),
             wants: Wants::NOTHING,
             checks: None,
@@ -216,9 +225,11 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Derives everything that is random in the scheduler from a seed: the dice of newly-idle balancing (NI_RANDOM). Without
-    /// this, every run throws what the kernel throws after its boot. Random lengths of a workload are its own.
+    /// Derives everything that is random in the scheduler and the machine from a seed: the dice of newly-idle balancing (NI_RANDOM) and
+    /// exits from idle states. Without this, every run throws what the kernel throws after its boot, and exits are those of seed 0.
+    /// Random lengths of a workload are its own.
     pub fn seed(&mut self, seed: u64) {
+        self.seed_idle_exits(seed);
         for cpu in self.sched.cpu_ids() {
             let mut stream = Stream::new(seed, "newidle-dice", u64::from(cpu.0));
             let (low, high) = (stream.draw(), stream.draw());
@@ -248,9 +259,6 @@ impl Machine {
             });
             self.groups.push(group);
         }
-        self.meter.drain_into(&mut self.total_work);
-        self.meter.clear_touches();
-        self.kernel_takes_time = !self.hardware.prices.is_free();
     }
 
     /// Pushes what is known from the start. The order decides what comes first at one instant.
@@ -286,7 +294,7 @@ impl Machine {
 }
 
 /// As many frequencies a scenario is expected to set.
-const STEPS: usize = 8;
+pub(super) const STEPS: usize = 8;
 
 /// How many frequencies a CPU may have, with that of the boot.
 fn nr_frequencies(hardware: &Hardware, cpu: usize) -> usize {

@@ -56,7 +56,7 @@ pub struct Waiting {
 }
 
 impl Machine {
-    /// The tasks that wait in vain.
+    /// The tasks of the workload that wait in vain.
     ///
     /// Rules, in order:
     /// 1. Nobody waits in vain for a time, or for a CPU.
@@ -64,11 +64,12 @@ impl Machine {
     /// 3. If there is nobody who does not wait for another one, all do so in vain. Otherwise somebody may still come: what the
     ///    others will do is not known.
     pub fn stuck(&self) -> Vec<Waiting> {
-        let waiting: Vec<Waiting> = (0..self.tasks.len()).filter_map(|task| self.waiting(task)).collect();
+        let of_workload = (0..self.tasks.len()).filter(|&task| !self.is_kthread(task));
+        let waiting: Vec<Waiting> = of_workload.filter_map(|task| self.waiting(task)).collect();
         let deadlocked = self.deadlocked(&waiting);
         let is_anybody_left = self.tasks.iter().enumerate().any(|(task, host)| {
             let starts = host.id.is_none() && self.workload.tasks[host.spec].start_at.is_some();
-            let lives = host.id.is_some() && !host.dead;
+            let lives = host.id.is_some() && !host.dead && !self.is_kthread(task);
             starts || (lives && !waiting.iter().any(|waiting| waiting.task == task))
         });
         let marked = waiting.into_iter().map(|waiting| {

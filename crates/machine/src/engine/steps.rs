@@ -85,6 +85,8 @@ impl Machine {
                 self.go_on(task);
                 self.set_attributes(observer, cpu, task, set)?;
             }
+            Step::BeginTransition(domain) => self.begin_transition(cpu, task, domain),
+            Step::EndTransition(domain) => self.end_transition(observer, cpu, task, domain),
             Step::Mark(phase) => {
                 if let Some(place) = self.tasks[task].behaviour.loop_place() {
                     observer.machine_event(self.now, &MachineEvent::LoopBegins { task, place });
@@ -202,7 +204,7 @@ impl Machine {
     }
 
     /// Goes on to the next step, whose work begins to count at once.
-    fn go_on(&mut self, task: usize) {
+    pub(super) fn go_on(&mut self, task: usize) {
         self.next_step(task);
         self.replan(task);
     }
@@ -257,7 +259,7 @@ impl Machine {
         }
     }
 
-    fn sleep_until(&mut self, cpu: CpuId, task: usize, until: Nanos) {
+    pub(super) fn sleep_until(&mut self, cpu: CpuId, task: usize, until: Nanos) {
         let version = self.tasks[task].sleep;
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));

@@ -5,6 +5,7 @@
 //! units in a nanosecond. Only the time of a completion is rounded, upward.
 
 use super::phases::KernelWork;
+use super::residency::Residency;
 use super::sync::Resume;
 use super::{Machine, RunError, START};
 use crate::event::EventKind;
@@ -38,6 +39,8 @@ pub struct HostTask {
     pub kernel_ns: i64,
     /// Whether it has ended.
     pub dead: bool,
+    /// Where it ran.
+    pub residency: Residency,
     pub(super) behaviour: Box<dyn Behaviour>,
     pub(super) step: Step,
     /// Work that is left of the step, and kernel work that it has to wait for.
@@ -110,6 +113,7 @@ impl Machine {
             runtime_ns: 0,
             kernel_ns: 0,
             dead: false,
+            residency: Residency::with_room(self.kinds.nr_points(&self.hardware)),
             behaviour: (task.behaviour)(instance),
             step: Step::Yield,
             work_left: 0,
@@ -187,9 +191,13 @@ impl Machine {
     ) -> Result<(), RunError> {
         let spec = &self.workload.tasks[self.tasks[task].spec];
         let (policy, reclaims) = (spec.start.policy.unwrap_or_default(), spec.start.reclaims);
+        let is_kthread = spec.is_kthread;
         let id = self.tasks[task].id.expect("it was forked");
         let made = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
             sched.set_reclaims(id, reclaims);
+            if is_kthread {
+                sched.make_special(id);
+            }
             sched.set_policy(ctx, id, to_policy(policy))
         });
         made.map_err(|why| self.refused_policy(task, why))
@@ -248,6 +256,7 @@ impl Machine {
         let time = self.now.0 - host.accounted_until.0;
         let cpu = host.cpu;
         let speed = self.speed_of(cpu);
+        self.note_residency(task, cpu, Nanos(time));
         let host = &mut self.tasks[task];
         host.runtime_ns += time as i64;
         if self.cpus[cpu.index()].kernel.is_busy() {

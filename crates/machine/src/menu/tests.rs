@@ -5,7 +5,15 @@ const TICK: Nanos = Nanos::from_millis(4);
 
 fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
     let (exit_latency, target_residency) = (Nanos::from_micros(exit_us), Nanos::from_micros(residency_us));
-    IdleState { name: name.to_owned(), exit_latency, target_residency, polls: name == "POLL", power_uw: None }
+    IdleState {
+        name: name.to_owned(),
+        exit_latency,
+        exit_typical: None,
+        entry_latency: Nanos::ZERO,
+        target_residency,
+        polls: name == "POLL",
+        power_uw: None,
+    }
 }
 
 /// Those of a server: polling, and three that halt.
@@ -14,7 +22,7 @@ fn states() -> Vec<IdleState> {
 }
 
 fn known(to_timer: Nanos, to_tick: Nanos) -> Known {
-    Known { to_timer, to_tick, tick: TICK, tick_is_stopped: false }
+    Known { to_timer, to_tick, tick: TICK, tick_is_stopped: false, latency_limit: Nanos::NEVER }
 }
 
 /// A governor whose CPU was idle for these times, in state C6 and far from any timer.
@@ -133,4 +141,22 @@ fn expectations_that_fall_short_are_corrected_for_their_order_of_magnitude_only(
 fn polling_ends_at_the_residency_of_the_next_state_that_is_worth_it() {
     assert_eq!(poll_limit(&states(), TICK), Nanos::from_micros(250), "a sixteenth of a tick, since 800 us are more");
     assert_eq!(poll_limit(&[state("POLL", 0, 0), state("C1", 2, 20)], TICK), Nanos::from_micros(20));
+}
+
+#[test]
+fn no_state_is_deeper_than_pm_qos_allows_whether_the_tick_runs_or_not() {
+    let chosen = |limit_us, tick_is_stopped| {
+        let known = Known { latency_limit: Nanos::from_micros(limit_us), tick_is_stopped, ..known(HORIZON, TICK) };
+        learnt([5_000; 8]).select(&states(), known)
+    };
+    for tick_is_stopped in [false, true] {
+        // Nothing is allowed, or less than the second state takes: the first one, whose tick goes on because it polls.
+        assert_eq!(chosen(0, tick_is_stopped), Choice { state: 0, stops_tick: false });
+        assert_eq!(chosen(1, tick_is_stopped).state, 1);
+        assert_eq!(chosen(289, tick_is_stopped).state, 2);
+        assert_eq!(chosen(290, tick_is_stopped).state, 3);
+    }
+    // Where nothing polls, the first state halts, and stops the tick.
+    let known = Known { latency_limit: Nanos::ZERO, ..known(HORIZON, TICK) };
+    assert_eq!(learnt([5_000; 8]).select(&states()[1..], known), Choice { state: 0, stops_tick: true });
 }

@@ -9,6 +9,8 @@ fn states() -> [IdleState; 3] {
         name: name.to_owned(),
         exit_latency: Nanos::from_micros(exit_us),
         target_residency: Nanos::from_micros(residency_us),
+        exit_typical: None,
+        entry_latency: Nanos::ZERO,
         polls: false,
         power_uw: None,
     })
@@ -16,7 +18,7 @@ fn states() -> [IdleState; 3] {
 
 fn known(to_timer_us: u64) -> Known {
     let to_timer = Nanos::from_micros(to_timer_us);
-    Known { to_timer, to_tick: Nanos::from_millis(3), tick: TICK, tick_is_stopped: false }
+    Known { to_timer, to_tick: Nanos::from_millis(3), tick: TICK, tick_is_stopped: false, latency_limit: Nanos::NEVER }
 }
 
 /// After so many idle times of a length, with a timer this far away.
@@ -68,6 +70,14 @@ fn with_the_tick_stopped_a_short_expectation_is_not_good_enough() {
 fn the_tick_that_goes_on_bounds_the_state() {
     let near = Known { to_tick: Nanos::from_micros(80), ..known(3_900) };
     assert_eq!(Teo::new(3).select(&states(), near), Choice { state: 0, stops_tick: false });
+}
+
+#[test]
+fn no_state_takes_longer_to_leave_than_was_asked_for() {
+    for (limit_us, state) in [(499, 1), (40, 1), (39, 0), (0, 0)] {
+        let limited = Known { latency_limit: Nanos::from_micros(limit_us), ..known(50_000) };
+        assert_eq!(Teo::new(3).select(&states(), limited), Choice { state, stops_tick: true });
+    }
 }
 
 #[test]

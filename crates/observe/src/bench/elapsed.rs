@@ -92,7 +92,7 @@ impl ElapsedMeter {
 
     /// What is told.
     pub fn result(&self, machine: &Machine) -> ElapsedResult {
-        let is_done = machine.tasks().iter().all(|task| task.dead || task.id.is_none());
+        let is_done = machine.is_done();
         let time = if is_done { self.elapsed() } else { machine.elapsed() };
         let per_op = |loops: u64| time.0 as f64 / 1e3 / loops as f64;
         let (usecs_per_op, ops_per_s) = match self.words {

@@ -80,7 +80,7 @@ pub fn go_on(machine: &mut Machine, observer: &mut dyn Observer, told: &mut dyn 
         until += LOOK_EVERY;
         let goes_on = machine.advance(observer, until)?;
         told(machine.elapsed());
-        if !goes_on || !machine.tasks().iter().any(|task| task.id.is_some() && !task.dead) {
+        if !goes_on || machine.is_done() {
             break;
         }
     }

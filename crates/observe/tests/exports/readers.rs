@@ -26,7 +26,8 @@ fn value<'a>(fields: &'a str, key: &str) -> &'a str {
 
 /// The time of a line of ftrace text.
 pub(crate) fn nanos(line: &str) -> u64 {
-    let time = line.split(':').next().and_then(|head| head.rsplit(' ').next()).expect("a time");
+    // A task's name may have a colon, such as sugov:0, but no space behind it.
+    let time = line.split(": ").next().and_then(|head| head.rsplit(' ').next()).expect("a time");
     let (seconds, rest) = time.split_once('.').expect("seconds and nanoseconds");
     seconds.parse::<u64>().expect("a number") * 1_000_000_000 + rest.parse::<u64>().expect("a number")
 }

@@ -54,6 +54,17 @@ impl Sched {
         self.rqs[cpu.index()].idle_exit_latency = latency;
     }
 
+    /// All idle CPUs reschedule, so that each enters its loop anew and its governor is asked again: `wake_up_all_idle_cpus()`. The CPU that
+    /// executes this does so too if it idles, since the process that wants it runs there.
+    pub fn wake_up_all_idle_cpus(&mut self, ctx: &mut Ctx<'_>) {
+        for cpu in self.cpu_ids() {
+            let rq = &self.rqs[cpu.index()];
+            if rq.curr == rq.idle && self.is_online(cpu) {
+                self.resched_curr(ctx, cpu);
+            }
+        }
+    }
+
     /// The idle task of the CPU that executes this leaves its loop: the tick runs again.
     pub fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::IdleExit);

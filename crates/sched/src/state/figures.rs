@@ -56,6 +56,18 @@ pub struct CpuFigures {
     pub stats: RqStats,
 }
 
+/// How a CPU suits a task, where CPUs differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskFit {
+    /// The task does not fit, and there are larger CPUs.
+    TooSmall,
+    /// As it should be.
+    #[default]
+    Right,
+    /// A smaller one would do.
+    TooLarge,
+}
+
 /// What a CPU has to do when nothing else comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {

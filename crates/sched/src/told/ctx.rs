@@ -59,6 +59,14 @@ pub enum Effect {
         /// When it expires.
         at: Nanos,
     },
+    /// A frequency governor wants its thread to ask the driver: the machine wakes it by an interrupt of the CPU itself (`irq_work`). The thread
+    /// calls [`crate::state::State::begin_frequency_transition`].
+    WakeGovernor {
+        /// The CPU.
+        cpu: CpuId,
+        /// The frequency domain, by its place.
+        policy: u32,
+    },
     /// A frequency governor of the scheduler has changed the frequency of a CPU; load tracking knows it already.
     SetFrequency {
         /// The CPU.

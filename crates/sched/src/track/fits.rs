@@ -4,9 +4,10 @@
 //! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and `cpu_load()` (6.1).
 
 use crate::state::State;
+use crate::state::figures::TaskFit;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::task::Uclamp;
+use crate::state::task::{SchedClass, Uclamp};
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::{CAPACITY_FULL, Capacity};
@@ -70,6 +71,25 @@ impl State {
     /// Whether a CPU is big enough for a task: `task_fits_cpu()`.
     pub(crate) fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
         self.util_fits_cpu(self.clamped_util(task), cpu) == Fit::Yes
+    }
+
+    /// How a CPU suits a task. Only fair tasks are placed by size: others are always right. Rules, in order:
+    /// 1. A CPU on which the task does not fit is too small, unless none is larger.
+    /// 2. It is too large if the task would fit on a smaller one that it may use.
+    pub fn task_fit(&self, task: TaskId, cpu: CpuId) -> TaskFit {
+        let p = &self.tasks[task.index()];
+        if p.class != SchedClass::Fair {
+            return TaskFit::Right;
+        }
+        let (util, own) = (self.clamped_util(task), self.rqs[cpu.index()].cpu_capacity_orig);
+        if self.util_fits_cpu(util, cpu) != Fit::Yes {
+            let is_larger = |rq: &Rq| rq.cpu_capacity_orig > own;
+            return if self.rqs.iter().any(is_larger) { TaskFit::TooSmall } else { TaskFit::Right };
+        }
+        let would_do = |other: CpuId| {
+            self.rqs[other.index()].cpu_capacity_orig < own && self.util_fits_cpu(util, other) == Fit::Yes
+        };
+        if p.cpus_allowed.iter().any(would_do) { TaskFit::TooLarge } else { TaskFit::Right }
     }
 
     /// Whether a CPU is big enough, where CPUs differ; otherwise each is: `asym_fits_cpu()`.

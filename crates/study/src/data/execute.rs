@@ -102,10 +102,7 @@ impl Site<'_> {
         }
         let mut ears = Ears::new(&machine, meter);
         ears.measure(&mut machine, warm_up, case.warm_up > Nanos::ZERO)?;
-        if is_until_done
-            && variation.trial.is_none()
-            && machine.tasks().iter().any(|task| task.id.is_some() && !task.dead)
-        {
+        if is_until_done && variation.trial.is_none() && !machine.is_done() {
             return Err(of_case(format!("does not end within {PATIENCE}\nhelp: say a `span`")));
         }
         Ok(ears.told(&machine, begin, warm_up, case))

@@ -3,6 +3,7 @@
 //!
 //! Thread i has the interval of thread 0 and i distances more (`-i`, `-d`), and with `-S` or `-a` its own CPU. Beside them may run
 //! busy tasks of the fair class (`hogs`, ours): cyclictest itself makes no load.
+//! While it runs it holds `/dev/cpu_dma_latency` at 0, so that no CPU sleeps deeply.
 //! Not modelled: memory locking, histograms, threads that are not real-time if a kernel says no.
 
 use super::{Repeat, created_task};
@@ -36,6 +37,8 @@ pub struct Cyclictest {
     pub loops: u64,
     /// Busy tasks of the fair class beside it.
     pub hogs: u32,
+    /// What it holds on `/dev/cpu_dma_latency` (`--latency`, 0 unless said); none with `--laptop` or `--default-system`.
+    pub cpu_dma_latency: Option<Nanos>,
 }
 
 impl Default for Cyclictest {
@@ -49,6 +52,7 @@ impl Default for Cyclictest {
             pinned: false,
             loops: 0,
             hogs: 0,
+            cpu_dma_latency: Some(Nanos::ZERO),
         }
     }
 }
@@ -96,7 +100,7 @@ impl Cyclictest {
             spec.start_cpu = hog % nr_cpus;
             tasks.push(spec);
         }
-        Workload { tasks, ..Workload::default() }
+        Workload { tasks, cpu_dma_latency: self.cpu_dma_latency, ..Workload::default() }
     }
 }
 

@@ -204,6 +204,7 @@ impl<'d> Task<'d> {
             start_at,
             own_timers: self.own_timers.clone(),
             timer_origin: self.draft.delay,
+            is_kthread: false,
             behaviour: Box::new(move |_| -> Box<dyn Behaviour> { Box::new(Cursor::new(Arc::clone(&plan), prologue)) }),
         }
     }

@@ -311,6 +311,8 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         | Step::FutexWait(_)
         | Step::Enlist { .. }
         | Step::PostAll(_)
+        | Step::BeginTransition(_)
+        | Step::EndTransition(_)
         | Step::LockCpu
         | Step::UnlockCpu
         | Step::Fork(_)

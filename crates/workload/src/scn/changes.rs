@@ -43,6 +43,20 @@ impl Names<'_> {
         })
     }
 
+    /// The kernel takes microseconds.
+    pub(super) fn cpu_dma_latency(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
+        let word = words.word("the longest exit latency, or none")?;
+        if word.text == "none" {
+            return Ok(Change::CpuDmaLatency(None));
+        }
+        let limit = words.duration_of(word)?;
+        if !limit.0.is_multiple_of(1000) {
+            let error = words.error(word, "`/dev/cpu_dma_latency` takes whole microseconds");
+            return Err(error.with_help("write a time such as 0us, 20us or 1ms, or `none`"));
+        }
+        Ok(Change::CpuDmaLatency(Some(limit)))
+    }
+
     /// What the kernel refuses of it has no effect when the time comes.
     pub(super) fn quota(&self, words: &mut Words<'_>) -> Result<Change, ParseError> {
         let group = self.next_group(words)?;

@@ -166,6 +166,9 @@ statements! {
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.frequency_limit(words, true));
     Change "maxfreq" "T LO-HI PART" extension: "the user limits it, as by `scaling_max_freq`" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.frequency_limit(words, false));
+    Change "cpu_dma_latency" "T LIMIT" extension:
+        "somebody holds `/dev/cpu_dma_latency` at LIMIT from then on, in whole microseconds: no idle CPU enters a state that takes longer to leave; `none` lets go" =>
+        |parser, keyword, words| parser.change(keyword, words, |names, words| names.cpu_dma_latency(words));
     Change "groupclamp" "T GROUP MIN MAX" extension: "the group has other `umin` and `umax`" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.group_clamps(words));
     Other "cpuset" "NAME cpus=LO-HI" extension: "a cpuset below the top one" =>

@@ -311,6 +311,7 @@ impl<'a> TaskLine<'a> {
             start_at: Some(self.start_at),
             own_timers: vec!["every".to_owned(); nr_timers],
             timer_origin: self.start_at,
+            is_kthread: false,
             behaviour: Box::new(move |_| -> Box<dyn Behaviour> {
                 Box::new(Cursor::new(Arc::clone(&program), index, vary))
             }),

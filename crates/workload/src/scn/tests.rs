@@ -286,3 +286,14 @@ fn random_lengths_vary_with_a_seed_and_only_then() {
     assert_ne!(first(None), first(Some(1)));
     assert_ne!(first(Some(2)), first(Some(1)));
 }
+
+#[test]
+fn a_request_for_short_exits_is_in_whole_microseconds() {
+    use crate::workload::Change;
+    let scenario = parse("t", "cpus 1\ncpu_dma_latency 5ms 20us\ncpu_dma_latency 7ms none").expect("valid");
+    let changes = &scenario.workload.changes;
+    assert_eq!(changes[0], (Nanos::from_millis(5), Change::CpuDmaLatency(Some(Nanos::from_micros(20)))));
+    assert_eq!(changes[1], (Nanos::from_millis(7), Change::CpuDmaLatency(None)));
+    let error = parse("t", "cpus 1\ncpu_dma_latency 5ms 20ns").expect_err("too fine").to_string();
+    assert!(error.contains("whole microseconds") && error.contains("none"), "{error}");
+}

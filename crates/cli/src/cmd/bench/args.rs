@@ -294,6 +294,15 @@ pub(crate) struct CyclictestArgs {
     /// Each thread on its own CPU
     #[arg(short, long)]
     pub(crate) affinity: bool,
+    /// What it holds on /dev/cpu_dma_latency, in microseconds: no CPU enters an idle state that takes longer to leave
+    #[arg(short = 'e', long, value_name = "PM_QOS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=2_000_000_000))]
+    pub(crate) latency: u32,
+    /// Leave /dev/cpu_dma_latency alone: idle CPUs sleep as they would without cyclictest
+    #[arg(long, conflicts_with = "latency")]
+    pub(crate) laptop: bool,
+    /// The same: tune nothing of the system
+    #[arg(long, conflicts_with = "latency")]
+    pub(crate) default_system: bool,
     /// Busy tasks of the fair class beside it (fairlab's own)
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4096))]
     pub(crate) hogs: u32,

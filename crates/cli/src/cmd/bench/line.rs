@@ -51,6 +51,11 @@ fn of_the_study(on: &On) -> Option<(&'static str, &'static str)> {
         (variant.kernel.is_some(), "--kernel", "`kernel` of an arm"),
         (!variant.features.is_empty(), "--features", "`features` of an arm"),
         (!variant.set.is_empty(), "--set", "`tunables` of an arm"),
+        (
+            variant.cpu_dma_latency.is_some(),
+            "--cpu-dma-latency",
+            "an option of cyclictest, or a statement of a scenario",
+        ),
         (variant.prices.is_some(), "--prices", "`prices` of an arm"),
         (on.seed.is_some(), "--seed", "`first_seed` of a run"),
         (on.perturb.is_some(), "--perturb", "--perturb of `fairlab study run`"),

@@ -10,7 +10,7 @@ use crate::exports::Traces;
 use crate::input;
 use crate::output::Output;
 use crate::output::progress::Progress;
-use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive};
+use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, hold_latency};
 use args::{Bench, On};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
@@ -42,7 +42,7 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let warmup = warmup.unwrap_or_default();
     let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let nr_cpus = u32::try_from(machine.description.nr_cpus()).expect("machines have at most some thousand CPUs");
-    let Model { name, workload, mut meter } = bench.model(nr_cpus)?;
+    let Model { name, mut workload, mut meter } = bench.model(nr_cpus)?;
     if warmup > Nanos::ZERO && !meter.reset() {
         let help = "leave --warmup out: it runs until it is done";
         return Err(CliError::Input(format!("{name} has no warm-up\nhelp: {help}")));
@@ -53,6 +53,7 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let kernel = settings.kernel.name;
     let mut hardware = Hardware::from_description(&machine.description);
     drive(&mut hardware, variant.governor)?;
+    hold_latency(&mut workload, variant);
     let mut machine = make(hardware, workload, settings, choices)
         .map_err(|error| CliError::Input(format!("{}: {error}", machine.given)))?;
     exports.refuse_stdout("bench")?;

@@ -224,6 +224,7 @@ fn cyclictest(args: &CyclictestArgs, nr_cpus: u32) -> Cyclictest {
         pinned: args.smp || args.affinity,
         loops: args.loops,
         hogs: args.hogs,
+        cpu_dma_latency: (!args.laptop && !args.default_system).then(|| Nanos::from_micros(u64::from(args.latency))),
     }
 }
 

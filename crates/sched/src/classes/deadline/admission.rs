@@ -85,11 +85,19 @@ impl State {
         }
     }
 
+    /// Makes a task the thread of a governor: once it has its policy, nothing of it is admitted or charged (SCHED_FLAG_SUGOV).
+    pub fn make_special(&mut self, task: TaskId) {
+        self.tasks[task.index()].dl.is_special = true;
+    }
+
     /// Admits a task with a new policy, or not; models `sched_dl_overflow()`. A task that leaves the class keeps its
     /// admission until its zero-lag time.
     pub(crate) fn admit(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         let Policy::Deadline { runtime, period, .. } = policy else { return Ok(()) };
         let p = &self.tasks[task.index()];
+        if p.dl.is_special {
+            return Ok(());
+        }
         let new_bw = to_ratio(period.0, runtime.0);
         let (old_bw, is_deadline) = (p.dl.dl_bw, p.class == SchedClass::Deadline);
         if is_deadline && new_bw == old_bw {

@@ -14,11 +14,17 @@ use crate::words::ids::{CpuId, TaskId};
 
 impl State {
     pub(crate) fn add_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        if self.tasks[task.index()].dl.is_special {
+            return;
+        }
         self.rqs[cpu.index()].dl.running_bw += self.tasks[task.index()].dl.dl_bw;
         self.cpufreq_update_util(ctx, cpu);
     }
 
     pub(crate) fn sub_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        if self.tasks[task.index()].dl.is_special {
+            return;
+        }
         let dl_bw = self.tasks[task.index()].dl.dl_bw;
         let dl = &mut self.rqs[cpu.index()].dl;
         dl.running_bw = dl.running_bw.saturating_sub(dl_bw);
@@ -64,7 +70,7 @@ impl State {
     pub(crate) fn task_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (cpu, state, is_deadline) = (p.cpu, p.state, p.class == SchedClass::Deadline);
-        if p.dl.dl_runtime == 0 {
+        if p.dl.dl_runtime == 0 || p.dl.is_special {
             return;
         }
         let zero_lag_after = p.dl.zero_lag_after(self.rqs[cpu.index()].clock);

@@ -171,7 +171,7 @@ impl State {
     ///
     /// The budget is one of work at full speed: on a slower CPU, or at a lower frequency, it lasts longer. Who has used it
     /// up or has yielded is throttled until the next period, or replenished at once if that has begun. The time of a task
-    /// that reclaims counts by [`super::reclaim`] instead.
+    /// that reclaims counts by [`super::reclaim`] instead, and a governor's thread has no budget.
     pub(crate) fn update_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let (curr, now) = (rq.curr, rq.clock_task);
@@ -184,6 +184,9 @@ impl State {
         if delta as i64 > 0 {
             se.sum_exec_runtime += delta;
             se.exec_start = now;
+            if p.dl.is_special {
+                return;
+            }
             let work = if p.dl.reclaims {
                 self.grub_reclaim(cpu, curr, delta)
             } else {

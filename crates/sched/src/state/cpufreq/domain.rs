@@ -39,6 +39,8 @@ pub struct FrequencyDomain {
     /// In microwatts, one for each frequency; or empty.
     power_uw: Vec<u64>,
     governor: Governor,
+    /// The governor's thread asks the driver, which may sleep; otherwise whoever runs the scheduler asks it.
+    switches_by_thread: bool,
     /// Which frequencies are never used, although lower than the highest: those that cost no less than a higher one. Empty
     /// if all are used.
     skipped: Vec<bool>,
@@ -132,7 +134,7 @@ impl FrequencyDomain {
         {
             return Err(FrequencyDomainError::NotAvailable { khz: fixed });
         }
-        Ok(Self { cpus, khz, power_uw, governor, skipped: Vec::new() })
+        Ok(Self { cpus, khz, power_uw, governor, switches_by_thread: false, skipped: Vec::new() })
     }
 
     /// The same domain, but frequencies that cost no less than a higher one are never used: what cpufreq does with drivers
@@ -141,6 +143,18 @@ impl FrequencyDomain {
     pub fn skipping_inefficient(mut self) -> Self {
         self.skipped = perf_table(&self.khz, &self.power_uw).iter().map(|state| state.is_inefficient).collect();
         self
+    }
+
+    /// The same domain with a driver that may sleep, so that schedutil has a thread for it: no `fast_switch_enabled`.
+    #[must_use]
+    pub fn switching_by_thread(mut self) -> Self {
+        self.switches_by_thread = true;
+        self
+    }
+
+    /// Whether schedutil's thread asks the driver: it drives the domain, and the driver may sleep.
+    pub fn has_governor_thread(&self) -> bool {
+        self.switches_by_thread && matches!(self.governor, Governor::Schedutil(_))
     }
 
     /// Whether inefficient frequencies are never used.

@@ -18,6 +18,8 @@ pub(crate) struct SugovPolicy {
     pub(crate) limits_changed: bool,
     /// The next update must not trust what was chosen before.
     pub(crate) need_freq_update: bool,
+    /// The thread was asked for and has not looked yet.
+    pub(crate) work_in_progress: bool,
 }
 
 /// State of a CPU: the kernel's `struct sugov_cpu`.
@@ -41,6 +43,7 @@ impl SugovPolicy {
             cached_raw_khz: 0,
             limits_changed: false,
             need_freq_update: false,
+            work_in_progress: false,
         }
     }
 

@@ -55,6 +55,9 @@ pub struct DlEntity {
     pub is_throttled: bool,
     /// Parameters of the task that waits for it, if it inherits them.
     pub(crate) inherited: Option<DlParameters>,
+    /// It is a governor's thread, which has no budget and asks whoever runs to give way: `dl_entity_is_special()`. Which deadline task runs next
+    /// is said by deadlines all the same.
+    pub is_special: bool,
     /// It reclaims bandwidth that others do not use (SCHED_FLAG_RECLAIM).
     pub reclaims: bool,
     /// It has given the rest of its budget away.
@@ -84,6 +87,7 @@ impl DlEntity {
             deadline: 0,
             is_throttled: false,
             inherited: None,
+            is_special: false,
             reclaims: false,
             has_yielded: false,
             is_non_contending: false,
@@ -94,12 +98,13 @@ impl DlEntity {
         }
     }
 
-    /// Sets the parameters; budget and deadline stay: `__setparam_dl()`.
+    /// Sets the parameters; budget and deadline stay: `__setparam_dl()`. Those of a governor's thread are a pretext: it has no bandwidth in any
+    /// sum.
     pub(crate) fn set_parameters(&mut self, runtime_ns: u64, deadline_ns: u64, period_ns: u64) {
         self.dl_runtime = runtime_ns;
         self.dl_deadline = deadline_ns;
         self.dl_period = period_ns;
-        self.dl_bw = to_ratio(period_ns, runtime_ns);
+        self.dl_bw = if self.is_special { 0 } else { to_ratio(period_ns, runtime_ns) };
         self.dl_density = to_ratio(deadline_ns, runtime_ns);
     }
 
@@ -133,9 +138,10 @@ impl DlEntity {
         self.runtime <= 0
     }
 
-    /// Whether its deadline is before that of another task: `dl_entity_preempt()`.
+    /// Whether it asks another task to give way, as a governor's thread or by its deadline: `dl_entity_preempt()`.
+    // DIFFERS: a governor's thread that may be pushed to another CPU stands among the others of its CPU by its deadline; in 6.1 it comes first.
     pub(crate) fn preempts(&self, other: &Self) -> bool {
-        time_before(self.deadline, other.deadline)
+        self.is_special || time_before(self.deadline, other.deadline)
     }
 
     /// A whole budget, until the relative deadline from now on: `replenish_dl_new_period()`.

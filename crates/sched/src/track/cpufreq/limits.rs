@@ -19,7 +19,8 @@ impl State {
     /// Rules, in order:
     /// 1. Heat takes capacity: the part that is above the limit becomes thermal pressure. Without a frequency domain that
     ///    is all that happens.
-    /// 2. schedutil hears that limits have changed, and keeps them from its next look at a CPU of the domain on.
+    /// 2. schedutil hears that limits have changed, and keeps them from its next look at a CPU of the domain on. With a driver that may
+    ///    sleep, a frequency above the limit is lowered at once, by whoever sets the limit.
     /// 3. A domain whose frequency is fixed goes as near to it as it may, at once.
     pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
@@ -47,7 +48,14 @@ impl State {
             }
         }
         match governor {
-            Governor::Schedutil(_) => self.sugov_mut(index).limits_changed = true,
+            Governor::Schedutil(_) => {
+                self.sugov_mut(index).limits_changed = true;
+                let policy = &self.cpufreq.policies[index];
+                let (cur_khz, all) = (policy.cur_khz, self.tunables.changes.energy_inefficient);
+                if policy.domain.has_governor_thread() && policy.resolve(cur_khz, all) < cur_khz {
+                    self.cpufreq_driver_fast_switch(ctx, index, cur_khz);
+                }
+            }
             Governor::Fixed { khz } => self.cpufreq_driver_fast_switch(ctx, index, khz),
         }
     }

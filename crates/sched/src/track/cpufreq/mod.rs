@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where the scheduler asks for a frequency, and the frequency domains that it asks.
 //!
-//! Models `cpufreq_update_util()` and its callers' conditions, `cpufreq_this_cpu_can_update()`, and a cpufreq driver that
-//! switches at once (`fast_switch`). [`schedutil`] is the governor, [`effective`] what of a
+//! Models `cpufreq_update_util()` and its callers' conditions, `cpufreq_this_cpu_can_update()`, and the call of a cpufreq driver. [`schedutil`] is the governor, [`effective`] what of a
 //! CPU's utilisation counts, [`energy_model`] which domains may decide by energy; what is remembered of all that is in
-//! [`crate::state::cpufreq`]. Leaves out drivers that are slow
-//! (whose changes a kernel thread makes) and drivers that take utilisation instead of frequencies (`adjust_perf`).
+//! [`crate::state::cpufreq`]. How long a driver takes is
+//! the machine's affair. Leaves out drivers that take utilisation instead of frequencies (`adjust_perf`).
 
 pub(crate) mod effective;
 pub mod energy_model;

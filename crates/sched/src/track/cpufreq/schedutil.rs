@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The governor schedutil: the frequency that fits the utilisation, and a quarter of it to spare.
 //!
-//! Models `cpufreq_schedutil.c` (6.1) with a driver that switches at once: `sugov_update_single_freq()`,
+//! Models `cpufreq_schedutil.c` (6.1), of drivers that switch at once and of those that may sleep: `sugov_update_single_freq()`,
 //! `sugov_update_shared()`, `sugov_should_update_freq()`, `sugov_next_freq_shared()`, `get_next_freq()`,
-//! `sugov_update_next_freq()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and `ignore_dl_rate_limit()`. Leaves out
-//! `sugov_limits()`: the frequencies of a domain never change.
+//! `sugov_update_next_freq()`, `sugov_deferred_update()`, `sugov_work()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and
+//! `ignore_dl_rate_limit()`. `sugov_limits()` is in [`super::limits`].
 
 use crate::state::State;
 use crate::state::cpufreq::energy_model::map_util_perf;
 use crate::state::cpufreq::sugov::SugovPolicy;
-use crate::told::ctx::Ctx;
+use crate::told::ctx::{Ctx, Effect};
 use crate::track::cpufreq::effective::UtilType;
 use crate::words::ids::CpuId;
 
@@ -22,7 +22,7 @@ impl State {
     /// 3. Nothing happens if this CPU may not change the frequency, or if it was changed less than the limit ago.
     /// 4. The most utilised CPU of the domain, relative to capacity, decides.
     /// 5. A CPU that is alone in its domain and has been busy all the time keeps its frequency, unless clamps keep it below.
-    /// 6. If the chosen frequency is another one than the last, the driver switches.
+    /// 6. If the chosen frequency is another one than the last, the driver switches: at once, or the policy's thread has it do so.
     pub(crate) fn sugov_update(&mut self, ctx: &mut Ctx<'_>, policy: usize, cpu: CpuId, for_iowait: bool) {
         let now = self.rqs[cpu.index()].clock;
         let tick_ns = self.tick_ns;
@@ -42,8 +42,37 @@ impl State {
             self.sugov_next_freq_single(policy, cpu, now)
         };
         if self.sugov_mut(policy).take(now, khz) {
-            self.cpufreq_driver_fast_switch(ctx, policy, khz);
+            if self.cpufreq.policies[policy].domain.has_governor_thread() {
+                self.sugov_deferred_update(ctx, policy);
+            } else {
+                self.cpufreq_driver_fast_switch(ctx, policy, khz);
+            }
         }
+    }
+
+    /// Has the thread of a policy look for what was chosen, unless it was asked already and has not looked yet: an interrupt of this CPU's
+    /// own wakes it (`sugov_deferred_update()`, `sugov_irq_work()`).
+    fn sugov_deferred_update(&mut self, ctx: &mut Ctx<'_>, policy: usize) {
+        if !core::mem::replace(&mut self.sugov_mut(policy).work_in_progress, true) {
+            let cpu = ctx.cpu;
+            ctx.emit(Effect::WakeGovernor { cpu, policy: policy as u32 });
+        }
+    }
+
+    /// The thread of a policy looks for what was chosen last. Gives the frequency that it has to ask the driver for, in kHz; none if
+    /// the policy has it: `sugov_work()` up to the driver. Then follows [`State::end_frequency_transition`].
+    pub fn begin_frequency_transition(&mut self, policy: usize) -> Option<u64> {
+        let all = self.tunables.changes.energy_inefficient;
+        let sugov = self.sugov_mut(policy);
+        sugov.work_in_progress = false;
+        let khz = sugov.next_khz;
+        let policy = &self.cpufreq.policies[policy];
+        Some(policy.resolve(khz, all)).filter(|&khz| khz != policy.cur_khz)
+    }
+
+    /// The driver has switched a policy to a frequency.
+    pub fn end_frequency_transition(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
+        self.cpufreq_driver_fast_switch(ctx, policy, khz);
     }
 
     fn sugov_should_update_freq(&mut self, policy: usize, now: u64) -> bool {

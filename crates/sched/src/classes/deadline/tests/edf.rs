@@ -120,3 +120,19 @@ fn a_cpu_with_deadline_tasks_is_closed_to_real_time_ones() {
     lab.run_until(START + 20 * US);
     assert_ne!(lab.sched.task(deadline).cpu, lab.sched.task(task).cpu);
 }
+
+#[test]
+fn the_thread_of_a_governor_has_no_budget_and_nothing_of_it_is_admitted() {
+    let mut lab = Lab::new(&[1024]);
+    let urgent = lab.fork_deadline(CPU, dl(9 * MS, 10 * MS, 10 * MS));
+    let admitted = lab.sched.dl_root.total_bw;
+    // More than is free, with the earlier deadline.
+    let thread = lab.fork_special(CPU, dl(MS, 5 * MS, 5 * MS));
+    lab.set_job(thread, Job { work: 4 * MS, due: START + 5 * MS });
+    lab.run_until(START + 3 * MS);
+    assert_eq!((lab.ran[thread.index()], lab.ran[urgent.index()]), (3 * MS, 0));
+    let dl = &lab.sched.task(thread).dl;
+    assert_eq!((dl.dl_bw, dl.runtime, dl.is_throttled), (0, MS as i64, false), "it ran for three times its budget");
+    assert_eq!(lab.sched.dl_root.total_bw, admitted);
+    assert!(dl.preempts(&lab.sched.task(urgent).dl) && !lab.sched.task(urgent).dl.preempts(dl));
+}

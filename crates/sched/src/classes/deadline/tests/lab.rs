@@ -121,7 +121,7 @@ impl Lab {
             match effect {
                 Effect::SendIpi { cpu, kind } => self.push(self.now, What::Ipi(cpu, kind)),
                 Effect::ArmTimer { cpu, at } => self.arm(cpu, at),
-                Effect::Switch { .. } | Effect::SetFrequency { .. } => {}
+                Effect::Switch { .. } | Effect::SetFrequency { .. } | Effect::WakeGovernor { .. } => {}
             }
         }
         self.effects = effects;
@@ -152,6 +152,14 @@ impl Lab {
     /// The same as a deadline task at once.
     pub(crate) fn fork_deadline(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
         let task = self.fork(cpu, None);
+        self.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
+        task
+    }
+
+    /// The same as the thread of a governor.
+    pub(crate) fn fork_special(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
+        let task = self.fork(cpu, None);
+        self.sched.make_special(task);
         self.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
         task
     }

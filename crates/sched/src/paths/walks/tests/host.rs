@@ -117,7 +117,7 @@ impl Host {
             match effect {
                 Effect::SendIpi { cpu, kind } => self.ipis.push((cpu, kind)),
                 Effect::Switch { cpu, .. } => self.in_idle[cpu.index()] = false,
-                Effect::ArmTimer { .. } | Effect::SetFrequency { .. } => {}
+                Effect::ArmTimer { .. } | Effect::SetFrequency { .. } | Effect::WakeGovernor { .. } => {}
             }
         }
         result

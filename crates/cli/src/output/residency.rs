@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where families ran: a table by kind of CPU, and one by operating point for who asks for it.
+
+use super::figures::{cpu_list, percent};
+use super::measure::joules;
+use super::table::{Align, Cell, Table};
+use super::{Styles, wrap};
+use fairlab_observe::families::FamilySummary;
+use fairlab_observe::residency::{FamilyResidency, ResidencyPoint};
+use fairlab_observe::summary::Summary;
+
+/// With more kinds than this there is no room for a column of each.
+const MOST_KINDS: usize = 4;
+
+/// The kinds of CPUs: which, and their capacity.
+fn kinds(residency: &FamilyResidency) -> Vec<(&[u32], u64)> {
+    let mut kinds: Vec<(&[u32], u64)> = Vec::new();
+    for ResidencyPoint { cpus, capacity, .. } in &residency.points {
+        if !kinds.iter().any(|(known, _)| known == cpus) {
+            kinds.push((cpus, *capacity));
+        }
+    }
+    kinds
+}
+
+/// The table by kind of CPU, if there are several or if energy is known.
+pub(super) fn table(summary: &Summary, rows: &[FamilySummary]) -> Option<Table> {
+    let first = summary.families.iter().find_map(|family| family.residency.as_ref())?;
+    let kinds = kinds(first);
+    let differ = kinds.iter().any(|(_, capacity)| *capacity != kinds[0].1);
+    let has_energy = first.energy_uj.is_some();
+    if !differ && !has_energy {
+        return None;
+    }
+    let shown = if differ { &kinds[..kinds.len().min(MOST_KINDS)] } else { &[] };
+    let names: Vec<String> = shown.iter().map(|(cpus, _)| format!("%{}", cpu_list(cpus))).collect();
+    let mut columns = vec![("on CPUs", Align::Left)];
+    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
+    if differ {
+        columns.extend([("%too small", Align::Right), ("%too large", Align::Right)]);
+    }
+    if has_energy {
+        columns.push(("energy", Align::Right));
+    }
+    let mut table = Table::new(&columns);
+    for family in rows {
+        let Some(residency) = &family.residency else { continue };
+        let whole: u64 = residency.points.iter().map(|point| point.ns).sum();
+        let mut cells: Vec<Cell> = vec![family.name.as_str().into()];
+        cells.extend(shown.iter().map(|(cpus, _)| Cell::from(percent(residency.on(cpus), whole))));
+        if differ {
+            let parts = [residency.too_small_ns, residency.too_large_ns];
+            cells.extend(parts.map(|part| Cell::from(percent(part, whole))));
+        }
+        if has_energy {
+            cells.push(residency.energy_uj.map_or_else(|| "-".to_owned(), joules).into());
+        }
+        table.row(cells);
+    }
+    Some(table)
+}
+
+/// Each family's time by operating point.
+pub(super) fn by_point(summary: &Summary, _: Styles) -> String {
+    let mut text = String::new();
+    for family in &summary.families {
+        let Some(residency) = &family.residency else { continue };
+        let whole: u64 = residency.points.iter().map(|point| point.ns).sum();
+        for (cpus, _) in kinds(residency) {
+            let used = residency.points.iter().filter(|point| point.cpus == cpus && point.ns > 0);
+            let at = used.map(|point| {
+                let name = point.khz.map_or_else(|| "full speed".to_owned(), |khz| format!("{} MHz", khz / 1000));
+                format!("{name} {}%", percent(point.ns, whole))
+            });
+            let at: Vec<String> = at.collect();
+            let at = if at.is_empty() { "never".to_owned() } else { at.join(", ") };
+            text.push_str(&wrap(&format!("{} on CPUs {}: {at}", family.name, cpu_list(cpus)), 2));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("  not known: all CPUs are alike, and have one frequency\n");
+    }
+    text
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Frequencies take time to change, and with a driver that may sleep schedutil has a thread for it.
+
+use fairlab_machine::description::parse;
+use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::Observer;
+use fairlab_sched::ids::TaskId;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_workload::scn;
+
+/// What happens: changes of CPU 0's frequency that the scheduler knows of, and wake-ups, in ns from the start.
+#[derive(Default)]
+struct Notes {
+    changes: Vec<(u64, u64)>,
+    woken: Vec<(u64, TaskId)>,
+}
+
+impl Probe for Notes {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        let at = now.0.saturating_sub(START.0);
+        match *event {
+            Event::Frequency { cpu, capacity } if cpu.0 == 0 => self.changes.push((at, capacity)),
+            Event::Wakeup { task, is_new: false, .. } => self.woken.push((at, task)),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Notes {}
+
+/// Two CPUs with one clock, and what is said of its driver.
+fn run(driver: &str, tasks: &str) -> (Machine, Notes) {
+    let machine = format!(
+        "name = \"two\"\n[cpus]\ncount = 2\n[[frequency_domain]]\ncpus = \"0-1\"\nkhz = [250_000, 500_000, 1_000_000]\n\
+         rate_limit_us = 1000\n{driver}"
+    );
+    let description = parse("two.toml", &machine).unwrap_or_else(|error| panic!("{error}"));
+    let scenario =
+        scn::parse("test.scn", &format!("cpus 2\nend 200ms\n{tasks}")).unwrap_or_else(|error| panic!("{error}"));
+    let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
+    let mut machine = Machine::new(setup).expect("a possible machine");
+    machine.check_every_event("a test of governors' threads");
+    let mut notes = Notes::default();
+    machine.run(&mut notes).unwrap_or_else(|error| panic!("{error}"));
+    (machine, notes)
+}
+
+/// When the thread of the domain was woken.
+fn thread_woken(machine: &Machine, notes: &Notes) -> Vec<u64> {
+    let thread = machine.tasks().iter().find(|task| task.name == "sugov:0").expect("the domain has a thread");
+    let woken = notes.woken.iter().filter(|&&(_, task)| Some(task) == thread.id);
+    woken.map(|&(at, _)| at).collect()
+}
+
+/// Light tasks let the frequency fall before the others come.
+const LIGHT: &str = "task light n=2 run 100us every 4ms\n";
+
+/// After 120 ms a task that needs more.
+fn ramp(driver: &str) -> (Machine, Notes) {
+    run(driver, &format!("{LIGHT}task ramp cpu=0 mask=0-0 start=120ms run 10ms sleep 1s\n"))
+}
+
+/// When the scheduler counted with another frequency from then on.
+fn changed_after(notes: &Notes, ns: u64) -> Vec<u64> {
+    notes.changes.iter().map(|&(at, _)| at).filter(|&at| at > ns).collect()
+}
+
+#[test]
+fn a_driver_that_sleeps_is_asked_by_a_thread_and_the_frequency_comes_when_it_has_switched() {
+    let (machine, notes) = ramp("fast_switch = false\ntransition_latency_ns = 300_000\n");
+    let (woken, changed) = (thread_woken(&machine, &notes), changed_after(&notes, 0));
+    assert!(changed.len() >= 2, "{:?}", notes.changes);
+    for at in changed {
+        assert!(woken.contains(&(at - 300_000)), "{at}: asked at {woken:?}");
+    }
+}
+
+#[test]
+fn without_a_latency_the_thread_still_runs_and_a_driver_that_is_told_at_once_needs_none() {
+    let (machine, notes) = ramp("fast_switch = false\n");
+    let (woken, changed) = (thread_woken(&machine, &notes), changed_after(&notes, 0));
+    assert!(changed.len() >= 2 && changed.iter().all(|at| woken.contains(at)), "{changed:?}: asked at {woken:?}");
+    let (machine, notes) = ramp("");
+    assert!(machine.tasks().iter().all(|task| !task.name.starts_with("sugov")) && notes.changes.len() >= 2);
+}
+
+#[test]
+fn a_driver_that_is_told_at_once_has_the_cpus_faster_after_its_latency() {
+    let took = |latency_ns: u64| {
+        let (machine, notes) = ramp(&format!("transition_latency_ns = {latency_ns}\n"));
+        let ramp = machine.tasks().iter().find(|task| task.name == "ramp").expect("it was forked");
+        (changed_after(&notes, 119_999_999)[0], ramp.runtime_ns)
+    };
+    let ((soon, fast), (late, slow)) = (took(0), took(900_000));
+    assert_eq!(soon, late, "the scheduler counts with it at once");
+    // From a quarter of the speed to the whole: three quarters of the latency are lost.
+    assert!((slow - fast).abs_diff(675_000) < 10_000, "{fast} and {slow}");
+}
+
+#[test]
+fn the_thread_goes_before_a_task_of_the_highest_real_time_priority_and_needs_no_bandwidth() {
+    let tasks =
+        format!("{LIGHT}task hog n=2 fifo=99 start=120ms run 1s\ntask dl dl=9ms/10ms/10ms start=120ms run 1s\n");
+    let (machine, notes) = run("fast_switch = false\ntransition_latency_ns = 100_000\n", &tasks);
+    assert_eq!(notes.changes.last().map(|&(_, part)| part), Some(1024), "{:?}", notes.changes);
+    assert!(changed_after(&notes, 119_999_999)[0] < 125_000_000, "{:?}", notes.changes);
+    let thread = machine.tasks().iter().find(|task| task.name == "sugov:0").expect("the domain has a thread");
+    assert!(machine.sched().task(thread.id.expect("it was forked")).dl.is_special);
+}
+
+#[test]
+fn requests_come_no_faster_than_the_rate_limit_and_while_the_driver_is_at_work_the_last_one_counts() {
+    let (machine, notes) = run(
+        "fast_switch = false\ntransition_latency_ns = 5_000_000\n",
+        &format!(
+            "{LIGHT}task a cpu=0 mask=0-0 start=30ms run 4ms sleep 20ms\ntask b cpu=1 mask=1-1 start=40ms run 3ms sleep 9ms\n"
+        ),
+    );
+    let woken = thread_woken(&machine, &notes);
+    assert!(woken.len() >= 2 && woken.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{woken:?}");
+    // A transition begins after the one before.
+    assert!(notes.changes.len() >= 2, "{:?}", notes.changes);
+    assert!(notes.changes.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 5_000_000), "{:?}", notes.changes);
+}
+
+#[test]
+fn a_thread_that_waits_for_work_is_not_stuck_and_does_not_keep_a_run_going() {
+    let (machine, _) = run("fast_switch = false\n", "task short run 1ms exit\n");
+    assert!(machine.stuck().is_empty() && machine.is_done());
+}
