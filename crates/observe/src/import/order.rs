@@ -3,7 +3,7 @@
 //! into an order in which each thing can have happened: who runs was woken before, who is woken had blocked before.
 
 use super::event::{Context, Event, Kind, Recording, State, UNKNOWN_PID, What, Who};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// So many events of one instant are put into order; more are no instant but a trace without times.
 const MOST: usize = 10_000;
@@ -25,6 +25,8 @@ struct Known {
     has_wakings: bool,
     /// Threads that are forked or woken at the present instant: whoever is not known comes after that.
     announced: HashSet<i32>,
+    /// Threads that are forked at the present instant. Pids are given in the order of forks.
+    forked: BTreeSet<i32>,
     /// Columns of one CPU have no order among each other.
     in_columns: bool,
 }
@@ -57,6 +59,7 @@ pub(super) fn put(recording: &mut Recording) {
 fn put_instant(known: &mut Known, group: &mut [Event]) {
     let mut left: Vec<Option<Event>> = group.iter().copied().map(Some).collect();
     known.announced = group.iter().filter_map(announces).collect();
+    known.forked = group.iter().filter_map(forks).collect();
     for place in 0..group.len() {
         let mut tried = Vec::new();
         let mut first = None;
@@ -87,6 +90,12 @@ fn put_instant(known: &mut Known, group: &mut [Event]) {
         group[place] = event;
     }
     known.announced.clear();
+    known.forked.clear();
+}
+
+/// The thread that an event forks.
+fn forks(event: &Event) -> Option<i32> {
+    if let What::Fork { child, .. } = event.what { Some(child.pid) } else { None }
 }
 
 /// The thread that an event forks or wakes.
@@ -142,6 +151,7 @@ impl Known {
                 Some(Is::Running) => false,
                 _ => true,
             },
+            What::Fork { child, .. } => self.forked.first() == Some(&child.pid),
             _ => true,
         }
     }
@@ -173,6 +183,9 @@ impl Known {
             }
             What::Wakeup { who, .. } if self.is(who.pid) != Some(Is::Running) => {
                 self.threads.insert(who.pid, Is::Runnable);
+            }
+            What::Fork { child, .. } => {
+                self.forked.remove(&child.pid);
             }
             What::Lost { .. } => {
                 self.threads.clear();

@@ -182,7 +182,8 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
                 }
             }
         }
-        assert!(refused > 10 && told > 10, "{name}: {refused} refused, {told} told of problems");
+        // Of a text nearly everything can be read.
+        assert!(refused + told > 100, "{name}: {refused} refused, {told} told of problems");
     }
 }
 

@@ -58,9 +58,10 @@ mod tests {
         const MS: u64 = 1_000_000;
         let busy = |i: u64| (i * 7919 % 13) * 300_000;
         let timer = sleeps(20, |i| (i * 10 * MS + busy(i), (i + 1) * 10 * MS + i % 3 * 1000));
-        assert_eq!(period_of(&timer), Some(10 * MS));
+        let is_10_ms = |sleeps: &[Sleep]| period_of(sleeps).is_some_and(|period| period.abs_diff(10 * MS) <= 2000);
+        assert!(is_10_ms(&timer));
         let missing = sleeps(20, |i| (i * 10 * MS + busy(i), (i + 1 + u64::from(i > 9)) * 10 * MS));
-        assert_eq!(period_of(&missing), Some(10 * MS), "one expiry was missed");
+        assert!(is_10_ms(&missing), "one expiry was missed");
         assert_eq!(period_of(&sleeps(20, |i| (i * 10 * MS + MS, (i + 1) * 10 * MS))), None, "nothing tells them apart");
         let mut at = 0;
         let relative: Vec<Sleep> = (0..20)

@@ -382,6 +382,8 @@ impl<'a> Walk<'a> {
             (Some((state, at, time)), None) if event.at - at <= SOON_NS => {
                 self.rates.exit_ns(event.cpu, state).min(time)
             }
+            // The wake-up stands before the event that ends the state.
+            (_, Some((state, since))) => self.rates.exit_ns(event.cpu, state).min(event.at - since),
             _ => 0,
         }
     }
