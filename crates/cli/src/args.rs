@@ -2,7 +2,10 @@
 //! The command line.
 
 use crate::cmd::bench::args::BenchArgs;
+use crate::cmd::capture::CaptureArgs;
 use crate::cmd::export;
+use crate::cmd::import::ImportArgs;
+use crate::cmd::replay::ReplayArgs;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use crate::values::{
@@ -59,6 +62,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
     Export(ExportCommandArgs),
+    /// Make a workload of a recorded trace: trace.dat, perf.data, ftrace text, systrace, Perfetto
+    Import(ImportArgs),
+    /// Simulate a recorded trace: as it was recorded, or on another machine, kernel, tunable
+    Replay(Box<ReplayArgs>),
     /// Find what is wrong in an earlier run: idle CPUs while tasks wait, starvation, late wake-ups, ...
     Findings(FindingsArgs),
     /// Write a page about earlier runs: timeline, latencies, figures side by side, as one file for a browser
@@ -375,7 +382,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
 #[command(
-    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0"
+    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0\n  fairlab machine capture -o mine.toml"
 )]
 pub(crate) struct MachineArgs {
     #[command(subcommand)]
@@ -395,6 +402,8 @@ pub(crate) enum MachineCommand {
         #[arg(long)]
         toml: bool,
     },
+    /// Describe this machine, or one whose sysfs, hwloc XML or lscpu output was saved, as a machine file
+    Capture(CaptureArgs),
     /// Show the sched domains that a kernel builds on a machine, as its debugfs has them, and their groups
     Domains {
         /// Name of a machine, or path of a machine file

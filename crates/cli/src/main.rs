@@ -46,6 +46,8 @@ fn main() -> ExitCode {
         Command::Compare(compare) => cmd::compare::compare(&mut output, compare),
         Command::Explain(explain) => cmd::explain::explain(&mut output, explain),
         Command::Export(export) => cmd::export::export(&mut output, export),
+        Command::Import(import) => cmd::import::import(&mut output, import),
+        Command::Replay(replay) => cmd::replay::replay(&mut output, replay),
         Command::Findings(findings) => cmd::findings::findings(&mut output, findings),
         Command::Report(report) => cmd::report::report(&mut output, report),
         Command::Bench(bench) => cmd::bench::bench(&mut output, &bench.bench),

@@ -17,6 +17,7 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::load::{Kind, detect};
+use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scn::{self, On};
 use fairlab_workload::workload::Workload;
@@ -129,6 +130,7 @@ impl Plan {
                 let machine = given.map_or_else(|| input::machine(DEFAULT_MACHINE), Ok)?;
                 (FileSays::of_rtapp(&input, choices.keep_duplicate_keys, &machine)?, Some(machine))
             }
+            Kind::Recorded => (FileSays::of_recorded(&input, given.as_ref())?, given),
         };
         let mut setup = says.setup;
         if variant.prices == Some(PriceChoice::Machine) && setup.hardware.prices.is_free() {
@@ -239,6 +241,35 @@ impl FileSays {
             trace_pelt,
         };
         Ok((says, machine))
+    }
+
+    /// On the machine that was given, or on what the trace has told of its own.
+    fn of_recorded(input: &WorkloadText, machine: Option<&MachineText>) -> Result<Self, CliError> {
+        let recorded = recorded::parse(&input.name, &input.text).map_err(CliError::input)?;
+        let hardware = match machine {
+            Some(machine) => Hardware::from_description(&machine.description),
+            None => Hardware::from_recorded(&recorded),
+        };
+        let nr_cpus = u32::try_from(hardware.nr_cpus()).unwrap_or(u32::MAX);
+        let duration = recorded.end;
+        let setup = Setup {
+            hardware,
+            workload: recorded.into_workload(nr_cpus),
+            features: Vec::new(),
+            tunables: Vec::new(),
+            named_tunables: Vec::new(),
+            duration,
+            snapshot_every: None,
+            perturb: None,
+        };
+        Ok(Self {
+            kind: "recorded",
+            setup,
+            kernel: machine.map(|machine| machine.description.kernel().to_owned()),
+            says_duration: true,
+            trace_level: DEFAULT_TRACE,
+            trace_pelt: false,
+        })
     }
 
     fn of_rtapp(input: &WorkloadText, keep_duplicate_keys: bool, machine: &MachineText) -> Result<Self, CliError> {

@@ -10,6 +10,7 @@ use fairlab_sched::state::uclamp::FirstClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use fairlab_workload::recorded::Recorded;
 use fairlab_workload::scn::Scenario;
 use fairlab_workload::workload::{Change, Workload};
 use std::collections::BTreeSet;
@@ -176,6 +177,12 @@ impl Hardware {
             first_clamps: first_clamps_of(&scenario.workload),
             ..Self::plain("scenario", machine.topology.clone())
         }
+    }
+
+    /// As much of a machine as a trace tells of it: CPUs and their frequencies, as they were.
+    pub fn from_recorded(recorded: &Recorded) -> Self {
+        let steps = recorded.frequency_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part));
+        Self { frequency_steps: steps.collect(), ..Self::plain("recorded", recorded.topology()) }
     }
 
     /// The machine of a machine file.

@@ -3,6 +3,7 @@
 //!
 //! [`description`] reads machine files; [`engine`] runs a workload on a machine with the scheduler of `fairlab-sched`.
 
+pub mod capture;
 pub mod description;
 pub mod digest;
 pub mod engine;

@@ -118,6 +118,8 @@ pub enum MachineEvent {
         task: usize,
         /// When that began.
         since: Nanos,
+        /// Whether a timer or a device does.
+        by_interrupt: bool,
     },
     /// Another task has noted the time for this one, from which its wake-up latency counts.
     TimeNoted {

@@ -41,7 +41,7 @@ fn each_wake_up_after_io_doubles_the_boost_up_to_the_highest_frequency() {
 
 #[test]
 fn a_task_that_sleeps_as_long_as_another_waits_for_io_is_not_boosted() {
-    assert_eq!(frequencies_in_between(r#""run": 38, "sleep": 1000"#), []);
+    assert_eq!(frequencies_in_between(r#""run": 38, "sleep": 1000"#), Vec::<u64>::new());
 }
 
 /// The writer waits for I/O from 37.7 us to 1037.7 us, and then for the CPU, which the hog has from 1 ms to 3 ms.

@@ -14,6 +14,7 @@ pub mod explain;
 pub mod export;
 pub mod families;
 pub mod findings;
+pub mod import;
 pub mod latency;
 pub mod manifest;
 pub mod measure;

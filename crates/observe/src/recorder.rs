@@ -100,7 +100,7 @@ impl Observer for Recorder {
         self.measures.machine_event(event);
         match *event {
             MachineEvent::Forked { task, id, spec, .. } => self.families.forked(task, id, spec),
-            MachineEvent::Waking { task, since } => self.families.waking(task, since),
+            MachineEvent::Waking { task, since, .. } => self.families.waking(task, since),
             MachineEvent::Kernel { cpu, took, .. } => self.families.busy_until(cpu, now + took),
             MachineEvent::TimerWoke { task, expired } => self.families.reached_timer(now, task, expired),
             _ => {}

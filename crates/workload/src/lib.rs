@@ -3,12 +3,13 @@
 //!
 //! A [`workload::Workload`] is a set of task groups, tasks and timed changes. What a task does is a
 //! [`step::Behaviour`], which answers one question: what next? Importers read workloads from files: [`scn`] the scenarios of
-//! the oracle, [`rtapp`] the JSON of rt-app; [`load::load`] looks which of them a file is.
+//! the oracle, [`rtapp`] the JSON of rt-app, [`recorded`] what traces became; [`load::load`] looks which of them a file is.
 
 pub mod bench;
 pub mod error;
 pub mod load;
 mod policy;
+pub mod recorded;
 pub mod rtapp;
 pub mod scn;
 pub mod step;

@@ -2,6 +2,7 @@
 //! A workload from a file of any kind: what the file is shows in its text, not in its name.
 
 use crate::error::{ParseError, Source};
+use crate::recorded::{self, Recorded};
 use crate::rtapp;
 use crate::scn::{self, Scenario};
 use crate::workload::Workload;
@@ -13,6 +14,8 @@ pub enum Kind {
     Scenario,
     /// A file of rt-app: see [`crate::rtapp`].
     RtApp,
+    /// What `fairlab import` has written: see [`crate::recorded`].
+    Recorded,
 }
 
 /// What a file says.
@@ -22,6 +25,8 @@ pub enum Loaded {
     Scenario(Box<Scenario>),
     /// A workload for any machine that has the CPUs.
     RtApp(Box<Workload>),
+    /// A workload of a trace, with what that has told of its machine.
+    Recorded(Box<Recorded>),
 }
 
 impl Loaded {
@@ -30,6 +35,10 @@ impl Loaded {
         match self {
             Self::Scenario(scenario) => scenario.workload,
             Self::RtApp(workload) => *workload,
+            Self::Recorded(recorded) => {
+                let nr_cpus = recorded.nr_cpus;
+                recorded.into_workload(nr_cpus)
+            }
         }
     }
 }
@@ -44,6 +53,9 @@ pub fn detect(file: &str, text: &str) -> Result<Kind, ParseError> {
     let word = text[start..].split([' ', '\t', '\r', '\n', '#']).next().unwrap_or_default();
     if word.starts_with('{') || word.starts_with("//") || word.starts_with("/*") {
         return Ok(Kind::RtApp);
+    }
+    if word == recorded::KEYWORD {
+        return Ok(Kind::Recorded);
     }
     if scn::Statement::named(word).is_some() {
         return Ok(Kind::Scenario);
@@ -79,6 +91,7 @@ pub fn load(file: &str, text: &str, options: rtapp::Options<'_>) -> Result<Loade
     match detect(file, text)? {
         Kind::Scenario => scn::parse(file, text).map(|scenario| Loaded::Scenario(Box::new(scenario))),
         Kind::RtApp => rtapp::parse(file, text, options).map(|workload| Loaded::RtApp(Box::new(workload))),
+        Kind::Recorded => recorded::parse(file, text).map(|recorded| Loaded::Recorded(Box::new(recorded))),
     }
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab findings`: what is wrong in an earlier run, with the time to look at and the reason.
+//! `fairlab findings`: what is wrong in an earlier run, or in a recorded trace, with the time to look at and the reason.
 //!
 //! Like `explain` it repeats the run; the worst findings are explained, for which the run is repeated up to their moments.
 
-use super::explain;
+use super::{explain, import};
 use crate::args::FindingsArgs;
 use crate::error::CliError;
 use crate::output::progress::Progress;
 use crate::output::{Output, wrap};
 use crate::rerun;
+use fairlab_machine::description::Hz;
 use fairlab_observe::explain::Question;
-use fairlab_observe::findings::{Finding, Limits, Severity, find};
+use fairlab_observe::findings::{self, Finding, Limits, Severity, find};
 use fairlab_observe::manifest::Manifest;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -29,12 +30,13 @@ struct Answer {
 
 /// Runs the command.
 pub(crate) fn findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
+    if args.dir.is_file() {
+        return of_trace(output, args);
+    }
     let manifest = rerun::read_manifest(&args.dir)?;
     let mut machine = rerun::repeat(&args.dir, &manifest)?.machine;
     let mut limits = Limits::of(&machine);
-    limits.idle = args.idle.unwrap_or(limits.idle);
-    limits.latency = args.latency.unwrap_or(limits.latency);
-    limits.starvation = args.starvation.unwrap_or(limits.starvation);
+    change(&mut limits, args);
     let mut progress = Progress::new("simulating", machine.duration());
     let found = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
@@ -48,6 +50,28 @@ pub(crate) fn findings(output: &mut Output, args: &FindingsArgs) -> Result<(), C
         Ok(Answer { finding, explain, because })
     });
     let answers = answers.collect::<Result<Vec<Answer>, CliError>>()?;
+    tell(output, &answers)
+}
+
+/// Limits as the command line has them.
+fn change(limits: &mut Limits, args: &FindingsArgs) {
+    limits.idle = args.idle.unwrap_or(limits.idle);
+    limits.latency = args.latency.unwrap_or(limits.latency);
+    limits.starvation = args.starvation.unwrap_or(limits.starvation);
+}
+
+/// The same of a recorded trace, as far as its events tell. Nothing can be asked of it.
+fn of_trace(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
+    let recording = import::read(&args.dir.display().to_string())?;
+    let mut limits = Limits::of_tick(Hz::DEFAULT.tick());
+    change(&mut limits, args);
+    let found = findings::of_trace(&recording, limits).into_iter();
+    let answers = found.map(|finding| Answer { finding, explain: None, because: Vec::new() });
+    let answers: Vec<Answer> = answers.collect();
+    tell(output, &answers)
+}
+
+fn tell(output: &mut Output, answers: &[Answer]) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(&answers);
     }

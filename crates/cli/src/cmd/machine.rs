@@ -40,6 +40,7 @@ pub(crate) fn machine(output: &mut Output, args: &MachineArgs) -> Result<(), Cli
     match &args.command {
         MachineCommand::List => list(output),
         MachineCommand::Show { machine, toml } => show(output, machine, *toml),
+        MachineCommand::Capture(args) => super::capture::capture(output, args),
         MachineCommand::Domains { machine, cpu } => show_domains(output, machine, *cpu),
     }
 }

@@ -2,6 +2,7 @@
 //! The commands, one module each.
 
 pub(crate) mod bench;
+pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -9,8 +10,10 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod features;
 pub(crate) mod findings;
+pub(crate) mod import;
 pub(crate) mod kernels;
 pub(crate) mod machine;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod study;

@@ -249,7 +249,8 @@ impl Machine {
         is_remembered: bool,
     ) {
         if self.wants.events {
-            observer.machine_event(self.now, &MachineEvent::Waking { task: target, since: self.now });
+            observer
+                .machine_event(self.now, &MachineEvent::Waking { task: target, since: self.now, by_interrupt: false });
         }
         if self.has_work(cpu) || self.is_stuck(observer, cpu) {
             self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
@@ -275,7 +276,7 @@ impl Machine {
         // The CPU may have been busy with interrupts off since then, or in an idle state.
         let since = host.sleeps_until.unwrap_or(self.now);
         if self.wants.events {
-            observer.machine_event(self.now, &MachineEvent::Waking { task, since });
+            observer.machine_event(self.now, &MachineEvent::Waking { task, since, by_interrupt: true });
         }
         self.wake_by_interrupt(observer, cpu, task);
     }

@@ -54,6 +54,8 @@ struct Track {
     cpu: Option<CpuId>,
     /// The loop in which it is.
     place: Option<LoopPlace>,
+    /// Whether who began to wake it was a timer or a device.
+    is_woken_by_interrupt: bool,
 }
 
 /// A trace that is being written.
@@ -330,7 +332,9 @@ impl Probe for Exporter {
         match *event {
             Event::Waking { task, cpu, on } => {
                 self.acts(now, on);
-                self.tell(now, on, What::Waking { thread: Thread::of(task), target_cpu: cpu });
+                let thread = Thread::of(task);
+                let by_interrupt = std::mem::take(&mut self.tracks[thread.index()].is_woken_by_interrupt);
+                self.tell(now, on, What::Waking { thread, target_cpu: cpu, by_interrupt });
             }
             Event::Wakeup { task, cpu, is_new, on } => self.woke(now, Thread::of(task), cpu, is_new, on),
             Event::Switch { cpu, prev, next, prev_state } => {
@@ -389,6 +393,12 @@ impl Observer for Exporter {
                 self.of_task[task] = thread;
                 self.tracks.push(Track::default());
                 self.fork = Some((thread, is_started));
+            }
+            MachineEvent::Waking { task, by_interrupt, .. } => {
+                // One that was not forked yet is not woken.
+                if let Some(&thread) = self.of_task.get(task) {
+                    self.tracks[thread.index()].is_woken_by_interrupt = by_interrupt;
+                }
             }
             MachineEvent::Tick { cpu } => self.tell_runtime(now, cpu),
             MachineEvent::IdleEnter { cpu, state } => {

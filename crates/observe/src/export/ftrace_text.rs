@@ -45,7 +45,8 @@ impl<W: Write> Sink for FtraceText<W> {
             let name = if current.pid == 0 { "<idle>" } else { current.comm.as_str() };
             let (cpu, seconds, rest) = (record.cpu.0, record.at.0 / 1_000_000_000, record.at.0 % 1_000_000_000);
             // Writing into memory does not fail.
-            drop(write!(bytes, "{name:>16}-{:<7} [{cpu:03}] ..... {seconds:5}.{rest:09}: ", current.pid));
+            let flags = if record.what.flags() == 0 { "....." } else { "d.h.." };
+            drop(write!(bytes, "{name:>16}-{:<7} [{cpu:03}] {flags} {seconds:5}.{rest:09}: ", current.pid));
             text::put_event(bytes, tracepoint, values, nr_cpus);
             bytes.push(b'\n');
         });

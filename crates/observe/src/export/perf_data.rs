@@ -128,7 +128,8 @@ impl<W: Write> Sink for PerfData<W> {
         let current = threads.get(record.current);
         values::visit(threads, record, |tracepoint, values| {
             event.clear();
-            encode::put_event(event, tracepoint, current.pid, values, *nr_cpus);
+            let common = encode::Common { pid: current.pid, flags: record.what.flags() };
+            encode::put_event(event, tracepoint, common, values, *nr_cpus);
             put_sample(records.next(), tracepoint, current, at, cpu, event);
         });
         if records.len() >= *round_at {

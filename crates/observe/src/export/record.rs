@@ -109,6 +109,8 @@ pub enum What<'a> {
         thread: Thread,
         /// The CPU that it used before.
         target_cpu: CpuId,
+        /// Whether a timer or a device does, rather than the running thread.
+        by_interrupt: bool,
     },
     /// A task is runnable: `sched_wakeup`, `sched_wakeup_new`.
     Wakeup {
@@ -309,6 +311,14 @@ impl Marker {
 }
 
 impl What<'_> {
+    /// In which context it happens, as the kernel's common flags tell it: `TRACE_FLAG_IRQS_OFF` and `TRACE_FLAG_HARDIRQ`.
+    pub const fn flags(&self) -> u8 {
+        match self {
+            Self::Waking { by_interrupt: true, .. } => 0x09,
+            _ => 0,
+        }
+    }
+
     /// The group to which it belongs.
     pub const fn group(&self) -> Group {
         match self {

@@ -5,9 +5,9 @@
 //! enough for a wait that has just ended: earlier ones were shorter than the limit or have been interrupted by work.
 
 use super::waits::Wait;
-use super::{ByFamily, Finding, Severity, moment};
+use super::{About, ByFamily, Finding, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::engine::START;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
@@ -79,14 +79,21 @@ impl IdleCpus {
         }
     }
 
-    pub(super) fn findings(&self, machine: &Machine, families: &[String], now: Nanos) -> Vec<Finding> {
+    pub(super) fn findings(&self, about: &About<'_>) -> Vec<Finding> {
+        let now = about.now;
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
             let is_bad = tally.total.0 * 100 > now.saturating_since(START).0 || time.0 > 50_000_000;
-            let domains = machine.sched().domains();
-            let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(worst.cpu));
-            let level = common.map_or("no domain", |sd| domains.domains[sd].name);
+            let level = about.machine.map(|machine| {
+                let domains = machine.sched().domains();
+                let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(worst.cpu));
+                common.map_or("no domain", |sd| domains.domains[sd].name)
+            });
+            let meets = level.map_or_else(String::new, |level| format!(", which it meets in {level}"));
             let why = match worst.pass {
+                None if about.machine.is_none() => {
+                    "whether it may run there, and what balancing found, is not in the trace".to_owned()
+                }
                 Some(pass) => format!(
                     "the last pass of CPU {} in that time: {}",
                     worst.idle.0,
@@ -94,14 +101,14 @@ impl IdleCpus {
                 ),
                 None => format!("no pass for CPU {} in that time", worst.idle.0),
             };
-            let name = &machine.tasks()[worst.wait.task].name;
+            let name = (about.name)(worst.wait.task);
             Some(Finding {
                 rule: "idle-while-waiting",
                 severity: if is_bad { Severity::High } else { Severity::Medium },
                 sentence: format!(
                     "{} waited {} times ({} in sum) while a CPU idled that it may use; at the worst {name} on CPU {} for {time} while CPU {} \
-                     idled, which it meets in {level}; {why}",
-                    families[family], tally.count, tally.total, worst.cpu.0, worst.idle.0
+                     idled{meets}; {why}",
+                    about.families[family], tally.count, tally.total, worst.cpu.0, worst.idle.0
                 ),
                 count: tally.count,
                 total_ns: tally.total.0,

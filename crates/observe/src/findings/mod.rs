@@ -4,22 +4,29 @@
 //!
 //! A [`Findings`] listens to a run; rules are modules: [`idle`] (a CPU idles while a task that it may run waits), [`waits`] (starvation,
 //! late wake-ups), [`moves`] (tasks that go to and fro), [`misfit`] (tasks too big for their CPU while a bigger one idles), [`kicks`]
-//! (kicks after which nothing moved); timers that were missed come from the families. What is bounded has its bound in
+//! (kicks after which nothing moved), [`unfair`] (less than a fair share), [`flapping`] (over-utilised and back), [`slow`] (frequencies too
+//! low); timers that were missed come from the families. [`trace`] asks those rules of a recorded trace for which its events are enough. What is bounded has its bound in
 //! [`Limits`].
 
+mod flapping;
 mod idle;
 mod kicks;
 mod misfit;
 mod moves;
 mod run;
+mod slow;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod unfair;
 mod waits;
 
 pub use run::find;
+pub use trace::of_trace;
 
 use crate::explain::Question;
 use crate::families::FamilySummary;
+use crate::placement::Placement;
 use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_sched::cpumask::CpuMask;
@@ -82,7 +89,12 @@ pub struct Limits {
 impl Limits {
     /// Of a machine: two ticks are the time in which somebody should have noticed an idle CPU.
     pub fn of(machine: &Machine) -> Self {
-        let tick = machine.hardware().tick.0;
+        Self::of_tick(machine.hardware().tick)
+    }
+
+    /// Of a machine with ticks of this length.
+    pub fn of_tick(tick: Nanos) -> Self {
+        let tick = tick.0;
         Self {
             idle: Nanos((2 * tick).max(4_000_000)),
             latency: Nanos::from_millis(10),
@@ -148,6 +160,9 @@ pub struct Findings {
     moves: moves::Moves,
     misfit: misfit::Misfits,
     kicks: kicks::Kicks,
+    unfair: unfair::Shares,
+    flapping: flapping::Flapping,
+    slow: slow::SlowCpus,
 }
 
 impl Findings {
@@ -172,6 +187,9 @@ impl Findings {
             moves: moves::Moves::default(),
             misfit: misfit::Misfits::new(nr_cpus),
             kicks: kicks::Kicks::new(nr_cpus),
+            unfair: unfair::Shares::default(),
+            flapping: flapping::Flapping::default(),
+            slow: slow::SlowCpus::new(nr_cpus),
         }
     }
 
@@ -184,6 +202,9 @@ impl Findings {
             }
         }
         self.misfit.look(machine, self.limits.misfit);
+        self.slow.look(machine, self.limits.misfit);
+        self.flapping.look(machine);
+        self.unfair.look(machine, self.tasks.iter().map(|(&id, track)| (id, track.place, track.family)));
     }
 
     /// What was found, the worst first. `families` are those of the run's summary.
@@ -194,13 +215,18 @@ impl Findings {
         for id in waiting {
             self.ends_waiting(now, id);
         }
-        let mut all = self.idle.findings(machine, &self.families, now);
-        all.extend(self.waits.findings(machine, &self.families, self.limits));
-        all.extend(self.moves.findings(machine, &self.families, self.limits));
+        let name = |task: usize| machine.tasks()[task].name.clone();
+        let about = About { name: &name, families: &self.families, machine: Some(machine), now };
+        let mut all = self.idle.findings(&about);
+        all.extend(self.waits.findings(&about, self.limits));
+        all.extend(self.moves.findings(&about, self.limits));
         all.extend(self.misfit.findings(machine, now, self.limits.misfit));
         all.extend(self.kicks.findings());
+        all.extend(self.unfair.findings(machine, &self.families));
+        all.extend(self.flapping.findings(now, Placement::of(machine).by_energy));
+        all.extend(self.slow.findings(machine, now, self.limits.misfit));
         all.extend(families.iter().filter_map(|family| missed_timers(machine, family)));
-        all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
+        worst_first(&mut all);
         all
     }
 
@@ -232,10 +258,12 @@ impl Findings {
         if becomes_idle {
             self.idle.begins(now, cpu);
         }
-        if prev_state == PrevState::Runnable
-            && let Some(track) = self.tasks.get_mut(&prev)
-        {
-            track.waits_since = Some(now);
+        if prev_state == PrevState::Runnable {
+            if let Some(track) = self.tasks.get_mut(&prev) {
+                track.waits_since = Some(now);
+            }
+        } else {
+            self.unfair.slept(prev);
         }
         self.ends_waiting(now, next);
     }
@@ -257,6 +285,21 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
         at_ns: 0,
         question: Question::Task(first.name.clone()),
     })
+}
+
+/// The worst first.
+fn worst_first(all: &mut [Finding]) {
+    all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
+}
+
+/// Of what findings speak.
+struct About<'a> {
+    /// Names of tasks by their places.
+    name: &'a dyn Fn(usize) -> String,
+    families: &'a [String],
+    /// The machine that was simulated; `None`: it is a trace.
+    machine: Option<&'a Machine>,
+    now: Nanos,
 }
 
 /// A moment from the start of the run, in ns.

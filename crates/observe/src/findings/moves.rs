@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks that go to and fro: back on the CPU from which they came, soon after they left it.
 
-use super::{Finding, Limits, Severity, moment};
+use super::{About, Finding, Limits, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::engine::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
@@ -37,12 +37,12 @@ impl Moves {
         (moved.at, moved.from) = (now, from);
     }
 
-    pub(super) fn findings(&self, machine: &Machine, families: &[String], limits: Limits) -> Vec<Finding> {
-        let length = machine.elapsed().0.max(1);
+    pub(super) fn findings(&self, about: &About<'_>, limits: Limits) -> Vec<Finding> {
+        let length = about.now.saturating_since(START).0.max(1);
         let is_often = |back: u64| back >= LEAST && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
         let mut found: BTreeMap<usize, Finding> = BTreeMap::new();
         for (&task, moved) in self.0.iter().filter(|(_, moved)| is_often(moved.back)) {
-            let name = &machine.tasks()[task].name;
+            let name = (about.name)(task);
             let finding = found.entry(moved.family).or_insert_with(|| Finding {
                 rule: "ping-pong",
                 severity: Severity::Low,
@@ -56,7 +56,7 @@ impl Moves {
             finding.count += moved.back;
             finding.sentence = format!(
                 "{} went to another CPU and back within {} {} times, {name} the last time",
-                families[moved.family], limits.back_within, finding.count
+                about.families[moved.family], limits.back_within, finding.count
             );
         }
         found.into_values().collect()

@@ -57,7 +57,9 @@ fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
             let (from, to) = (CpuId((step % 2) as u32), CpuId((step % 2) as u32 ^ 1));
             moves.moved(START + Nanos(every_us * 1000 * step), 0, 0, from, to, limits.back_within);
         }
-        moves.findings(&machine, &["a".to_owned()], limits)
+        let name = |_: usize| "a".to_owned();
+        let about = About { name: &name, families: &["a".to_owned()], machine: None, now: machine.now() };
+        moves.findings(&about, limits)
     };
     assert_eq!(moved(500).first().map(|finding| finding.count), Some(99));
     assert!(moved(2_000).is_empty(), "it stays for longer than the limit");
@@ -80,6 +82,66 @@ fn kicks_after_which_nothing_moves_are_found_if_they_are_many() {
     assert!(kicks.findings().is_empty());
     kicks.kicked(START + Nanos(99), &kick);
     assert_eq!(kicks.findings().first().map(|finding| (finding.count, finding.at_ns)), Some((100, 99)));
+}
+
+#[test]
+fn tasks_that_get_less_than_half_of_their_share_are_found() {
+    // Nine tasks begin on a CPU, and three on one each. They may go where they like, but balancing moves nothing.
+    let mut crowd = "cpus 4\nend 900ms\ntask crowd n=9 cpu=0 mask=0-0 run 10s\n".to_owned();
+    for (cpu, name) in [(1, "alone"), (2, "alike"), (3, "other")] {
+        crowd.push_str(&format!("task {name} cpu={cpu} mask={cpu}-{cpu} run 10s\naffinity 1ms {name} 0-3\n"));
+    }
+    (0..9).for_each(|task| crowd.push_str(&format!("affinity 1ms crowd{task} 0-3\n")));
+    let findings = found(&format!("{crowd}tune nr_migrate 0\n"));
+    let finding = of(&findings, "unfair-share").unwrap_or_else(|| panic!("{findings:?}"));
+    assert!(finding.sentence.starts_with("crowd got less than half"), "{}", finding.sentence);
+    assert!(of(&found(&crowd), "unfair-share").is_none(), "balancing makes it fair");
+}
+
+#[test]
+fn a_frequency_that_is_held_down_is_found() {
+    let board = "cpus 2\nfdom 0-1 500000 1000000\nend 400ms\ntask hog cpu=0 run 10s\n";
+    let findings = found(&format!("{board}maxfreq 0 0-1 512\n"));
+    let finding = of(&findings, "frequency-low").unwrap_or_else(|| panic!("{findings:?}"));
+    assert!(finding.worst_ns > 200_000_000, "{finding:?}");
+    assert!(of(&found(board), "frequency-low").is_none(), "schedutil follows");
+}
+
+/// One of the bugs of "The Linux scheduler: a decade of wasted cores" (EuroSys 2016), as a machine and a workload that show it in 6.1.
+#[test]
+fn a_wake_up_on_a_busy_cache_while_another_one_idles_is_found_and_named() {
+    // Wake-ups look for an idle CPU in one cache only: its two CPUs are busy, and those of the other one idle. The task may use them
+    // from 130 ms on.
+    let tasks = "end 600ms\ntask hog n=2 cpu=0 mask=0-1 run 10s\ntask late batch cpu=0 mask=0-1 start=100ms loop run 300us sleep 2ms\n\
+                 affinity 130ms late 0-3\n";
+    let findings = found(&format!("cpus 4\ntopo llc=2\nlevels MA\n{tasks}"));
+    let finding = of(&findings, "idle-while-waiting").unwrap_or_else(|| panic!("{findings:?}"));
+    assert!(finding.sentence.contains("late waited") && finding.sentence.contains("meets in"), "{}", finding.sentence);
+    let findings = found(&format!("cpus 4\ntopo llc=4\nlevels MA\n{tasks}"));
+    assert!(of(&findings, "idle-while-waiting").is_none(), "one cache: {findings:?}");
+}
+
+#[test]
+fn the_same_is_found_in_a_trace_as_far_as_its_events_tell() {
+    use crate::import::event::{Context, Event, Recording, State, What, Who};
+    let who = |pid| Who { pid, comm: Default::default(), prio: Some(120) };
+    let event = |ms: u64, cpu, what| Event { at: ms * 1_000_000, cpu, pid: 0, context: Context::Thread, what };
+    let switch = |prev, state, next| What::Switch { prev: who(prev), state, next: who(next) };
+    let wakeup = |pid| What::Wakeup { who: who(pid), cpu: 0, is_new: false };
+    let events = vec![
+        event(0, 0, switch(0, State::Runnable, 7)),
+        event(0, 1, switch(5, State::Blocked, 0)),
+        event(10, 0, wakeup(8)),
+        event(50, 0, switch(7, State::Blocked, 8)),
+        event(900, 0, wakeup(7)),
+        event(1500, 0, switch(8, State::Blocked, 7)),
+        event(1501, 1, switch(0, State::Runnable, 5)),
+    ];
+    let findings =
+        of_trace(&Recording { events, nr_cpus: 2, ..Recording::default() }, Limits::of_tick(Nanos::from_millis(4)));
+    let rules: Vec<(&str, u64)> = findings.iter().map(|finding| (finding.rule, finding.worst_ns / 1_000_000)).collect();
+    assert_eq!(rules, [("idle-while-waiting", 600), ("starvation", 600), ("late-wakeup", 600)], "{findings:?}");
+    assert!(findings[0].sentence.contains("is not in the trace"), "{}", findings[0].sentence);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks that wait for long: after a wake-up (late), or at any time (starvation).
 
-use super::{ByFamily, Finding, Limits, Severity, moment};
+use super::{About, ByFamily, Finding, Limits, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::Machine;
 use fairlab_sched::units::Nanos;
 
 /// A wait of a task that has ended.
@@ -32,7 +31,7 @@ impl Waits {
         self.starved.entry(wait.family).or_default().add(wait.until - wait.since, wait);
     }
 
-    pub(super) fn findings(&self, machine: &Machine, families: &[String], limits: Limits) -> Vec<Finding> {
+    pub(super) fn findings(&self, about: &About<'_>, limits: Limits) -> Vec<Finding> {
         let kinds = [
             ("starvation", Severity::High, &self.starved, limits.starvation, "waited without a CPU"),
             ("late-wakeup", Severity::Medium, &self.late, limits.latency, "ran late after a wake-up"),
@@ -40,21 +39,21 @@ impl Waits {
         let found = kinds.into_iter().flat_map(|(rule, severity, tallies, limit, what)| {
             tallies.iter().filter_map(move |(&family, tally)| {
                 let (time, wait) = tally.worst.as_ref()?;
-                let name = &machine.tasks()[wait.task].name;
+                let name = (about.name)(wait.task);
                 let times = tally.count;
                 Some(Finding {
                     rule,
                     severity,
                     sentence: format!(
                         "{} {what} {times} times for more than {limit}; at the worst {name} for {time}",
-                        families[family]
+                        about.families[family]
                     ),
                     count: times,
                     total_ns: tally.total.0,
                     worst_ns: time.0,
                     // Shortly before the wait ends, when all of it can be explained.
                     at_ns: moment(wait.until).saturating_sub(1),
-                    question: Question::Task(name.clone()),
+                    question: Question::Task(name),
                 })
             })
         });

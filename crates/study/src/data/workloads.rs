@@ -11,7 +11,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::error::text_of;
 use fairlab_workload::load::{Kind, detect};
 use fairlab_workload::workload::{GroupSpec, Workload};
-use fairlab_workload::{rtapp, scn};
+use fairlab_workload::{recorded, rtapp, scn};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -152,6 +152,10 @@ impl Home {
             return Ok(Prepared { setup: Setup::from_scenario(scenario), meter: None, has_length: true });
         }
         let machine = self.machine(machine);
+        if kind == Kind::Recorded {
+            let recorded = recorded::parse(name, &text).map_err(|error| error.to_string())?;
+            return Ok(prepared(machine, recorded.into_workload(cpus_of(machine)), None));
+        }
         let options = rtapp::Options::for_cpus(cpus_of(machine));
         let workload = rtapp::parse(name, &text, options).map_err(|error| error.to_string())?;
         Ok(prepared(machine, workload, None))

@@ -10,11 +10,11 @@
 mod changes;
 mod machine;
 mod parse;
-mod policy;
+pub(crate) mod policy;
 mod program;
 mod statements;
 mod tasks;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ const MIN_DL_RUNTIME_NS: u64 = 1024;
 const MAX_DL_LEN: usize = 127;
 
 /// The policy that a word names, or nothing if it is another word.
-pub(super) fn policy_of(words: &Words<'_>, word: Word<'_>) -> Result<Option<Policy>, ParseError> {
+pub(crate) fn policy_of(words: &Words<'_>, word: Word<'_>) -> Result<Option<Policy>, ParseError> {
     let named = PolicyKind::ALL.iter().find_map(|kind| Some((kind, word.option(kind.word())?)));
     let Some((kind, value)) = named else { return Ok(None) };
     let priority = || words.small(value, 1..=99).map(|p| u8::try_from(p).expect("a priority below 100"));

@@ -13,9 +13,9 @@ const UNITS: [(&str, u64); 5] = [("", 1), ("ns", 1), ("us", 1_000), ("ms", 1_000
 
 /// A word and where it stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word<'a> {
-    pub(super) text: &'a str,
-    pub(super) offset: usize,
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) offset: usize,
 }
 
 impl<'a> Word<'a> {
@@ -30,19 +30,19 @@ impl<'a> Word<'a> {
     }
 
     /// The parts before and after the first such character, without it.
-    pub(super) fn split_once(self, separator: char) -> Option<(Self, Self)> {
+    pub(crate) fn split_once(self, separator: char) -> Option<(Self, Self)> {
         let at = self.text.find(separator)?;
         Some((self.until(at), self.from(at + separator.len_utf8())))
     }
 
     /// The value of a word `key=value`, unless it has another key.
-    pub(super) fn value_of(self, key: &str) -> Option<Self> {
+    pub(crate) fn value_of(self, key: &str) -> Option<Self> {
         let (name, value) = self.split_once('=')?;
         (name.text == key).then_some(value)
     }
 
     /// The value of an option that is known as `key=`, or the option itself if it is known as `key` and has no value.
-    pub(super) fn option(self, known: &str) -> Option<Self> {
+    pub(crate) fn option(self, known: &str) -> Option<Self> {
         match known.strip_suffix('=') {
             Some(key) => self.value_of(key),
             None => (self.text == known).then_some(self),
@@ -52,25 +52,25 @@ impl<'a> Word<'a> {
 
 /// The words of one statement, read from left to right.
 #[derive(Debug)]
-pub(super) struct Words<'a> {
-    pub(super) source: Source<'a>,
+pub(crate) struct Words<'a> {
+    pub(crate) source: Source<'a>,
     rest: Word<'a>,
 }
 
 impl<'a> Words<'a> {
     /// The words of a line that begins at a byte offset. What follows `#` is no part of it.
-    pub(super) fn of_line(source: Source<'a>, offset: usize, line: &'a str) -> Self {
+    pub(crate) fn of_line(source: Source<'a>, offset: usize, line: &'a str) -> Self {
         let code = line.split('#').next().unwrap_or_default();
         Self { source, rest: Word { text: code, offset } }
     }
 
     /// An error at a word.
-    pub(super) fn error(&self, word: Word<'_>, message: impl Into<String>) -> ParseError {
+    pub(crate) fn error(&self, word: Word<'_>, message: impl Into<String>) -> ParseError {
         self.source.error(word.offset, message)
     }
 
     /// The next word, if there is one.
-    pub(super) fn optional(&mut self) -> Option<Word<'a>> {
+    pub(crate) fn optional(&mut self) -> Option<Word<'a>> {
         let is_blank = |c: char| c == ' ' || c == '\t';
         let start = self.rest.text.find(|c| !is_blank(c))?;
         let word = self.rest.from(start);
@@ -80,42 +80,42 @@ impl<'a> Words<'a> {
     }
 
     /// The next word, which stays the next one.
-    pub(super) fn peek(&self) -> Option<Word<'a>> {
+    pub(crate) fn peek(&self) -> Option<Word<'a>> {
         Self { ..*self }.optional()
     }
 
     /// The next word; `what` says what is missing if there is none.
-    pub(super) fn word(&mut self, what: &str) -> Result<Word<'a>, ParseError> {
+    pub(crate) fn word(&mut self, what: &str) -> Result<Word<'a>, ParseError> {
         let end = self.rest.offset + self.rest.text.trim_end().len();
         self.optional()
             .ok_or_else(|| self.source.error(end, format!("something is missing at the end of the line: {what}")))
     }
 
     /// The next word as a number.
-    pub(super) fn number(&mut self, what: &str, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+    pub(crate) fn number(&mut self, what: &str, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
         let word = self.word(what)?;
         self.number_in(word, range)
     }
 
     /// A word as a number of a range that fits into `u32`.
-    pub(super) fn small(&self, word: Word<'_>, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+    pub(crate) fn small(&self, word: Word<'_>, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
         let number = self.number_in(word, i64::from(*range.start())..=i64::from(*range.end()))?;
         Ok(u32::try_from(number).expect("a number of a range of u32"))
     }
 
     /// The next word as a number of a range that fits into `u32`.
-    pub(super) fn next_small(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+    pub(crate) fn next_small(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
         let word = self.word(what)?;
         self.small(word, range)
     }
 
     /// The next word as 0 or 1.
-    pub(super) fn flag(&mut self, what: &str) -> Result<bool, ParseError> {
+    pub(crate) fn flag(&mut self, what: &str) -> Result<bool, ParseError> {
         Ok(self.next_small(what, 0..=1)? == 1)
     }
 
     /// A word as a number. What does not fit into 64 bits counts as the nearest number that does, as with `strtol()`.
-    pub(super) fn number_in(&self, word: Word<'_>, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+    pub(crate) fn number_in(&self, word: Word<'_>, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
         let digits = word.text.strip_prefix(['+', '-']).unwrap_or(word.text);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(self.hint(word, self.error(word, format!("`{}` is not a number", word.text))));
@@ -129,7 +129,7 @@ impl<'a> Words<'a> {
     }
 
     /// A word as a duration: a decimal number and a unit, exactly; what is smaller than 1 ns is cut off.
-    pub(super) fn duration_of(&self, word: Word<'_>) -> Result<Nanos, ParseError> {
+    pub(crate) fn duration_of(&self, word: Word<'_>) -> Result<Nanos, ParseError> {
         let malformed = || {
             let error = self.error(word, format!("`{}` is not a duration", word.text));
             self.hint(word, error.with_help("a duration is a number with ns, us, ms or s, such as 250us or 1.5ms"))
@@ -160,19 +160,19 @@ impl<'a> Words<'a> {
     }
 
     /// The next word as a duration.
-    pub(super) fn duration(&mut self, what: &str) -> Result<Nanos, ParseError> {
+    pub(crate) fn duration(&mut self, what: &str) -> Result<Nanos, ParseError> {
         let word = self.word(what)?;
         self.duration_of(word)
     }
 
     /// A word as a CPU of a machine.
-    pub(super) fn cpu_of(&self, word: Word<'_>, nr_cpus: u32) -> Result<u32, ParseError> {
+    pub(crate) fn cpu_of(&self, word: Word<'_>, nr_cpus: u32) -> Result<u32, ParseError> {
         self.small(word, 0..=nr_cpus - 1)
             .map_err(|error| error.with_help(format!("the machine has {nr_cpus} CPUs, numbered from 0")))
     }
 
     /// A word `LO-HI`, or one CPU.
-    pub(super) fn cpus_of(&self, word: Word<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+    pub(crate) fn cpus_of(&self, word: Word<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
         let (low, high) = word.split_once('-').map_or((word, None), |(low, high)| (low, Some(high)));
         let low = self.cpu_of(low, nr_cpus).map_err(|mut error| {
             if word.text.starts_with('-') {
@@ -187,13 +187,13 @@ impl<'a> Words<'a> {
     }
 
     /// The next word as a range of CPUs.
-    pub(super) fn cpus(&mut self, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+    pub(crate) fn cpus(&mut self, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
         let word = self.word("CPUs, LO-HI or one")?;
         self.cpus_of(word, nr_cpus)
     }
 
     /// The next word as a name of limited length.
-    pub(super) fn name(&mut self, what: &str, longest: usize) -> Result<Word<'a>, ParseError> {
+    pub(crate) fn name(&mut self, what: &str, longest: usize) -> Result<Word<'a>, ParseError> {
         let word = self.word(what)?;
         if word.text.len() <= longest {
             return Ok(word);

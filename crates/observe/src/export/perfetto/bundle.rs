@@ -66,7 +66,7 @@ impl Bundle {
                 columns.next_prio.push(i64::from(info.prio) as u64);
                 columns.next_name.push(name);
             }
-            What::Waking { thread, target_cpu } => {
+            What::Waking { thread, target_cpu, .. } => {
                 let (name, info) = (self.name(threads, thread), threads.get(thread));
                 let columns = &mut self.wakings;
                 columns.timestamp.push(at - std::mem::replace(&mut columns.last, at));
@@ -74,7 +74,7 @@ impl Bundle {
                 columns.target_cpu.push(target_cpu.0.into());
                 columns.prio.push(i64::from(info.prio) as u64);
                 columns.name.push(name);
-                columns.flags.push(0);
+                columns.flags.push(record.what.flags().into());
             }
             _ => put_event(&mut self.events, threads, record),
         }

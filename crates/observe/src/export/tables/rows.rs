@@ -39,7 +39,7 @@ pub(super) fn visit(threads: &Threads, record: &Record<'_>, mut visit: impl FnMu
             let row = [at, on, pid(prev), comm(prev), prio(prev), state, pid(next), comm(next), prio(next)];
             visit(Table::Switches, &row);
         }
-        What::Waking { thread, target_cpu } => {
+        What::Waking { thread, target_cpu, .. } => {
             let waker = pid(record.current);
             visit(Table::Wakings, &[at, on, waker, pid(thread), comm(thread), cpu(target_cpu)]);
         }

@@ -65,10 +65,11 @@ impl<W: Write> Sink for TraceDat<W> {
     fn record(&mut self, threads: &Threads, record: &Record<'_>) {
         let Self { cpus, spool, event, .. } = self;
         let nr_cpus = cpus.len();
-        let (cpu, pid) = (&mut cpus[record.cpu.index()], threads.get(record.current).pid);
+        let cpu = &mut cpus[record.cpu.index()];
+        let common = encode::Common { pid: threads.get(record.current).pid, flags: record.what.flags() };
         values::visit(threads, record, |tracepoint, values| {
             event.clear();
-            encode::put_event(event, tracepoint, pid, values, nr_cpus);
+            encode::put_event(event, tracepoint, common, values, nr_cpus);
             if !cpu.page.push(record.at.0, event) {
                 put_away(spool, cpu);
                 let fits = cpu.page.push(record.at.0, event);

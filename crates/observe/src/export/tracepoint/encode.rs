@@ -8,12 +8,21 @@ use super::{Kind, Tracepoint};
 /// Length of the fields that all events have: type, flags, preemption count, pid.
 pub const COMMON_BYTES: usize = 8;
 
+/// What all events have beside their type.
+#[derive(Clone, Copy, Debug)]
+pub struct Common {
+    /// Who runs.
+    pub pid: i32,
+    /// In which context.
+    pub flags: u8,
+}
+
 /// Appends an event. `nr_cpus` is the length of masks.
-pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, pid: i32, values: &[Value<'_>], nr_cpus: usize) {
+pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, common: Common, values: &[Value<'_>], nr_cpus: usize) {
     let start = bytes.len();
     bytes.extend_from_slice(&tracepoint.id().to_le_bytes());
-    bytes.extend_from_slice(&[0, 0]);
-    bytes.extend_from_slice(&pid.to_le_bytes());
+    bytes.extend_from_slice(&[common.flags, 0]);
+    bytes.extend_from_slice(&common.pid.to_le_bytes());
     let mut mask = None;
     for (&(kind, name), value) in tracepoint.definition().fields.iter().zip(values) {
         align(bytes, start, kind.size().1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-use super::encode::{COMMON_BYTES, put_event};
+use super::encode::{COMMON_BYTES, Common, put_event};
 use super::format::format_of;
 use super::values::Value;
 use super::*;
@@ -29,7 +29,7 @@ fn the_bytes_of_an_event_are_where_its_format_says() {
         assert_eq!(definition.tracepoint as usize, place);
         let values: Vec<Value<'_>> = definition.fields.iter().map(|&(kind, _)| some(kind)).collect();
         let mut bytes = vec![0xff; 3];
-        put_event(&mut bytes, definition.tracepoint, 77, &values, 96);
+        put_event(&mut bytes, definition.tracepoint, Common { pid: 77, flags: 0 }, &values, 96);
         let bytes = &bytes[3..];
         let text = format_of(definition);
         let fields = text.lines().filter_map(|line| line.strip_prefix("\tfield:")).skip(4);

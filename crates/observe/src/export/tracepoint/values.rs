@@ -84,7 +84,7 @@ pub fn visit(threads: &Threads, record: &Record<'_>, mut visit: impl FnMut(Trace
             let ([a, b, c], [d, e, f]) = (full(prev), full(next));
             visit(Tracepoint::Switch, &[a, b, c, State(prev_state), d, e, f]);
         }
-        What::Waking { thread, target_cpu } => {
+        What::Waking { thread, target_cpu, .. } => {
             let [a, b, c] = full(thread);
             visit(Tracepoint::Waking, &[a, b, c, cpu(target_cpu)]);
         }

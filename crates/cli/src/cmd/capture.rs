@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab machine capture`: a machine that exists as a machine file.
+
+use crate::error::CliError;
+use crate::output::Output;
+use clap::{Args as ClapArgs, ValueHint};
+use fairlab_machine::capture;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+FROM is the root directory of a machine (of this one: /), a directory or a tar of /sys (as hwloc-gather-topology makes it), hwloc's XML
+(lstopo machine.xml), or the JSON of lscpu (lscpu -J -e, lscpu -J). What it does not tell stands in comments of the file.
+
+Examples:
+  fairlab machine capture -o mine.toml                     this machine; as root it reads more
+  fairlab machine capture board.tar.gz --name board -o board.toml
+      made there with: tar czf board.tar.gz --ignore-failed-read /sys/devices/system/cpu /sys/devices/system/node /proc/cpuinfo
+  lscpu -J -e > there.json; fairlab machine capture there.json
+  fairlab run app.json --machine mine.toml";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CaptureArgs {
+    /// Where from: see below
+    #[arg(value_name = "FROM", value_hint = ValueHint::AnyPath, default_value = "/")]
+    pub(crate) from: PathBuf,
+    /// Name of the machine
+    #[arg(long, default_value = "captured")]
+    pub(crate) name: String,
+    /// Write the machine file here [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the file even if it is not one of a machine that fairlab can describe, to edit it
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+/// Runs the command.
+pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), CliError> {
+    let text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
+    match &args.output {
+        Some(path) => std::fs::write(path, text).map_err(|error| CliError::write(&path.display().to_string(), &error)),
+        None => output.text(&text),
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab import`: a recorded trace becomes a workload.
+
+use crate::error::CliError;
+use crate::input;
+use crate::output::figures::time;
+use crate::output::{Output, wrap};
+use clap::{Args as ClapArgs, ValueHint};
+use fairlab_machine::files;
+use fairlab_machine::hardware::Hardware;
+use fairlab_observe::import::behaviour::{self, Gaps, Imported};
+use fairlab_observe::import::event::{Kind, Problem, Recording};
+use fairlab_observe::import::{self};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const EXAMPLES: &str = "\
+TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script), a page of systrace,
+or a trace of Perfetto. Record at least sched_switch; the more of these it has, the more is known:
+  trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new -e sched_migrate_task -e sched_process_fork \\
+      -e sched_process_exec -e sched_process_exit -e task_rename -e cpu_idle -e cpu_frequency -- COMMAND
+
+Examples:
+  fairlab import trace.dat                             what is in it, and what is not
+  fairlab import trace.dat --machine board.toml -o board.rec
+  fairlab run board.rec --machine xeon-2s-224          the recorded workload on another machine
+  fairlab replay trace.dat --as-recorded --machine board.toml   how far such a run can be believed";
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct ImportArgs {
+    /// The trace
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) trace: String,
+    /// Machine on which it was recorded, for capacities, frequencies and idle states: a name or a TOML file [default: what the trace tells]
+    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<String>,
+    /// Write the workload, for `fairlab run` and all other commands; `-` is standard output
+    #[arg(short, long, value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<String>,
+}
+
+/// What is told of an import.
+#[derive(Serialize)]
+struct Told<'a> {
+    trace: &'a str,
+    format: &'static str,
+    length_ns: u64,
+    cpus: u32,
+    tasks: usize,
+    operations: usize,
+    events: BTreeMap<Kind, u64>,
+    other_events: u64,
+    problems: &'a BTreeMap<String, Problem>,
+    gaps: &'a Gaps,
+    notes: &'a [String],
+}
+
+/// Reads a trace.
+pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
+    let bytes = if trace == "-" {
+        files::read_all(std::io::stdin().lock(), MAX_BYTES)
+    } else {
+        files::read_file(Path::new(trace), MAX_BYTES)
+    };
+    let bytes = bytes.map_err(|error| {
+        let help =
+            "give a trace; a longer one can be cut: trace-cmd split, perf report --time, or record for less long";
+        CliError::Input(format!("{trace}: cannot be read: {error}\nhelp: {help}"))
+    })?;
+    import::read(trace, &bytes).map_err(CliError::input)
+}
+
+/// A trace is kept in memory as a whole.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// Makes a workload of a trace that was recorded on a machine.
+pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<Imported, CliError> {
+    let machine = machine.map(input::machine).transpose()?;
+    let hardware = machine.map(|machine| Hardware::from_description(&machine.description));
+    if let Some(hardware) = &hardware
+        && hardware.nr_cpus() < recording.nr_cpus as usize
+    {
+        let help = "give the machine on which the trace was recorded: see `fairlab machine capture`";
+        let message = format!(
+            "the trace has events of {} CPUs, the machine {} has {}\nhelp: {help}",
+            recording.nr_cpus,
+            hardware.name,
+            hardware.nr_cpus()
+        );
+        return Err(CliError::Input(message));
+    }
+    Ok(behaviour::import(recording, hardware.as_ref()))
+}
+
+/// Runs the command.
+pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliError> {
+    let recording = read(&args.trace)?;
+    let Imported { recorded, gaps, .. } = convert(&recording, args.machine.as_deref())?;
+    let to_stdout = args.output.as_deref() == Some("-");
+    match args.output.as_deref() {
+        Some("-") => output.text(&recorded.to_text())?,
+        Some(path) => std::fs::write(path, recorded.to_text()).map_err(|error| CliError::write(path, &error))?,
+        None => {}
+    }
+    let told = Told {
+        trace: &args.trace,
+        format: recording.format,
+        length_ns: recorded.end.0,
+        cpus: recording.nr_cpus,
+        tasks: recorded.tasks.len(),
+        operations: recorded.tasks.iter().map(|task| task.ops.len()).sum(),
+        events: recording.counts(),
+        other_events: recording.others,
+        problems: &recording.problems,
+        gaps: &gaps,
+        notes: &recorded.notes,
+    };
+    if to_stdout {
+        return recorded.notes.iter().try_for_each(|note| output.note(&wrap(note, 2)));
+    }
+    if output.is_json() {
+        return output.json(&told);
+    }
+    let text = page(&told);
+    output.text(&text)
+}
+
+fn page(told: &Told<'_>) -> String {
+    let mut text = format!("{}: {}, {} CPUs, {} recorded\n", told.trace, told.format, told.cpus, time(told.length_ns));
+    let events = told.events.iter().map(|(kind, nr)| format!("{nr} {}", name_of(*kind)));
+    let mut events: Vec<String> = events.collect();
+    if told.other_events > 0 {
+        events.push(format!("{} others, which are not used", told.other_events));
+    }
+    text.push_str(&wrap(&format!("events: {}", events.join(", ")), 2));
+    let Gaps { edges, sleeps, timer_sleeps, .. } = told.gaps;
+    text.push_str(&wrap(
+        &format!(
+            "workload: {} tasks, {} operations; {edges} wake-ups by other tasks, {sleeps} by timers and devices, {timer_sleeps} of these on the \
+             grid of a periodic timer",
+            told.tasks, told.operations
+        ),
+        2,
+    ));
+    text.push_str("what the trace does not tell, and what was made of it:\n");
+    told.notes.iter().for_each(|note| text.push_str(&wrap(&format!("- {note}"), 2)));
+    text
+}
+
+/// The name of a tracepoint.
+fn name_of(kind: Kind) -> String {
+    serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab replay`: a recorded trace is simulated, and what tasks and CPUs did stands beside what was recorded.
+
+use super::import;
+use crate::args::{PriceChoice, VariantArgs};
+use crate::error::CliError;
+use crate::input::WorkloadText;
+use crate::output::figures::{percent, time};
+use crate::output::progress::Progress;
+use crate::output::table::{Align, Cell, Table};
+use crate::output::{Output, Styles, wrap};
+use crate::plan::{Choices, Plan};
+use clap::{Args as ClapArgs, ValueHint};
+use fairlab_observe::import::credibility::{self, Beside, Credibility, TaskRow};
+use fairlab_observe::import::measure::Basis;
+use fairlab_observe::latency::LatencySummary;
+use serde::Serialize;
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+With --as-recorded the trace is simulated on the machine on which it was recorded, with the kernel for free, since its time is in the
+recorded run times. What differs from the recording then is what the simulation does not know or does otherwise: that is how far
+other replays of this trace can be believed.
+
+Examples:
+  fairlab replay trace.dat --as-recorded                        on what the trace tells of its machine
+  fairlab replay trace.dat --as-recorded --machine board.toml   on a machine of yours: see `fairlab machine capture`
+  fairlab replay trace.dat --machine xeon-2s-224 --recorded-on board.toml    what if
+  fairlab replay trace.dat --features NO_SIS_UTIL --set migration_cost_ns=0 --json";
+
+/// So many names have rows of their own.
+const MOST_FAMILIES: usize = 12;
+/// So many CPUs have rows of their own.
+const MOST_CPUS: usize = 16;
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct ReplayArgs {
+    /// The trace: see `fairlab import --help`
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) trace: String,
+    /// On the machine of the recording: --machine, or what the trace tells
+    #[arg(long, conflicts_with = "recorded_on")]
+    pub(crate) as_recorded: bool,
+    /// Machine on which the trace was recorded, if that is another one than --machine [default: what the trace tells]
+    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) recorded_on: Option<String>,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+    /// Show all names and all CPUs
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// What is told as JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    trace: &'a str,
+    format: &'static str,
+    machine: &'a str,
+    kernel: &'a str,
+    digest: String,
+    notes: &'a [String],
+    #[serde(flatten)]
+    credibility: &'a Credibility,
+}
+
+/// Runs the command.
+pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliError> {
+    let recording = import::read(&args.trace)?;
+    let mut variant = args.variant.clone();
+    let recorded_on = if args.as_recorded {
+        variant.prices.get_or_insert(PriceChoice::Zero);
+        variant.machine.as_deref()
+    } else {
+        args.recorded_on.as_deref()
+    };
+    let imported = import::convert(&recording, recorded_on)?;
+    let text = imported.recorded.to_text();
+    let input = Arc::new(WorkloadText { given: args.trace.clone(), name: args.trace.clone(), text });
+    let mut plan = Plan::of(input, None, &variant, Choices::default())?;
+    let mut progress = Progress::new("simulating", plan.machine.duration());
+    let simulated =
+        credibility::replay(&mut plan.machine, Basis::of(&recording), &mut |elapsed| progress.show(elapsed));
+    progress.clear();
+    let simulated = simulated.map_err(|error| CliError::run(format!("{}: {error}", args.trace)))?;
+    let credibility = credibility::compare(&recording, &imported, &plan.machine, &simulated);
+    output.warn_all(&plan.machine.workload().warnings)?;
+    if output.is_json() {
+        return output.json(&Told {
+            trace: &args.trace,
+            format: recording.format,
+            machine: &plan.subject.machine,
+            kernel: &plan.subject.kernel,
+            digest: plan.machine.digest().to_string(),
+            notes: &imported.recorded.notes,
+            credibility: &credibility,
+        });
+    }
+    let how = if args.as_recorded { "as recorded" } else { "elsewhere" };
+    let mut page = wrap(
+        &format!(
+            "{}: {}, {} CPUs, {} recorded, replayed {how} on {}, kernel {}",
+            output.styles().bold(&args.trace),
+            recording.format,
+            recording.nr_cpus,
+            time(credibility.length_ns),
+            plan.subject.machine,
+            plan.subject.kernel
+        ),
+        2,
+    );
+    page.push_str(&tables(&credibility, args.all, output.styles()));
+    page.push_str(&sentences(&credibility));
+    page.push_str(&wrap(
+        &format!(
+            "{} notes on what the trace does not tell: fairlab import {}",
+            imported.recorded.notes.len(),
+            args.trace
+        ),
+        2,
+    ));
+    page.push_str(&wrap(&format!("digest {}", plan.machine.digest()), 2));
+    output.text(&page)
+}
+
+fn tables(credibility: &Credibility, all: bool, styles: Styles) -> String {
+    let most = if all { usize::MAX } else { MOST_FAMILIES };
+    let mut rows: Vec<&TaskRow> = credibility.families.iter().take(most).collect();
+    rows.push(&credibility.all);
+    let mut text = "\nof each figure the recorded one, then the simulated one\n\n".to_owned();
+    text.push_str(&tasks(&rows, credibility.has_wakeups, styles));
+    if rows.iter().any(|row| row.latency.recorded.is_some()) {
+        text.push('\n');
+        text.push_str(&latencies(&rows, styles));
+    }
+    text.push('\n');
+    text.push_str(&cpus(credibility, all, styles));
+    text
+}
+
+fn tasks(rows: &[&TaskRow], has_wakeups: bool, styles: Styles) -> String {
+    let mut table = Table::new(&[
+        ("task", Align::Left),
+        ("n", Align::Right),
+        ("run", Align::Right),
+        ("", Align::Right),
+        ("wait", Align::Right),
+        ("", Align::Right),
+        ("switches", Align::Right),
+        ("", Align::Right),
+        ("migr", Align::Right),
+        ("", Align::Right),
+        ("same CPU", Align::Right),
+    ]);
+    for row in rows {
+        let mut cells: Vec<Cell> = vec![row.name.as_str().into(), row.tasks.to_string().into()];
+        cells.extend(both(row.run_ns, |ns| time(*ns)));
+        cells.extend(both(row.wait_ns, |ns| if has_wakeups { time(*ns) } else { "-".to_owned() }));
+        cells.extend(both(row.switches, u64::to_string));
+        cells.extend(both(row.migrations, u64::to_string));
+        cells.push(format!("{:.0}%", row.same_cpu_percent).into());
+        table.row(cells);
+    }
+    table.render(styles)
+}
+
+fn both<T>(figures: Beside<T>, show: impl Fn(&T) -> String) -> [Cell; 2] {
+    [show(&figures.recorded).into(), show(&figures.simulated).into()]
+}
+
+fn latencies(rows: &[&TaskRow], styles: Styles) -> String {
+    let mut table = Table::new(&[
+        ("wake-up to run", Align::Left),
+        ("n", Align::Right),
+        ("", Align::Right),
+        ("p50", Align::Right),
+        ("", Align::Right),
+        ("p99", Align::Right),
+        ("", Align::Right),
+        ("max", Align::Right),
+        ("", Align::Right),
+    ]);
+    for row in rows.iter().filter(|row| row.latency.recorded.is_some() || row.latency.simulated.is_some()) {
+        let mut cells: Vec<Cell> = vec![row.name.as_str().into()];
+        let of = |get: fn(&LatencySummary) -> u64, show: fn(u64) -> String| {
+            both(row.latency, |summary| summary.as_ref().map_or_else(|| "-".to_owned(), |summary| show(get(summary))))
+        };
+        cells.extend(of(|summary| summary.count, |nr| nr.to_string()));
+        cells.extend(of(|summary| summary.p50_ns, time));
+        cells.extend(of(|summary| summary.p99_ns, time));
+        cells.extend(of(|summary| summary.max_ns, time));
+        table.row(cells);
+    }
+    table.render(styles)
+}
+
+fn cpus(credibility: &Credibility, all: bool, styles: Styles) -> String {
+    let mut table = Table::new(&[
+        ("CPU", Align::Left),
+        ("%busy", Align::Right),
+        ("", Align::Right),
+        ("switches", Align::Right),
+        ("", Align::Right),
+    ]);
+    let most = if all { usize::MAX } else { MOST_CPUS };
+    for (cpu, row) in credibility.cpus.iter().enumerate().take(most) {
+        let mut cells: Vec<Cell> = vec![cpu.to_string().into()];
+        cells.extend(both(row.busy_ns, |ns| percent(*ns, credibility.length_ns)));
+        cells.extend(both(row.switches, u64::to_string));
+        table.row(cells);
+    }
+    let mut text = table.render(styles);
+    if credibility.cpus.len() > most {
+        text.push_str(&format!("and {} more: --all\n", credibility.cpus.len() - most));
+    }
+    text
+}
+
+fn sentences(credibility: &Credibility) -> String {
+    let Credibility { run_off_percent, wait_off_percent, cpu_off_percent, latency_distance, .. } = credibility;
+    let mut text = format!("\ncredibility: run times of tasks differ by {run_off_percent:.2}% of all run time, ");
+    if credibility.has_wakeups {
+        text.push_str(&format!("waiting by {wait_off_percent:.2}%, "));
+    }
+    text.push_str(&format!(
+        "busy times of CPUs by {cpu_off_percent:.1}%; {:.0}% of run time on the same CPUs",
+        credibility.all.same_cpu_percent
+    ));
+    if let Some(distance) = latency_distance {
+        text.push_str(&format!(
+            "; distributions of wake-up latencies are {distance:.2} apart at the most (0: alike, 1: nothing in common)"
+        ));
+    }
+    let mut text = format!("\n{}", wrap(text.trim_start(), 2));
+    if !credibility.largest.is_empty() {
+        text.push_str(&wrap(&format!("largest differences: {}", credibility.largest.join("; ")), 2));
+    }
+    text
+}

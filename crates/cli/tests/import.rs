@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab import`, `replay` and `machine capture` from the command line.
+
+mod common;
+
+use common::{complaint, fairlab, json_of, number, stdout_of};
+use tempfile::TempDir;
+
+const SCENARIO: &str = "machine laptop-8\nend 200ms\ntask hog n=3 cpu=0 run 10s\ntask nap n=4 cpu=1 loop runx 400us sleepx 2ms\n\
+    task ping loop run 50us wake pong wait\ntask pong cpu=1 loop wait run 70us wake ping\n";
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().expect("there is a place for temporary files"))
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("temporary files have plain names").to_owned()
+    }
+
+    fn with(&self, name: &str, text: &str) -> String {
+        let path = self.file(name);
+        std::fs::write(&path, text).expect("it can be written");
+        path
+    }
+}
+
+#[test]
+fn a_run_that_is_exported_and_replayed_as_recorded_is_the_same_run() {
+    let place = Place::new();
+    let (scenario, trace) = (place.with("app.scn", SCENARIO), place.file("trace.dat"));
+    stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("trace-dat={trace}")]);
+    let replayed = json_of(&["replay", &trace, "--as-recorded", "--machine", "laptop-8", "--json"]);
+    let of = |key: &str| replayed[key].as_f64().expect("a number");
+    assert!(of("run_off_percent") < 0.1, "{}", replayed["largest"]);
+    assert_eq!(replayed["all"]["tasks"], 9);
+    let text = stdout_of(&["replay", &trace, "--as-recorded", "--machine", "laptop-8"]);
+    assert!(text.contains("credibility: ") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let elsewhere = json_of(&["replay", &trace, "--recorded-on", "laptop-8", "--machine", "hikey960", "--json"]);
+    assert_eq!(elsewhere["machine"], "hikey960");
+    assert!(number(&elsewhere["all"]["run_ns"]["simulated"]) > 0);
+}
+
+#[test]
+fn an_import_is_a_workload_for_other_commands_and_says_what_is_missing() {
+    let place = Place::new();
+    let (scenario, trace) = (place.with("app.scn", SCENARIO), place.file("trace.txt"));
+    stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("ftrace={trace}")]);
+    let workload = place.file("app.rec");
+    let told = stdout_of(&["import", &trace, "-o", &workload]);
+    assert!(told.contains("sched_switch") && told.contains("no machine was given"), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    let summary = json_of(&["run", &workload, "--json"]);
+    assert_eq!(summary["run"]["kind"], "recorded");
+    stdout_of(&["run", &workload, "--machine", "hikey960"]);
+    let findings = json_of(&["findings", &trace, "--latency", "1us", "--json"]);
+    assert_eq!(findings[0]["explain"], serde_json::Value::Null, "nothing can be asked of a trace");
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_the_way_out() {
+    let place = Place::new();
+    for (name, text) in [("empty", ""), ("json", "{}"), ("text", "hello\n"), ("dat", "\u{17}\u{8}Dtracing6\0")] {
+        let path = place.with(name, text);
+        let told = complaint(name, &fairlab(&["import", &path]));
+        assert!(told.contains("help: ") && told.contains(name), "{told}");
+    }
+    complaint("nothing", &fairlab(&["replay", &place.file("nothing")]));
+    complaint("no machine", &fairlab(&["machine", "capture", &place.with("x.json", "{}")]));
+}
+
+#[test]
+fn a_captured_machine_runs() {
+    let place = Place::new();
+    let cpu = |cpu: u32| format!("{{\"cpu\": {cpu}, \"socket\": 0, \"core\": {cpu}, \"online\": true}}");
+    let saved = place.with("lscpu.json", &format!("{{\"cpus\": [{}, {}]}}", cpu(0), cpu(1)));
+    let machine = place.file("mine.toml");
+    stdout_of(&["machine", "capture", &saved, "--name", "mine", "-o", &machine]);
+    assert!(stdout_of(&["machine", "show", &machine]).contains("mine"));
+    stdout_of(&["run", "scenarios/hello.json", "--machine", &machine, "--for", "20ms"]);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is wrong in a recorded trace, as far as its events tell: waits, late wake-ups, CPUs that idle meanwhile, threads that go to and
+//! fro. Families are threads of one name.
+
+use super::{About, Finding, Limits, idle, moves, waits, worst_first};
+use crate::import::event::{Kind, Recording, State, What};
+use crate::import::threads::Threads;
+use fairlab_machine::engine::START;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Track {
+    waits_since: Option<Nanos>,
+    woken_at: Option<Nanos>,
+    cpu: Option<CpuId>,
+    runs: bool,
+}
+
+/// The walk through a trace.
+struct Walk<'a> {
+    recording: &'a Recording,
+    limits: Limits,
+    threads: Threads,
+    tracks: Vec<Track>,
+    all: CpuMask,
+    idle: idle::IdleCpus,
+    waits: waits::Waits,
+    moves: moves::Moves,
+    families: BTreeMap<String, usize>,
+    first: u64,
+}
+
+/// Looks through a trace, the worst findings first. Times count from its first event.
+pub fn of_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
+    let nr_cpus = recording.nr_cpus as usize;
+    let (first, last) = recording.span().unwrap_or_default();
+    let mut all = CpuMask::new(nr_cpus);
+    all.set_all();
+    let mut walk = Walk {
+        recording,
+        limits,
+        threads: Threads::default(),
+        tracks: Vec::new(),
+        all,
+        idle: idle::IdleCpus::new(nr_cpus),
+        waits: waits::Waits::default(),
+        moves: moves::Moves::default(),
+        families: BTreeMap::new(),
+        first,
+    };
+    // What a CPU does is known from its first switch on.
+    (0..nr_cpus).for_each(|cpu| walk.idle.ends(START, CpuId::from_index(cpu)));
+    let has_wakeups = recording.events.iter().any(|event| event.what.kind() == Kind::SchedWakeup);
+    for event in &recording.events {
+        walk.event(event, has_wakeups);
+    }
+    walk.finish(START + Nanos(last - first))
+}
+
+impl Walk<'_> {
+    fn event(&mut self, event: &crate::import::event::Event, has_wakeups: bool) {
+        self.threads.note(event);
+        self.tracks.resize(self.threads.list().len(), Track::default());
+        let now = START + Nanos(event.at - self.first);
+        match event.what {
+            What::Switch { prev, state, next } => {
+                let cpu = CpuId(event.cpu);
+                if prev.pid == 0 {
+                    self.idle.ends(now, cpu);
+                }
+                if next.pid == 0 {
+                    self.idle.begins(now, cpu);
+                }
+                if let Some(prev) = self.threads.find(prev.pid) {
+                    let track = &mut self.tracks[prev];
+                    track.runs = false;
+                    // One that came to the CPU without a switch in the trace waited for an unknown time.
+                    track.waits_since = (state == State::Runnable).then_some(now);
+                    track.woken_at = None;
+                }
+                if let Some(next) = self.threads.find(next.pid) {
+                    self.runs(now, cpu, next);
+                }
+            }
+            What::Wakeup { who, is_new, .. } => self.woken(now, who.pid, is_new),
+            What::Waking { who } if !has_wakeups => self.woken(now, who.pid, false),
+            _ => {}
+        }
+        self.threads.forget_dead(event);
+    }
+
+    fn woken(&mut self, now: Nanos, pid: i32, is_new: bool) {
+        let Some(thread) = self.threads.find(pid) else { return };
+        let track = &mut self.tracks[thread];
+        if !track.runs && track.waits_since.is_none() {
+            track.waits_since = Some(now);
+            track.woken_at = (!is_new).then_some(now);
+        }
+    }
+
+    fn family(&mut self, thread: usize) -> usize {
+        let name = self.recording.names.get(self.threads.list()[thread].comm);
+        if let Some(&family) = self.families.get(name) {
+            return family;
+        }
+        let family = self.families.len();
+        self.families.insert(name.to_owned(), family);
+        family
+    }
+
+    fn runs(&mut self, now: Nanos, cpu: CpuId, thread: usize) {
+        let family = self.family(thread);
+        self.tracks[thread].runs = true;
+        let (since, woken) = (self.tracks[thread].waits_since.take(), self.tracks[thread].woken_at.take());
+        if let Some(from) = self.tracks[thread].cpu.replace(cpu).filter(|&from| from != cpu) {
+            self.moves.moved(now, thread, family, from, cpu, self.limits.back_within);
+        }
+        let Some(since) = since else { return };
+        let wait = waits::Wait { task: thread, family, since, until: now };
+        if let Some(woken) = woken.filter(|&woken| now - woken > self.limits.latency) {
+            self.waits.late(wait, now - woken);
+        }
+        if now - since > self.limits.starvation {
+            self.waits.starved(wait);
+        }
+        if now - since >= self.limits.idle {
+            self.idle.waited(wait, cpu, &self.all, self.limits.idle);
+        }
+    }
+
+    fn finish(self, now: Nanos) -> Vec<Finding> {
+        let name = |thread: usize| {
+            let thread = self.threads.list()[thread];
+            format!("{}-{}", self.recording.names.get(thread.comm), thread.pid)
+        };
+        let mut families = vec![String::new(); self.families.len()];
+        for (family, place) in &self.families {
+            families[*place].clone_from(family);
+        }
+        let about = About { name: &name, families: &families, machine: None, now };
+        let mut all = self.idle.findings(&about);
+        all.extend(self.waits.findings(&about, self.limits));
+        all.extend(self.moves.findings(&about, self.limits));
+        worst_first(&mut all);
+        all
+    }
+}

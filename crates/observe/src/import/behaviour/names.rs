@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Names of tasks: unique, of at most 15 characters, without what ends a word; and what names of kernel threads say.
+
+use std::collections::BTreeSet;
+
+/// The kernel's limit of names.
+const LONGEST: usize = 15;
+/// Threads of the kernel of which each CPU has one of its own: what stands before the CPU's number.
+const PER_CPU: &[&str] = &["ksoftirqd", "kworker", "cpuhp", "rcuc", "idle_inject", "watchdog", "irq_work", "ktimers"];
+
+/// A name as one word.
+pub(super) fn word(comm: &str, pid: i32) -> String {
+    let clean: String =
+        comm.chars().map(|c| if c.is_whitespace() || c.is_control() || "#=".contains(c) { '_' } else { c }).collect();
+    if clean.is_empty() { format!("pid-{pid}") } else { cut(&clean, LONGEST).to_owned() }
+}
+
+/// A name that nobody has: with the pid behind it, and more if need be.
+pub(super) fn unique(word: &str, pid: i32, taken: &mut BTreeSet<String>) -> String {
+    if taken.insert(word.to_owned()) {
+        return word.to_owned();
+    }
+    for generation in 0_u32.. {
+        let suffix = if generation == 0 { format!("-{pid}") } else { format!("-{pid}.{generation}") };
+        let name = format!("{}{suffix}", cut(word, LONGEST.saturating_sub(suffix.len())));
+        let name = cut(&name, LONGEST).to_owned();
+        if taken.insert(name.clone()) {
+            return name;
+        }
+    }
+    unreachable!("there are more names than threads")
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// The CPU to which a thread of the kernel belongs, by its name: `ksoftirqd/3`, `kworker/3:1H`.
+pub(super) fn cpu_of(comm: &str) -> Option<u32> {
+    let (kind, rest) = comm.split_once('/')?;
+    let number = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    PER_CPU.contains(&kind).then(|| number.parse().ok())?
+}
+
+/// Whether a thread is a stopper: the simulated machine has its own.
+pub(super) fn is_stopper(comm: &str) -> bool {
+    comm.strip_prefix("migration/").is_some_and(|cpu| cpu.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_unique_words_that_fit() {
+        let mut taken = BTreeSet::new();
+        let mut name = |comm: &str, pid| unique(&word(comm, pid), pid, &mut taken);
+        assert_eq!(name("a b=c", 1), "a_b_c");
+        assert_eq!(name("a b=c", 2), "a_b_c-2");
+        assert_eq!(name("a b=c", 2), "a_b_c-2.1");
+        assert_eq!(name("very-long-name-of-a-thread", 1), "very-long-name-");
+        assert_eq!(name("very-long-name-of-a-thread", 4_000_000), "very-lo-4000000");
+        assert_eq!(name("", 7), "pid-7");
+    }
+
+    #[test]
+    fn threads_of_the_kernel_say_where_they_belong() {
+        for (comm, cpu) in [
+            ("ksoftirqd/3", Some(3)),
+            ("kworker/12:1H", Some(12)),
+            ("kworker/u8:1", None),
+            ("a/3", None),
+            ("rcuc/0", Some(0)),
+        ] {
+            assert_eq!(cpu_of(comm), cpu, "{comm}");
+        }
+        assert!(is_stopper("migration/11") && !is_stopper("migration/x"));
+    }
+}

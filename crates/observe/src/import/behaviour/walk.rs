@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The walk through a trace, event by event.
+
+use super::gaps::Gaps;
+use super::rates::Rates;
+use super::timers::{self, Sleep};
+use super::{Imported, names};
+use crate::import::event::{Context, Event, Recording, State, What, Who};
+use crate::import::threads::Threads;
+use fairlab_machine::hardware::Hardware;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::recorded::{Op, Priority, Recorded, RecordedTask};
+use fairlab_workload::workload::Policy;
+use std::collections::BTreeSet;
+
+/// Units of work in a nanosecond at full speed.
+const FULL_SPEED: u128 = 1 << 20;
+/// Who runs or waits at the end of the trace goes on for so long, so that it does not block before.
+const BEHIND_THE_END: Nanos = Nanos(1);
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Is {
+    /// It was not seen yet.
+    Unknown,
+    Running {
+        cpu: u32,
+        since: u64,
+    },
+    Runnable,
+    Blocked {
+        since: u64,
+    },
+    Dead,
+}
+
+/// An operation, or a sleep of which it is not clear yet what ended it.
+#[derive(Clone, Copy, Debug)]
+enum Draft {
+    Op(Op),
+    Sleep(Sleep),
+}
+
+/// A thread on its way to a task.
+#[derive(Debug)]
+struct Task {
+    is: Is,
+    drafts: Vec<Draft>,
+    /// Work since the last operation, in units of 2^-20 ns.
+    work: u128,
+    prio: Option<i32>,
+    /// Its priority at the start.
+    first: Priority,
+    /// Where it starts, and when; no time: another one forks it.
+    cpu: Option<u32>,
+    start_at: Option<u64>,
+    is_placed: bool,
+    /// It was on these CPUs.
+    cpus: BTreeSet<u32>,
+    is_left_out: bool,
+}
+
+impl Task {
+    fn new() -> Self {
+        Self {
+            is: Is::Unknown,
+            drafts: Vec::new(),
+            work: 0,
+            prio: None,
+            first: Priority::default(),
+            cpu: None,
+            start_at: None,
+            is_placed: false,
+            cpus: BTreeSet::new(),
+            is_left_out: false,
+        }
+    }
+
+    fn push(&mut self, op: Op) {
+        self.flush();
+        self.drafts.push(Draft::Op(op));
+    }
+
+    /// What it has worked since its last operation becomes one.
+    fn flush(&mut self) {
+        let work = u64::try_from(std::mem::take(&mut self.work) / FULL_SPEED).unwrap_or(u64::MAX);
+        if work > 0 {
+            self.drafts.push(Draft::Op(Op::Run(Nanos(work))));
+        }
+    }
+}
+
+/// What is known of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    current: Option<usize>,
+    /// Whether it is known what runs, be it nothing.
+    is_known: bool,
+    /// Its last event.
+    last: u64,
+    /// Its idle state, with the time of entering it.
+    idle: Option<(u32, u64)>,
+    /// The state that it has left, when, and how long it was in it.
+    left: Option<(u32, u64, u64)>,
+    has_lost: bool,
+}
+
+/// The walk.
+pub(super) struct Walk<'a> {
+    recording: &'a Recording,
+    has_machine: bool,
+    rates: Rates,
+    threads: Threads,
+    tasks: Vec<Task>,
+    cpus: Vec<Cpu>,
+    gaps: Gaps,
+    start: u64,
+    frequency_steps: Vec<(Nanos, u32, u64)>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(recording: &'a Recording, machine: Option<&Hardware>) -> Self {
+        Self {
+            recording,
+            has_machine: machine.is_some(),
+            rates: Rates::new(recording, machine),
+            threads: Threads::default(),
+            tasks: Vec::new(),
+            cpus: vec![Cpu::default(); recording.nr_cpus as usize],
+            gaps: Gaps::default(),
+            start: recording.span().map_or(0, |(first, _)| first),
+            frequency_steps: Vec::new(),
+        }
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        self.threads.note(event);
+        self.tasks.resize_with(self.threads.list().len(), Task::new);
+        match event.what {
+            What::Switch { prev, state, next } => self.switch(event, prev, state, next),
+            What::Waking { who } => self.waking(event, who),
+            What::Wakeup { who, cpu, is_new } => self.wakeup(event, who, cpu, is_new),
+            What::Fork { parent, child } => self.fork(event, parent, child),
+            What::Exec { pid } => {
+                if let Some(task) = self.runs(event.at, event.cpu, pid) {
+                    self.tasks[task].push(Op::Exec);
+                }
+            }
+            What::Frequency { cpu, .. } => {
+                self.settle(event.at, cpu);
+                if let Some((cpu, part)) = self.rates.change(event) {
+                    self.frequency_steps.push((Nanos(event.at - self.start), cpu, part));
+                }
+            }
+            What::Idle { cpu, state } => self.idle(event.at, cpu, state),
+            What::Lost { nr } => self.lost(event, nr),
+            What::Migrate { .. } | What::Exit { .. } | What::Rename { .. } => {}
+        }
+        self.threads.forget_dead(event);
+        if let Some(cpu) = self.cpus.get_mut(event.cpu as usize) {
+            cpu.last = event.at;
+        }
+    }
+
+    /// Accounts what the current thread of a CPU has worked until now.
+    fn settle(&mut self, now: u64, cpu: u32) {
+        let Some(Some(current)) = self.cpus.get(cpu as usize).map(|cpu| cpu.current) else { return };
+        let task = &mut self.tasks[current];
+        let Is::Running { cpu: on, since } = &mut task.is else { return };
+        if *on != cpu {
+            return;
+        }
+        let time = now.saturating_sub(std::mem::replace(since, now));
+        task.work += u128::from(time) * u128::from(self.rates.speed(cpu));
+        if self.rates.is_in_the_dark(cpu) {
+            self.gaps.unknown_frequency_ns += time;
+        }
+    }
+
+    /// The thread that runs on a CPU, if it is this one; its work until now is accounted.
+    fn runs(&mut self, now: u64, cpu: u32, pid: i32) -> Option<usize> {
+        let task = self.threads.find(pid)?;
+        let is_current = self.cpus.get(cpu as usize).is_some_and(|cpu| cpu.current == Some(task));
+        if !is_current || !matches!(self.tasks[task].is, Is::Running { .. }) {
+            return None;
+        }
+        self.settle(now, cpu);
+        Some(task)
+    }
+
+    fn switch(&mut self, event: &Event, prev: Who, state: State, next: Who) {
+        let Event { at, cpu, .. } = *event;
+        let host = self.cpus.get(cpu as usize).copied().unwrap_or_default();
+        match host.current {
+            Some(current) if self.threads.find(prev.pid) != Some(current) => self.vanishes(cpu, current, host.last),
+            _ => self.settle(at, cpu),
+        }
+        if let Some(task) = self.threads.find(prev.pid) {
+            self.leaves(at, cpu, task, prev, state);
+        }
+        if let Some(task) = self.threads.find(next.pid) {
+            self.comes(at, cpu, task, next);
+        }
+        let current = self.threads.find(next.pid);
+        if let Some(host) = self.cpus.get_mut(cpu as usize) {
+            (host.current, host.is_known) = (current, true);
+        }
+    }
+
+    /// Somebody else leaves the CPU than the thread that came to it: its own switch is not in the trace. It ran until the last event
+    /// before that at the least, and sleeps until it is seen again.
+    fn vanishes(&mut self, cpu: u32, task: usize, last: u64) {
+        self.gaps.unseen_switches += 1;
+        self.settle(last, cpu);
+        self.tasks[task].flush();
+        self.tasks[task].is = Is::Blocked { since: last };
+        self.cpus[cpu as usize].current = None;
+    }
+
+    fn leaves(&mut self, at: u64, cpu: u32, task: usize, who: Who, state: State) {
+        let host = self.cpus.get(cpu as usize).copied().unwrap_or_default();
+        match self.tasks[task].is {
+            Is::Running { cpu: on, .. } if on == cpu => {}
+            Is::Unknown => {
+                self.begin(task, self.start, Some(cpu), who);
+                // Nothing was told of this CPU before: it has run since the beginning.
+                if !host.is_known && !host.has_lost {
+                    self.tasks[task].is = Is::Running { cpu, since: self.start };
+                    self.tasks[task].cpus.insert(cpu);
+                    if let Some(host) = self.cpus.get_mut(cpu as usize) {
+                        host.current = Some(task);
+                    }
+                    self.settle(at, cpu);
+                } else {
+                    self.gaps.unknown_runs += 1;
+                }
+            }
+            Is::Blocked { since } => {
+                self.gaps.unknown_runs += 1;
+                self.sleeps(task, since, at, 0);
+            }
+            _ => self.gaps.unknown_runs += 1,
+        }
+        self.prio(task, who.prio);
+        let task = &mut self.tasks[task];
+        task.is = match state {
+            State::Runnable => Is::Runnable,
+            State::Blocked => {
+                task.flush();
+                Is::Blocked { since: at }
+            }
+            State::Dead => {
+                task.push(Op::Exit);
+                Is::Dead
+            }
+        };
+    }
+
+    fn comes(&mut self, at: u64, cpu: u32, task: usize, who: Who) {
+        match self.tasks[task].is {
+            Is::Runnable => {}
+            Is::Unknown | Is::Dead => {
+                self.gaps.unseen_wakeups += 1;
+                self.begin(task, at, Some(cpu), who);
+            }
+            Is::Blocked { since } => {
+                self.gaps.unseen_wakeups += 1;
+                self.sleeps(task, since, at, 0);
+            }
+            Is::Running { .. } => self.gaps.unknown_runs += 1,
+        }
+        self.prio(task, who.prio);
+        let task = &mut self.tasks[task];
+        task.cpu.get_or_insert(cpu);
+        task.cpus.insert(cpu);
+        task.is = Is::Running { cpu, since: at };
+    }
+
+    /// A thread that was there before the trace is seen for the first time.
+    fn begin(&mut self, task: usize, at: u64, cpu: Option<u32>, who: Who) {
+        let task = &mut self.tasks[task];
+        task.start_at = Some(at - self.start);
+        task.is_placed = true;
+        task.cpu = cpu;
+        task.is = Is::Runnable;
+        task.prio = who.prio;
+        if !names::is_stopper(self.recording.names.get(who.comm)) {
+            self.gaps.there_before += 1;
+        }
+        if let Some(priority) = who.prio.and_then(|prio| priority(&mut self.gaps, prio)) {
+            task.first = priority;
+        }
+    }
+
+    /// Notes a priority, which may be another one than before.
+    fn prio(&mut self, task: usize, prio: Option<i32>) {
+        let Some(prio) = prio else { return };
+        let before = self.tasks[task].prio.replace(prio);
+        if before == Some(prio) {
+            return;
+        }
+        let Some(new) = priority(&mut self.gaps, prio) else { return };
+        let task = &mut self.tasks[task];
+        match before {
+            // It begins with it.
+            None if task.drafts.is_empty() && task.work == 0 => task.first = new,
+            None if task.first == new => {}
+            _ => task.push(Op::Priority(new)),
+        }
+    }
+
+    fn sleeps(&mut self, task: usize, since: u64, until: u64, exit_ns: u64) {
+        let until = until.saturating_sub(exit_ns).max(since);
+        self.gaps.sleeps += 1;
+        let sleep = Sleep { from: since - self.start, to: until - self.start };
+        self.tasks[task].drafts.push(Draft::Sleep(sleep));
+    }
+
+    fn waking(&mut self, event: &Event, who: Who) {
+        let Some(task) = self.threads.find(who.pid) else { return };
+        match self.tasks[task].is {
+            Is::Blocked { since } => self.wakes(event, task, since),
+            Is::Unknown | Is::Dead => self.begin(task, event.at, None, who),
+            // It was about to block, or not at all: the wake-up tells.
+            Is::Running { .. } | Is::Runnable => {}
+        }
+    }
+
+    fn wakeup(&mut self, event: &Event, who: Who, cpu: u32, is_new: bool) {
+        let Some(task) = self.threads.find(who.pid) else { return };
+        match self.tasks[task].is {
+            Is::Blocked { since } => self.wakes(event, task, since),
+            Is::Unknown | Is::Dead if is_new => self.is_forked(event, task, event.pid, who),
+            Is::Unknown | Is::Dead => self.begin(task, event.at, Some(cpu), who),
+            Is::Running { .. } | Is::Runnable => {}
+        }
+        if let Is::Runnable = self.tasks[task].is {
+            self.tasks[task].cpu.get_or_insert(cpu);
+        }
+    }
+
+    /// Somebody wakes a thread that is blocked.
+    fn wakes(&mut self, event: &Event, task: usize, since: u64) {
+        let by_thread = match event.context {
+            Context::Thread | Context::Unknown => {
+                self.runs(event.at, event.cpu, event.pid).filter(|&waker| waker != task && !self.is_left_out(waker))
+            }
+            Context::Interrupt | Context::Softirq => None,
+        };
+        if event.context == Context::Unknown && by_thread.is_some() {
+            self.gaps.wakeups_without_context += 1;
+        }
+        if event.context == Context::Softirq {
+            self.gaps.softirq_wakeups += 1;
+        }
+        match by_thread {
+            Some(waker) => {
+                self.gaps.edges += 1;
+                self.tasks[waker].push(Op::Wake(task));
+                self.tasks[task].push(Op::Wait);
+            }
+            None => {
+                let exit = self.exit_ns(event);
+                self.sleeps(task, since, event.at, exit);
+            }
+        }
+        self.tasks[task].is = Is::Runnable;
+    }
+
+    fn is_left_out(&self, task: usize) -> bool {
+        names::is_stopper(self.recording.names.get(self.threads.list()[task].comm))
+    }
+
+    /// How long the CPU of a wake-up took to leave its idle state for it.
+    fn exit_ns(&self, event: &Event) -> u64 {
+        let host = self.cpus.get(event.cpu as usize).copied().unwrap_or_default();
+        if host.current.is_some() {
+            return 0;
+        }
+        match (host.left, host.idle) {
+            // Between leaving the state and the wake-up there is but the interrupt.
+            (Some((state, at, time)), None) if event.at - at <= SOON_NS => {
+                self.rates.exit_ns(event.cpu, state).min(time)
+            }
+            // The wake-up stands before the event that ends the state.
+            (_, Some((state, since))) => self.rates.exit_ns(event.cpu, state).min(event.at - since),
+            _ => 0,
+        }
+    }
+
+    fn idle(&mut self, at: u64, cpu: u32, state: Option<u32>) {
+        let Some(host) = self.cpus.get_mut(cpu as usize) else { return };
+        match state {
+            Some(state) => host.idle = Some((state, at)),
+            None => {
+                if let Some((state, since)) = host.idle.take() {
+                    host.left = Some((state, at, at - since));
+                }
+            }
+        }
+    }
+
+    fn fork(&mut self, event: &Event, parent: i32, child: Who) {
+        let Some(task) = self.threads.find(child.pid) else { return };
+        self.is_forked(event, task, parent, child);
+        // It is runnable once it is woken for the first time.
+        self.tasks[task].is = Is::Runnable;
+    }
+
+    /// A thread is new: its parent forks it, if it runs; otherwise it starts by itself.
+    fn is_forked(&mut self, event: &Event, task: usize, parent: i32, who: Who) {
+        let parent =
+            self.runs(event.at, event.cpu, parent).filter(|&parent| parent != task && !self.is_left_out(parent));
+        match parent {
+            Some(parent) => self.tasks[parent].push(Op::Fork(task)),
+            None => self.tasks[task].start_at = Some(event.at - self.start),
+        }
+        let child = &mut self.tasks[task];
+        child.cpu = Some(event.cpu);
+        child.is = Is::Runnable;
+        self.prio(task, who.prio);
+    }
+
+    /// Events of a CPU are missing: what runs there, and since when, is not known.
+    fn lost(&mut self, event: &Event, nr: Option<u64>) {
+        self.gaps.losses += 1;
+        self.gaps.lost_events = self.gaps.lost_events.saturating_add(nr.unwrap_or(0));
+        let Some(host) = self.cpus.get_mut(event.cpu as usize) else { return };
+        let last = host.last;
+        host.has_lost = true;
+        if let Some(current) = host.current {
+            self.settle(last.max(self.start), event.cpu);
+            self.tasks[current].flush();
+            // Whoever sees it next knows more.
+            self.tasks[current].is = Is::Blocked { since: last };
+            self.cpus[event.cpu as usize].current = None;
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Imported {
+        let (start, end) = self.recording.span().unwrap_or_default();
+        for cpu in 0..self.recording.nr_cpus {
+            self.settle(end, cpu);
+        }
+        for task in &mut self.tasks {
+            let goes_on = matches!(task.is, Is::Running { .. } | Is::Runnable);
+            self.gaps.cut_at_the_end += u64::from(goes_on);
+            if goes_on {
+                task.work += u128::from(BEHIND_THE_END.0) * FULL_SPEED;
+                task.flush();
+            }
+        }
+        let (tasks, task_of) = self.into_tasks();
+        let mut recorded = Recorded {
+            nr_cpus: self.recording.nr_cpus.max(1),
+            capacities: self.rates.capacities(),
+            frequency_steps: std::mem::take(&mut self.frequency_steps),
+            end: Nanos(end - start),
+            tasks,
+            notes: Vec::new(),
+        };
+        if recorded.capacities.iter().all(|&capacity| capacity == 1024) {
+            recorded.capacities.clear();
+        }
+        recorded.notes = self.gaps.notes(self.recording, self.has_machine);
+        Imported { recorded, task_of, gaps: self.gaps }
+    }
+
+    /// Tasks in the order of their threads, without those that are left out.
+    fn into_tasks(&mut self) -> (Vec<RecordedTask>, Vec<Option<usize>>) {
+        let mut task_of = Vec::new();
+        let mut nr = 0;
+        for thread in 0..self.tasks.len() {
+            let task = &self.tasks[thread];
+            let is_stopper = self.is_left_out(thread);
+            self.gaps.stoppers += u64::from(is_stopper);
+            let never_began = task.cpu.is_none();
+            self.tasks[thread].is_left_out = is_stopper || never_began;
+            task_of.push((!self.tasks[thread].is_left_out).then_some(nr));
+            nr += usize::from(!self.tasks[thread].is_left_out);
+        }
+        let mut taken = BTreeSet::new();
+        let mut all = Vec::new();
+        for (place, task) in std::mem::take(&mut self.tasks).into_iter().enumerate() {
+            if task.is_left_out {
+                continue;
+            }
+            let thread = self.threads.list()[place];
+            let comm = self.recording.names.get(thread.comm);
+            let word = names::word(comm, thread.pid);
+            let cpu = task.cpu.unwrap_or(0).min(self.recording.nr_cpus.saturating_sub(1));
+            let own = names::cpu_of(comm)
+                .filter(|&own| task.cpus.iter().all(|&cpu| cpu == own) && own < self.recording.nr_cpus);
+            self.gaps.per_cpu_threads += u64::from(own.is_some());
+            let ops = self.ops_of(&task, &task_of);
+            all.push(RecordedTask {
+                name: names::unique(&word, thread.pid, &mut taken),
+                family: word,
+                cpu: own.unwrap_or(cpu),
+                start_at: task.start_at.map(Nanos),
+                is_placed: task.is_placed,
+                priority: task.first,
+                mask: own.map(|cpu| (cpu, cpu)),
+                ops,
+            });
+        }
+        (all, task_of)
+    }
+
+    fn ops_of(&mut self, task: &Task, task_of: &[Option<usize>]) -> Vec<Op> {
+        let sleeps: Vec<Sleep> = task
+            .drafts
+            .iter()
+            .filter_map(|draft| if let Draft::Sleep(sleep) = draft { Some(*sleep) } else { None })
+            .collect();
+        let has_timer = timers::period_of(&sleeps).is_some();
+        let ops = task.drafts.iter().filter_map(|draft| {
+            Some(match *draft {
+                Draft::Sleep(sleep) if has_timer => {
+                    self.gaps.timer_sleeps += 1;
+                    Op::Until(Nanos(sleep.to))
+                }
+                Draft::Sleep(sleep) => Op::Sleep(Nanos(sleep.to - sleep.from)),
+                Draft::Op(Op::Wake(thread)) => Op::Wake(task_of[thread]?),
+                Draft::Op(Op::Fork(thread)) => Op::Fork(task_of[thread]?),
+                Draft::Op(op) => op,
+            })
+        });
+        ops.collect()
+    }
+}
+
+/// So soon after leaving an idle state a CPU does what it has left it for.
+const SOON_NS: u64 = 20_000;
+
+/// What a priority of the kernel means here.
+fn priority(gaps: &mut Gaps, prio: i32) -> Option<Priority> {
+    if prio < 0 {
+        gaps.deadline_threads += 1;
+        return Some(Priority { policy: Policy::Fifo(99), nice: 0 });
+    }
+    Priority::of_prio(prio)
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a file says of its events: the kernel's format files, and events read by them. No place of a field is taken for granted.
+
+use super::event::Context;
+use super::fields::{Fields, Tracepoint};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// A field of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Field {
+    name: String,
+    offset: usize,
+    size: usize,
+    is_signed: bool,
+    /// Where and how long it is stands in the field (`__data_loc`).
+    is_elsewhere: bool,
+    /// Its place counts from behind the field (`__rel_loc`).
+    is_relative: bool,
+}
+
+/// An event of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Format {
+    /// What it is, if it is used at all.
+    pub(super) tracepoint: Option<Tracepoint>,
+    fields: Vec<Field>,
+}
+
+/// All events of a file, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Formats(HashMap<u16, Format>);
+
+impl Formats {
+    /// Adds what a format file says. What has no name or number is left out, as it can be no event.
+    pub(super) fn add(&mut self, text: &str) {
+        let value = |key: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(key)).map(str::trim);
+        let (Some(name), Some(Ok(id))) = (value("name:"), value("ID:").map(str::parse)) else { return };
+        let fields = text.lines().filter_map(|line| field_of(line.trim_start().strip_prefix("field:")?)).collect();
+        self.0.insert(id, Format { tracepoint: Tracepoint::named(name), fields });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The event of a record, if its number is known.
+    pub(super) fn of<'a>(&'a self, data: &'a [u8]) -> Option<Binary<'a>> {
+        let id = u16::from_le_bytes(data.get(..2)?.try_into().expect("two bytes"));
+        Some(Binary { format: self.0.get(&id)?, data })
+    }
+
+    /// Numbers in pages of a ring buffer, such as the length of its head.
+    pub(super) fn size_of_field(text: &str, name: &str) -> Option<usize> {
+        let mut fields =
+            text.lines().filter_map(|line| field_of(line.trim_start().strip_prefix("field:")?.trim_start()));
+        fields.find(|field| field.name == name).map(|field| field.size)
+    }
+}
+
+/// A line of a format file behind `field:`: a declaration, then offset, size and sign.
+fn field_of(line: &str) -> Option<Field> {
+    let mut parts = line.split(';').map(str::trim);
+    let declaration = parts.next()?;
+    let mut field = Field {
+        name: String::new(),
+        offset: 0,
+        size: 0,
+        is_signed: false,
+        is_elsewhere: declaration.contains("__data_loc") || declaration.contains("__rel_loc"),
+        is_relative: declaration.contains("__rel_loc"),
+    };
+    let last = declaration.split_whitespace().next_back()?;
+    last.split('[').next()?.trim_start_matches('*').clone_into(&mut field.name);
+    for part in parts {
+        let Some((key, value)) = part.split_once(':') else { continue };
+        let number = value.trim().parse().ok()?;
+        match key.trim() {
+            "offset" => field.offset = number,
+            "size" => field.size = number,
+            "signed" => field.is_signed = number == 1,
+            _ => {}
+        }
+    }
+    Some(field)
+}
+
+/// A record of a ring buffer with its format.
+pub(super) struct Binary<'a> {
+    pub(super) format: &'a Format,
+    data: &'a [u8],
+}
+
+impl<'a> Binary<'a> {
+    fn field(&self, name: &str) -> Option<&'a Field> {
+        self.format.fields.iter().find(|field| field.name == name)
+    }
+
+    fn bytes(&self, field: &Field) -> Option<&'a [u8]> {
+        self.data.get(field.offset..field.offset.checked_add(field.size)?)
+    }
+
+    /// Which thread ran, and in which context.
+    pub(super) fn common(&self) -> (i32, Context) {
+        let pid = self.number("common_pid").and_then(|pid| i32::try_from(pid).ok());
+        let flags = self.number("common_flags").map(|flags| flags as u8);
+        (pid.unwrap_or(super::event::UNKNOWN_PID), flags.map_or(Context::Unknown, Context::of_flags))
+    }
+}
+
+impl Fields for Binary<'_> {
+    fn number(&self, name: &str) -> Option<i64> {
+        let field = self.field(name)?;
+        let bytes = self.bytes(field)?;
+        let mut word = [0; 8];
+        word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let number = i64::from_le_bytes(word);
+        let unused = 64 - 8 * bytes.len() as u32;
+        Some(match field.is_signed && unused > 0 && unused < 64 {
+            true => number << unused >> unused,
+            false => number,
+        })
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let field = self.field(name)?;
+        let bytes = self.bytes(field)?;
+        let bytes = if field.is_elsewhere {
+            let place = u32::from_le_bytes(bytes.try_into().ok()?);
+            let (at, length) = ((place & 0xffff) as usize, (place >> 16) as usize);
+            let at = if field.is_relative { at + field.offset + field.size } else { at };
+            self.data.get(at..at + length)?
+        } else {
+            bytes
+        };
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        Some(String::from_utf8_lossy(&bytes[..end]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: &str = "name: sched_migrate_task\nID: 7\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n";
+
+    #[test]
+    fn fields_are_found_by_the_format_even_those_behind_the_record() {
+        let mut formats = Formats::default();
+        formats.add(FORMAT);
+        let mut data = vec![7, 0, 8, 0, 0xff, 0xff, 0xff, 0xff, 16, 0, 3, 0, 9, 0, 0, 0];
+        data.extend_from_slice(b"ab\0");
+        let event = formats.of(&data).expect("it is event 7");
+        assert_eq!(event.common(), (-1, Context::Interrupt));
+        assert_eq!((event.number("pid"), event.text("comm").as_deref()), (Some(9), Some("ab")));
+        assert_eq!(event.number("nothing"), None);
+        for end in 2..data.len() {
+            let cut = formats.of(&data[..end]).expect("it is event 7");
+            let _ = (cut.common(), cut.number("pid"), cut.text("comm"));
+        }
+    }
+}

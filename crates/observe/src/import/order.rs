@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The order in which events happened. Files have them CPU by CPU, or in columns; what happened at one instant on several CPUs is put
+//! into an order in which each thing can have happened: who runs was woken before, who is woken had blocked before.
+
+use super::event::{Context, Event, Kind, Recording, State, UNKNOWN_PID, What, Who};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// So many events of one instant are put into order; more are no instant but a trace without times.
+const MOST: usize = 10_000;
+
+/// How a thread is, as far as that decides what can happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Is {
+    Running,
+    Runnable,
+    Blocked,
+    Waking,
+}
+
+/// What is known while events are put into order.
+#[derive(Default)]
+struct Known {
+    threads: HashMap<i32, Is>,
+    current: HashMap<u32, Who>,
+    has_wakings: bool,
+    /// Threads that are forked or woken at the present instant: whoever is not known comes after that.
+    announced: HashSet<i32>,
+    /// Threads that are forked at the present instant. Pids are given in the order of forks.
+    forked: BTreeSet<i32>,
+    /// Columns of one CPU have no order among each other.
+    in_columns: bool,
+}
+
+/// Puts the events of a recording into their order, and fills in who ran where a format leaves that out.
+pub(super) fn put(recording: &mut Recording) {
+    let events = &mut recording.events;
+    events.sort_by_key(|event| event.at);
+    let mut known = Known {
+        has_wakings: events.iter().any(|event| event.what.kind() == Kind::SchedWaking),
+        in_columns: events
+            .iter()
+            .any(|event| matches!(event.what, What::Switch { prev, .. } if prev.pid == UNKNOWN_PID)),
+        ..Known::default()
+    };
+    let mut from = 0;
+    while from < events.len() {
+        let at = events[from].at;
+        let nr = events[from..].iter().take_while(|event| event.at == at).count();
+        let group = &mut events[from..from + nr];
+        if (2..=MOST).contains(&nr) {
+            put_instant(&mut known, group);
+        } else {
+            group.iter_mut().for_each(|event| known.happens(event));
+        }
+        from += nr;
+    }
+}
+
+fn put_instant(known: &mut Known, group: &mut [Event]) {
+    let mut left: Vec<Option<Event>> = group.iter().copied().map(Some).collect();
+    known.announced = group.iter().filter_map(announces).collect();
+    known.forked = group.iter().filter_map(forks).collect();
+    for place in 0..group.len() {
+        let mut tried = Vec::new();
+        let mut first = None;
+        let mut chosen = None;
+        for (index, event) in left.iter().enumerate() {
+            let Some(event) = event else { continue };
+            first.get_or_insert(index);
+            let lane = known.lane(event);
+            if tried.contains(&lane) {
+                continue;
+            }
+            tried.push(lane);
+            let is_better = |known: &Known| chosen.is_none() && known.can_happen(event);
+            if is_better(known) {
+                chosen = Some(index);
+                // A switch gives way to a waking that stands in another column.
+                if !(known.in_columns && matches!(event.what, What::Switch { .. })) {
+                    break;
+                }
+            } else if known.in_columns && matches!(event.what, What::Waking { .. }) && known.can_happen(event) {
+                chosen = Some(index);
+                break;
+            }
+        }
+        let index = chosen.or(first).expect("as many are left as there are places");
+        let mut event = left[index].take().expect("it was not taken yet");
+        known.happens(&mut event);
+        group[place] = event;
+    }
+    known.announced.clear();
+    known.forked.clear();
+}
+
+/// The thread that an event forks.
+fn forks(event: &Event) -> Option<i32> {
+    if let What::Fork { child, .. } = event.what { Some(child.pid) } else { None }
+}
+
+/// The thread that an event forks or wakes.
+fn announces(event: &Event) -> Option<i32> {
+    match event.what {
+        What::Waking { who } | What::Wakeup { who, .. } | What::Fork { child: who, .. } => Some(who.pid),
+        _ => None,
+    }
+}
+
+impl Known {
+    /// What keeps its order: a CPU, or a column of it.
+    fn lane(&self, event: &Event) -> (u32, u8) {
+        let column = match event.what {
+            _ if !self.in_columns => 0,
+            What::Switch { .. } => 1,
+            What::Waking { .. } => 2,
+            _ => 3,
+        };
+        (event.cpu, column)
+    }
+
+    fn is(&self, pid: i32) -> Option<Is> {
+        self.threads.get(&pid).copied()
+    }
+
+    fn can_happen(&self, event: &Event) -> bool {
+        match event.what {
+            What::Switch { prev, next, .. } => {
+                let comes = match self.is(next.pid) {
+                    None => !self.announced.contains(&next.pid),
+                    is => next.pid == 0 || is == Some(Is::Runnable),
+                };
+                let leaves = match self.current.get(&event.cpu) {
+                    Some(current) => prev.pid == UNKNOWN_PID || prev.pid == current.pid,
+                    None => true,
+                };
+                comes && leaves
+            }
+            What::Waking { who } => {
+                let is_asleep = matches!(self.is(who.pid), None | Some(Is::Blocked));
+                let current = self.current.get(&event.cpu).map(|who| who.pid);
+                // Who ran when it was traced is told by all formats but those with columns.
+                let runs = match (event.pid, current) {
+                    (UNKNOWN_PID, Some(0)) => event.context != Context::Thread,
+                    (UNKNOWN_PID, _) | (_, None) => true,
+                    (pid, Some(current)) => pid == current,
+                };
+                is_asleep && runs
+            }
+            What::Wakeup { who, is_new: false, .. } => match self.is(who.pid) {
+                Some(Is::Blocked) => !self.has_wakings,
+                Some(Is::Running) => false,
+                _ => true,
+            },
+            What::Fork { child, .. } => self.forked.first() == Some(&child.pid),
+            _ => true,
+        }
+    }
+
+    fn happens(&mut self, event: &mut Event) {
+        if let What::Switch { prev, .. } = &mut event.what
+            && prev.pid == UNKNOWN_PID
+            && let Some(&current) = self.current.get(&event.cpu)
+        {
+            *prev = current;
+        }
+        if event.pid == UNKNOWN_PID
+            && let Some(current) = self.current.get(&event.cpu)
+        {
+            event.pid = current.pid;
+        }
+        match event.what {
+            What::Switch { prev, state, next } => {
+                let is = if state == State::Runnable { Is::Runnable } else { Is::Blocked };
+                self.threads.insert(prev.pid, is);
+                self.threads.insert(next.pid, Is::Running);
+                self.current.insert(event.cpu, next);
+            }
+            What::Waking { who } if self.is(who.pid) != Some(Is::Running) => {
+                self.threads.insert(who.pid, Is::Waking);
+                if !self.has_wakings {
+                    self.threads.insert(who.pid, Is::Runnable);
+                }
+            }
+            What::Wakeup { who, .. } if self.is(who.pid) != Some(Is::Running) => {
+                self.threads.insert(who.pid, Is::Runnable);
+            }
+            What::Fork { child, .. } => {
+                self.forked.remove(&child.pid);
+            }
+            What::Lost { .. } => {
+                self.threads.clear();
+                self.current.remove(&event.cpu);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::event::Name;
+
+    fn who(pid: i32) -> Who {
+        Who { pid, comm: Name::default(), prio: Some(120) }
+    }
+
+    fn event(at: u64, cpu: u32, pid: i32, what: What) -> Event {
+        Event { at, cpu, pid, context: Context::Thread, what }
+    }
+
+    fn switch(prev: i32, next: i32) -> What {
+        What::Switch { prev: who(prev), state: State::Blocked, next: who(next) }
+    }
+
+    #[test]
+    fn a_wake_up_comes_before_the_switch_to_its_thread_whichever_cpu_comes_first_in_the_file() {
+        let before = event(1, 0, 7, switch(7, 0));
+        let waking = event(5, 1, 9, What::Waking { who: who(7) });
+        let wakeup = event(5, 1, 9, What::Wakeup { who: who(7), cpu: 0, is_new: false });
+        let to = event(5, 0, 0, switch(0, 7));
+        let mut recording = Recording { events: vec![before, to, waking, wakeup], ..Recording::default() };
+        put(&mut recording);
+        assert_eq!(recording.events, [before, waking, wakeup, to]);
+    }
+
+    #[test]
+    fn in_columns_a_thread_wakes_another_before_it_leaves_and_gaps_are_filled() {
+        let unknown = |at, what| event(at, 0, UNKNOWN_PID, what);
+        let comes = |next| What::Switch { prev: who(UNKNOWN_PID), state: State::Blocked, next: who(next) };
+        let events = vec![
+            unknown(1, comes(7)),
+            unknown(5, comes(0)),
+            unknown(5, What::Waking { who: who(8) }),
+            unknown(9, comes(8)),
+        ];
+        let mut recording = Recording { events, ..Recording::default() };
+        put(&mut recording);
+        let pids: Vec<i32> = recording.events.iter().map(|event| event.pid).collect();
+        assert_eq!(pids, [UNKNOWN_PID, 7, 7, 0], "the waking is the work of 7");
+        assert_eq!(recording.events[2].what, What::Switch { prev: who(7), state: State::Blocked, next: who(0) });
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `perf.data`, as `perf sched record` and `perf record -e 'sched:*'` write it: samples of tracepoints with their raw records.
+//!
+//! The kernel's layout of records is public (`perf_event_open(2)`); what stands behind them is in the kernel tree's
+//! `tools/perf/Documentation/perf.data-file-format.txt`.
+
+use super::bytes::{Bytes, slice};
+use super::error::{Fault, Read};
+use super::event::{Event, Recording, UNKNOWN_PID, What};
+use super::ring;
+use super::trace_dat;
+
+/// What a file begins with.
+pub(super) const MAGIC: &[u8] = b"PERFILE2";
+/// PERF_TYPE_TRACEPOINT.
+const TRACEPOINT: u32 = 2;
+/// Records.
+const LOST: u32 = 2;
+const SAMPLE: u32 = 9;
+const LOST_SAMPLES: u32 = 13;
+const COMPRESSED: [u32; 2] = [81, 83];
+/// Parts of a sample, in the order in which they stand, up to the raw record.
+const IP: u64 = 1 << 0;
+const TID: u64 = 1 << 1;
+const TIME: u64 = 1 << 2;
+const ADDR: u64 = 1 << 3;
+const READ: u64 = 1 << 4;
+const CALLCHAIN: u64 = 1 << 5;
+const ID: u64 = 1 << 6;
+const CPU: u64 = 1 << 7;
+const PERIOD: u64 = 1 << 8;
+const STREAM_ID: u64 = 1 << 9;
+const RAW: u64 = 1 << 10;
+const IDENTIFIER: u64 = 1 << 16;
+/// What a reading has.
+const READ_TIME_ENABLED: u64 = 1;
+const READ_TIME_RUNNING: u64 = 2;
+const READ_ID: u64 = 4;
+const READ_GROUP: u64 = 8;
+const READ_LOST: u64 = 16;
+/// The bit of the feature that has the formats, and of the one that has the number of CPUs.
+const FEATURE_TRACING_DATA: u32 = 1;
+const FEATURE_NR_CPUS: u32 = 7;
+/// The least length of an attribute, and of the file's head.
+const LEAST_ATTRIBUTE: usize = 64;
+const WAY_OUT: &str = "record again: perf sched record, or perf record -a -e 'sched:*'";
+
+/// An event of the file.
+#[derive(Clone, Copy, Debug)]
+struct Attribute {
+    is_tracepoint: bool,
+    sample_type: u64,
+    read_format: u64,
+}
+
+/// Which attribute a sample has, by its id.
+struct Attributes {
+    all: Vec<Attribute>,
+    by_id: std::collections::HashMap<u64, usize>,
+}
+
+/// Reads a file.
+pub(super) fn read(file: &[u8]) -> Read<Recording> {
+    let mut recording = Recording { format: "perf.data", ..Recording::default() };
+    let mut head = Bytes::new(file, 0);
+    head.expect(MAGIC, "the head of a perf.data")?;
+    head.u64("the length of the head")?;
+    let attribute_length = head.length("the length of attributes")?;
+    let mut section = |what: &str| Ok::<_, Fault>((head.u64(what)?, head.u64(what)?));
+    let (attributes, data) = (section("the attributes")?, section("the records")?);
+    section("the event types")?;
+    let features = head.u64("the features")?;
+    if data.1 == 0 {
+        let message = "perf has not finished the file: its head says that there are no records";
+        return Err(Fault::at(40, message, "end `perf record` with Ctrl-C, not by force, and record again"));
+    }
+    let attributes = read_attributes(file, attributes, attribute_length)?;
+    let there = data.1.min((file.len() as u64).saturating_sub(data.0));
+    if there < data.1 {
+        let message = "the file is cut: what tells of its events stands at its end";
+        return Err(Fault::at(file.len(), message, "copy it again"));
+    }
+    let mut formats = None;
+    let mut table = slice(file, data.0 + data.1, 16 * u64::from(features.count_ones()), "the table of features")?;
+    for bit in (0..64).filter(|bit| features & (1 << bit) != 0) {
+        let (at, length) = (table.u64("the place of a feature")?, table.u64("the length of a feature")?);
+        match bit {
+            FEATURE_TRACING_DATA => {
+                formats = Some(trace_dat::formats_of_perf(slice(file, at, length, "the formats")?)?)
+            }
+            FEATURE_NR_CPUS => {
+                let mut content = slice(file, at, length, "the number of CPUs")?;
+                recording.nr_cpus = content.u32("the number of CPUs")?.min(super::event::MAX_CPUS);
+            }
+            _ => {}
+        }
+    }
+    let Some(formats) = formats.filter(|formats| !formats.is_empty()) else {
+        return Err(Fault::whole("the file has no tracepoints, only samples of other events", WAY_OUT));
+    };
+    let records = slice(file, data.0, data.1, "the records")?;
+    read_records(&mut recording, &formats, &attributes, records)?;
+    Ok(recording)
+}
+
+fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usize) -> Read<Attributes> {
+    let mut attributes = Attributes { all: Vec::new(), by_id: std::collections::HashMap::new() };
+    if attribute_length < LEAST_ATTRIBUTE + 16 {
+        return Err(Fault::at(16, format!("attributes of {attribute_length} bytes"), WAY_OUT));
+    }
+    let mut bytes = slice(file, at, length, "the attributes")?;
+    while bytes.rest().len() >= attribute_length {
+        let mut one = bytes.part(attribute_length, "an attribute")?;
+        let kind = one.u32("an attribute")?;
+        one.take(4 + 8 + 8, "an attribute")?;
+        let (sample_type, read_format) = (one.u64("an attribute")?, one.u64("an attribute")?);
+        let rest = one.rest().len() - 16;
+        one.take(rest, "an attribute")?;
+        let ids = (one.u64("the ids of an event")?, one.u64("the ids of an event")?);
+        let attribute = Attribute { is_tracepoint: kind == TRACEPOINT, sample_type, read_format };
+        let mut list = slice(file, ids.0, ids.1, "the ids of an event")?;
+        while list.rest().len() >= 8 {
+            attributes.by_id.insert(list.u64("an id")?, attributes.all.len());
+        }
+        attributes.all.push(attribute);
+    }
+    if attributes.all.is_empty() {
+        return Err(Fault::at(24, "the file tells of no events", WAY_OUT));
+    }
+    Ok(attributes)
+}
+
+impl Attributes {
+    /// The attribute of a sample. All have the same parts before the id, or there is but one event.
+    fn of(&self, record: Bytes<'_>) -> Option<&Attribute> {
+        let first = &self.all[0];
+        if self.all.len() == 1 {
+            return Some(first);
+        }
+        let before = [IP, TID, TIME, ADDR].into_iter().filter(|part| first.sample_type & part != 0).count();
+        let words = match first.sample_type {
+            with if with & IDENTIFIER != 0 => 0,
+            with if with & ID != 0 => before,
+            _ => return Some(first),
+        };
+        let mut record = record;
+        record.take(8 * words, "a sample").ok()?;
+        Some(&self.all[*self.by_id.get(&record.u64("an id").ok()?)?])
+    }
+}
+
+fn read_records(
+    recording: &mut Recording,
+    formats: &super::format::Formats,
+    attributes: &Attributes,
+    mut records: Bytes<'_>,
+) -> Read<()> {
+    let mut last = (0, 0);
+    while !records.is_empty() {
+        let at = records.at();
+        let (kind, _, length) = (records.u32("a record")?, records.u16("a record")?, records.u16("a record")?);
+        let Some(length) = usize::from(length).checked_sub(8) else {
+            return Err(Fault::at(at, "a record shorter than its head", "the file is damaged: copy it again"));
+        };
+        let record = records.part(length, "a record")?;
+        match kind {
+            SAMPLE => match attributes.of(record) {
+                Some(attribute) if attribute.is_tracepoint && attribute.sample_type & RAW != 0 => {
+                    match sample(attribute, record) {
+                        Ok(Sample { at: time, cpu, raw }) => {
+                            last = (time, cpu);
+                            ring::push(recording, formats, time, cpu, raw, at);
+                        }
+                        Err(_) => recording.problem("damaged samples", || format!("byte {at}")),
+                    }
+                }
+                Some(_) => recording.others += 1,
+                None => recording.problem("samples of no known event", || format!("byte {at}")),
+            },
+            LOST | LOST_SAMPLES => lost(recording, kind, last, record),
+            kind if COMPRESSED.contains(&kind) => {
+                return Err(Fault::at(
+                    at,
+                    "the records are compressed",
+                    "record again without -z (--compression-level)",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Events were lost: perf knows when only by what came before.
+fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record: Bytes<'_>) {
+    let nr = if kind == LOST {
+        record.u64("lost events").and_then(|_| record.u64("lost events"))
+    } else {
+        record.u64("lost events")
+    };
+    let event = Event { at, cpu, pid: UNKNOWN_PID, context: Default::default(), what: What::Lost { nr: nr.ok() } };
+    recording.push(event);
+}
+
+/// A sample of a tracepoint.
+struct Sample<'a> {
+    at: u64,
+    cpu: u32,
+    raw: &'a [u8],
+}
+
+fn sample<'a>(attribute: &Attribute, mut record: Bytes<'a>) -> Read<Sample<'a>> {
+    let has = |part: u64| attribute.sample_type & part != 0;
+    let (mut at, mut cpu) = (0, 0);
+    for part in [IDENTIFIER, IP, TID] {
+        if has(part) {
+            record.u64("a sample")?;
+        }
+    }
+    if has(TIME) {
+        at = record.u64("the time of a sample")?;
+    }
+    for part in [ADDR, ID, STREAM_ID] {
+        if has(part) {
+            record.u64("a sample")?;
+        }
+    }
+    if has(CPU) {
+        cpu = record.u32("the CPU of a sample")?;
+        record.u32("the CPU of a sample")?;
+    }
+    if has(PERIOD) {
+        record.u64("a sample")?;
+    }
+    if has(READ) {
+        skip_reading(attribute.read_format, &mut record)?;
+    }
+    if has(CALLCHAIN) {
+        let nr = record.length("the length of a call chain")?;
+        record.take(nr.saturating_mul(8), "a call chain")?;
+    }
+    let length = record.u32("the length of a raw record")? as usize;
+    let raw = record.take(length, "a raw record")?;
+    if !has(TIME) || !has(CPU) {
+        return Err(Fault::at(record.at(), "samples without time or CPU", WAY_OUT));
+    }
+    Ok(Sample { at, cpu, raw })
+}
+
+fn skip_reading(format: u64, record: &mut Bytes<'_>) -> Read<()> {
+    let has = |part: u64| usize::from(format & part != 0);
+    let times = has(READ_TIME_ENABLED) + has(READ_TIME_RUNNING);
+    let each = 1 + has(READ_ID) + has(READ_LOST);
+    let words = if format & READ_GROUP != 0 {
+        let nr = record.length("the length of a reading")?;
+        nr.saturating_mul(each).saturating_add(times)
+    } else {
+        each + times
+    };
+    record.take(words.saturating_mul(8), "a reading").map(|_| ())
+}

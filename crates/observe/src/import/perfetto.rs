@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Perfetto's traces: bundles of ftrace events and columns of switches and wakings. Messages are declared with the fields that are
+//! used, by the numbers of Perfetto's public protocol; all others are skipped.
+
+use super::error::{Fault, Read};
+use super::event::{Context, Event, Name, Recording, State, UNKNOWN_PID, What, Who};
+use prost::Message;
+
+/// The field of a trace that has a packet, as bytes.
+const PACKET: u8 = 0x0a;
+
+#[derive(Clone, PartialEq, Message)]
+struct TracePacket {
+    #[prost(message, optional, tag = "1")]
+    ftrace_events: Option<Bundle>,
+    #[prost(message, optional, tag = "2")]
+    process_tree: Option<ProcessTree>,
+    #[prost(bytes = "vec", optional, tag = "50")]
+    compressed_packets: Option<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ProcessTree {
+    #[prost(message, repeated, tag = "1")]
+    processes: Vec<Process>,
+    #[prost(message, repeated, tag = "2")]
+    threads: Vec<ThreadName>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Process {
+    #[prost(int32, tag = "1")]
+    pid: i32,
+    #[prost(string, repeated, tag = "3")]
+    cmdline: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ThreadName {
+    #[prost(int32, tag = "1")]
+    tid: i32,
+    #[prost(string, tag = "2")]
+    name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Bundle {
+    #[prost(uint32, tag = "1")]
+    cpu: u32,
+    #[prost(message, repeated, tag = "2")]
+    event: Vec<FtraceEvent>,
+    #[prost(bool, tag = "3")]
+    lost_events: bool,
+    #[prost(message, optional, tag = "4")]
+    compact_sched: Option<CompactSched>,
+    #[prost(int32, optional, tag = "5")]
+    ftrace_clock: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CompactSched {
+    #[prost(uint64, repeated, tag = "1")]
+    switch_timestamp: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    switch_prev_state: Vec<i64>,
+    #[prost(int32, repeated, tag = "3")]
+    switch_next_pid: Vec<i32>,
+    #[prost(int32, repeated, tag = "4")]
+    switch_next_prio: Vec<i32>,
+    #[prost(string, repeated, tag = "5")]
+    intern_table: Vec<String>,
+    #[prost(uint32, repeated, tag = "6")]
+    switch_next_comm_index: Vec<u32>,
+    #[prost(uint64, repeated, tag = "7")]
+    waking_timestamp: Vec<u64>,
+    #[prost(int32, repeated, tag = "8")]
+    waking_pid: Vec<i32>,
+    #[prost(int32, repeated, tag = "10")]
+    waking_prio: Vec<i32>,
+    #[prost(uint32, repeated, tag = "11")]
+    waking_comm_index: Vec<u32>,
+    #[prost(uint32, repeated, tag = "12")]
+    waking_common_flags: Vec<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct FtraceEvent {
+    #[prost(uint64, tag = "1")]
+    timestamp: u64,
+    #[prost(uint32, tag = "2")]
+    pid: u32,
+    #[prost(message, optional, tag = "4")]
+    sched_switch: Option<SchedSwitch>,
+    #[prost(message, optional, tag = "11")]
+    cpu_frequency: Option<StateOfCpu>,
+    #[prost(message, optional, tag = "13")]
+    cpu_idle: Option<StateOfCpu>,
+    #[prost(message, optional, tag = "17")]
+    sched_wakeup: Option<SchedWakeup>,
+    #[prost(message, optional, tag = "20")]
+    sched_waking: Option<SchedWakeup>,
+    #[prost(message, optional, tag = "114")]
+    sched_wakeup_new: Option<SchedWakeup>,
+    #[prost(message, optional, tag = "236")]
+    task_rename: Option<TaskRename>,
+    #[prost(message, optional, tag = "237")]
+    sched_process_exec: Option<SchedProcessExec>,
+    #[prost(message, optional, tag = "238")]
+    sched_process_exit: Option<SchedProcessExit>,
+    #[prost(message, optional, tag = "239")]
+    sched_process_fork: Option<SchedProcessFork>,
+    #[prost(message, optional, tag = "491")]
+    sched_migrate_task: Option<SchedMigrateTask>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SchedSwitch {
+    #[prost(string, tag = "1")]
+    prev_comm: String,
+    #[prost(int32, tag = "2")]
+    prev_pid: i32,
+    #[prost(int32, optional, tag = "3")]
+    prev_prio: Option<i32>,
+    #[prost(int64, tag = "4")]
+    prev_state: i64,
+    #[prost(string, tag = "5")]
+    next_comm: String,
+    #[prost(int32, tag = "6")]
+    next_pid: i32,
+    #[prost(int32, optional, tag = "7")]
+    next_prio: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SchedWakeup {
+    #[prost(string, tag = "1")]
+    comm: String,
+    #[prost(int32, tag = "2")]
+    pid: i32,
+    #[prost(int32, optional, tag = "3")]
+    prio: Option<i32>,
+    #[prost(int32, optional, tag = "4")]
+    success: Option<i32>,
+    #[prost(int32, tag = "5")]
+    target_cpu: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct StateOfCpu {
+    #[prost(uint32, tag = "1")]
+    state: u32,
+    #[prost(uint32, tag = "2")]
+    cpu_id: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TaskRename {
+    #[prost(int32, tag = "1")]
+    pid: i32,
+    #[prost(string, tag = "3")]
+    newcomm: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SchedProcessExec {
+    #[prost(int32, tag = "2")]
+    pid: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SchedProcessExit {
+    #[prost(int32, tag = "2")]
+    pid: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SchedProcessFork {
+    #[prost(int32, tag = "2")]
+    parent_pid: i32,
+    #[prost(string, tag = "3")]
+    child_comm: String,
+    #[prost(int32, tag = "4")]
+    child_pid: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SchedMigrateTask {
+    #[prost(int32, tag = "2")]
+    pid: i32,
+    #[prost(int32, tag = "5")]
+    dest_cpu: i32,
+}
+
+/// Whether a file looks like one: it begins with a packet that ends within it, or is cut.
+pub(super) fn looks_like_one(file: &[u8]) -> bool {
+    file.first() == Some(&PACKET) && file.get(1).is_some_and(|&byte| byte != 0)
+}
+
+/// Reads a file, packet by packet.
+pub(super) fn read(file: &[u8]) -> Read<Recording> {
+    let mut recording = Recording { format: "Perfetto", ..Recording::default() };
+    let mut rest = file;
+    while !rest.is_empty() {
+        let at = file.len() - rest.len();
+        let cut = |message: &str| Fault::at(at, message.to_owned(), "the file is damaged, or no trace of Perfetto");
+        if rest[0] != PACKET {
+            return Err(cut("no packet begins here"));
+        }
+        rest = &rest[1..];
+        let length = prost::encoding::decode_varint(&mut rest).map_err(|_| cut("the length of a packet has no end"))?;
+        let Some((packet, after)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length))
+        else {
+            recording.problem("a packet that the end of the file cuts", || format!("byte {at}"));
+            break;
+        };
+        rest = after;
+        match TracePacket::decode(packet) {
+            Ok(packet) => take(&mut recording, packet, at),
+            Err(_) => recording.problem("damaged packets", || format!("byte {at}")),
+        }
+    }
+    if recording.events.is_empty() {
+        let help =
+            "record with ftrace_events sched/sched_switch and sched/sched_waking in the configuration's linux.ftrace";
+        return Err(Fault::whole("the trace has no events of the scheduler", help));
+    }
+    Ok(recording)
+}
+
+fn take(recording: &mut Recording, packet: TracePacket, at: usize) {
+    if packet.compressed_packets.is_some() {
+        recording.problem("compressed packets, which are not read (record without `compression_type`)", || {
+            format!("byte {at}")
+        });
+    }
+    if let Some(bundle) = packet.ftrace_events {
+        take_bundle(recording, bundle, at);
+    }
+    for ThreadName { tid, name } in packet.process_tree.into_iter().flat_map(|tree| tree.threads) {
+        let comm = recording.names.of(&name);
+        recording.threads.insert(tid, comm);
+    }
+}
+
+fn take_bundle(recording: &mut Recording, bundle: Bundle, place: usize) {
+    let Bundle { cpu, event, lost_events, compact_sched, ftrace_clock } = bundle;
+    if ftrace_clock.is_some_and(|clock| clock != 0) {
+        recording.problem("bundles with a clock of their own, taken as it is", || format!("byte {place}"));
+    }
+    let compact = compact_sched.unwrap_or_default();
+    if lost_events {
+        let first = event.first().map(|event| event.timestamp);
+        let at = [first, compact.switch_timestamp.first().copied(), compact.waking_timestamp.first().copied()];
+        let at = at.into_iter().flatten().min().unwrap_or(0);
+        let what = What::Lost { nr: None };
+        recording.push(Event { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what });
+    }
+    take_compact(recording, cpu, &compact, place);
+    for event in event {
+        let at = event.timestamp;
+        let pid = i32::try_from(event.pid).unwrap_or(UNKNOWN_PID);
+        match what(recording, event) {
+            Some(what) => recording.push(Event { at, cpu, pid, context: Context::Unknown, what }),
+            None => recording.others += 1,
+        }
+    }
+}
+
+fn what(recording: &mut Recording, event: FtraceEvent) -> Option<What> {
+    let mut who = |comm: &str, pid, prio| Who { pid, comm: recording.names.of(comm), prio };
+    let cpu = |cpu: i32| u32::try_from(cpu).ok();
+    if let Some(it) = event.sched_switch {
+        let prev = who(&it.prev_comm, it.prev_pid, it.prev_prio);
+        let next = who(&it.next_comm, it.next_pid, it.next_prio);
+        return Some(What::Switch { prev, state: State::of_bits(it.prev_state), next });
+    }
+    if let Some(it) = event.sched_waking.filter(|it| it.success != Some(0)) {
+        return Some(What::Waking { who: who(&it.comm, it.pid, it.prio) });
+    }
+    let (is_new, woken) = match (event.sched_wakeup, event.sched_wakeup_new) {
+        (Some(it), _) => (false, Some(it)),
+        (None, it) => (true, it),
+    };
+    if let Some(it) = woken.filter(|it| it.success != Some(0)) {
+        return Some(What::Wakeup { who: who(&it.comm, it.pid, it.prio), cpu: cpu(it.target_cpu)?, is_new });
+    }
+    if let Some(it) = event.sched_migrate_task {
+        return Some(What::Migrate { pid: it.pid, to: cpu(it.dest_cpu)? });
+    }
+    if let Some(it) = event.sched_process_fork {
+        return Some(What::Fork { parent: it.parent_pid, child: who(&it.child_comm, it.child_pid, None) });
+    }
+    if let Some(it) = event.sched_process_exec {
+        return Some(What::Exec { pid: it.pid });
+    }
+    if let Some(it) = event.sched_process_exit {
+        return Some(What::Exit { pid: it.pid });
+    }
+    if let Some(it) = event.task_rename {
+        return Some(What::Rename { who: who(&it.newcomm, it.pid, None) });
+    }
+    if let Some(it) = event.cpu_idle {
+        return Some(What::Idle { cpu: it.cpu_id, state: Some(it.state).filter(|&state| state != u32::MAX) });
+    }
+    let it = event.cpu_frequency?;
+    Some(What::Frequency { cpu: it.cpu_id, khz: it.state.into() })
+}
+
+/// Columns: times are distances, names are numbers in the bundle's table.
+fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, place: usize) {
+    let names: Vec<Name> = compact.intern_table.iter().map(|name| recording.names.of(name)).collect();
+    let name = |index: Option<&u32>| index.and_then(|&index| names.get(index as usize)).copied().unwrap_or_default();
+    let mut at = 0_u64;
+    for (row, delta) in compact.switch_timestamp.iter().enumerate() {
+        at = at.wrapping_add(*delta);
+        let (Some(&bits), Some(&pid)) = (compact.switch_prev_state.get(row), compact.switch_next_pid.get(row)) else {
+            return recording.problem("columns of different lengths", || format!("byte {place}"));
+        };
+        let prio = compact.switch_next_prio.get(row).copied();
+        let next = Who { pid, comm: name(compact.switch_next_comm_index.get(row)), prio };
+        let prev = Who { pid: UNKNOWN_PID, ..Who::default() };
+        let what = What::Switch { prev, state: State::of_bits(bits), next };
+        recording.push(Event { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what });
+    }
+    let mut at = 0_u64;
+    for (row, delta) in compact.waking_timestamp.iter().enumerate() {
+        at = at.wrapping_add(*delta);
+        let Some(&pid) = compact.waking_pid.get(row) else {
+            return recording.problem("columns of different lengths", || format!("byte {place}"));
+        };
+        let prio = compact.waking_prio.get(row).copied();
+        let flags = compact.waking_common_flags.get(row);
+        let context = flags.map_or(Context::Unknown, |&flags| Context::of_flags(flags as u8));
+        let who = Who { pid, comm: name(compact.waking_comm_index.get(row)), prio };
+        recording.push(Event { at, cpu, pid: UNKNOWN_PID, context, what: What::Waking { who } });
+    }
+}

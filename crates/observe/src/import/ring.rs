@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Pages of the kernel's ring buffer: a time and a length, then events, each with its distance in time from the one before.
+
+use super::bytes::Bytes;
+use super::error::Read;
+use super::event::{Event, Recording, UNKNOWN_PID, What};
+use super::fields::{self, Head};
+use super::format::Formats;
+
+/// Types of heads above the lengths of records: see `header_event` of a file.
+const PADDING: u32 = 29;
+const TIME_EXTEND: u32 = 30;
+const TIME_STAMP: u32 = 31;
+/// A page's length has a mark if events were lost before it, and another one if it says how many, behind the last event.
+const MISSED: u64 = 1 << 31;
+const MISSED_STORED: u64 = 1 << 30;
+/// The rest of it.
+const LENGTH: u64 = (1 << 30) - 1;
+/// An absolute time has so many bits; the others are those of the page.
+const STAMP_BITS: u32 = 59;
+
+/// How pages are in a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pages {
+    /// Bytes of a page.
+    pub(super) size: usize,
+    /// Bytes of the length in its head.
+    pub(super) length_size: usize,
+}
+
+/// Reads the pages of a CPU. What is damaged in a page is noted, and the next page goes on.
+pub(super) fn read(recording: &mut Recording, formats: &Formats, pages: Pages, cpu: u32, bytes: Bytes<'_>) {
+    recording.nr_cpus = recording.nr_cpus.max(cpu.saturating_add(1).min(super::event::MAX_CPUS));
+    let (all, from) = (bytes.rest(), bytes.at());
+    for (place, page) in all.chunks(pages.size).enumerate() {
+        let at = from + place * pages.size;
+        if read_page(recording, formats, pages, cpu, Bytes::new(page, at)).is_err() {
+            recording.problem("damaged pages of events", || format!("byte {at}"));
+        }
+    }
+}
+
+fn read_page(recording: &mut Recording, formats: &Formats, pages: Pages, cpu: u32, mut page: Bytes<'_>) -> Read<()> {
+    let mut time = page.u64("the time of a page")?;
+    let length = match pages.length_size {
+        4 => u64::from(page.u32("the length of a page")?),
+        _ => page.u64("the length of a page")?,
+    };
+    let used = (length & LENGTH) as usize;
+    let mut events = page.part(used, "the events of a page")?;
+    if length & MISSED != 0 {
+        let nr = if length & MISSED_STORED != 0 { page.u64("how many events were lost").ok() } else { None };
+        recording.push(Event { at: time, cpu, pid: UNKNOWN_PID, context: Default::default(), what: What::Lost { nr } });
+    }
+    while !events.is_empty() {
+        let at = events.at();
+        let head = events.u32("the head of an event")?;
+        let (kind, delta) = (head & 31, u64::from(head >> 5));
+        let length = match kind {
+            PADDING if delta == 0 => break,
+            PADDING => {
+                time = time.wrapping_add(delta);
+                let length = events.u32("the length of padding")? as usize;
+                events.take(length.saturating_sub(4), "padding")?;
+                continue;
+            }
+            TIME_EXTEND | TIME_STAMP => {
+                let high = u64::from(events.u32("the second half of a time")?);
+                let value = high << 27 | delta;
+                time = match kind {
+                    TIME_EXTEND => time.wrapping_add(value),
+                    _ => value | time >> STAMP_BITS << STAMP_BITS,
+                };
+                continue;
+            }
+            0 => (events.u32("the length of an event")? as usize).saturating_sub(4).next_multiple_of(4),
+            words => 4 * words as usize,
+        };
+        time = time.wrapping_add(delta);
+        let data = events.take(length, "an event")?;
+        push(recording, formats, time, cpu, data, at);
+    }
+    Ok(())
+}
+
+/// Adds a record.
+pub(super) fn push(recording: &mut Recording, formats: &Formats, time: u64, cpu: u32, data: &[u8], at: usize) {
+    let Some(event) = formats.of(data) else {
+        recording.problem("events of which the file has no format", || format!("byte {at}"));
+        return;
+    };
+    let Some(tracepoint) = event.format.tracepoint else {
+        recording.others += 1;
+        return;
+    };
+    let (pid, context) = event.common();
+    let head = Head { at: time, cpu, pid, context };
+    fields::push(recording, head, tracepoint, &event, || format!("byte {at}"));
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! systrace's page: ftrace text inside HTML, in a script of type `application/text`, or as a string of a program with `\n\` at the
+//! ends of its lines.
+
+use super::error::{Fault, Read};
+use super::event::Recording;
+use super::text;
+
+/// Reads a page.
+pub(super) fn read(page: &str) -> Read<Recording> {
+    let Some(start) = page.match_indices("# tracer:").map(|(at, _)| at).find(|&at| !is_in_program(page, at)) else {
+        let help = "give a page that systrace has written with sched events, or the text of the trace itself";
+        return Err(Fault::whole("the page has no trace (`# tracer: nop`) in it", help));
+    };
+    let first_line = page[..start].matches('\n').count() + 1;
+    let rest = &page[start..];
+    let is_string = rest.lines().next().is_some_and(|line| line.ends_with("\\n\\"));
+    let end = if is_string { rest.find("\\n\";") } else { rest.find("</script>") };
+    let inside = &rest[..end.unwrap_or(rest.len())];
+    let mut recording = if is_string {
+        // Each line is kept a line, so that places are those of the page.
+        let lines: Vec<String> = inside.lines().map(unescape).collect();
+        text::read(&lines.join("\n"), first_line, "systrace")?
+    } else {
+        text::read(inside, first_line, "systrace")?
+    };
+    if end.is_none() {
+        recording.problem("a page that ends inside the trace", || format!("line {}", page.lines().count()));
+    }
+    Ok(recording)
+}
+
+/// Programs in the page speak of the trace too, in regular expressions.
+fn is_in_program(page: &str, at: usize) -> bool {
+    page[..at].ends_with(['/', '^'])
+}
+
+/// A line of a string: without its end, and with its marks undone.
+fn unescape(line: &str) -> String {
+    let line = line.strip_suffix("\\n\\").unwrap_or(line);
+    line.replace("\\\"", "\"").replace("\\\\", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str = "a-1 [000] 1.5: sched_wakeup: comm=x pid=5 prio=120 success=1 target_cpu=000";
+
+    #[test]
+    fn both_kinds_of_pages_are_read_with_their_lines() {
+        let old = format!(
+            "<html>\n/^# tracer:/.exec()\nvar t = \"\\\n# tracer: nop\\n\\\n{EVENT}\\n\\\nno event\\n\\\n\";\n</html>"
+        );
+        let new = format!(
+            "<html>\n<script>\n<script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\n{EVENT}\nno event\n</script></html>"
+        );
+        for page in [old, new] {
+            let recording = read(&page).unwrap_or_else(|fault| panic!("{fault:?}"));
+            assert_eq!(recording.events.len(), 1);
+            assert_eq!(recording.problems["lines that are no events"].first, "line 6", "{page}");
+        }
+        assert!(read("<html></html>").is_err());
+    }
+}

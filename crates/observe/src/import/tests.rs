@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Round trips: a run, its trace in each format, and the run that replays it. And damaged traces.
+
+use super::behaviour::import;
+use super::credibility::{self, Credibility};
+use super::event::Recording;
+use super::measure::Basis;
+use crate::export::{Exporter, Format, Target};
+use fairlab_machine::description::preset;
+use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::prices::Prices;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::recorded;
+use fairlab_workload::scn;
+use fairlab_workload::workload::Workload;
+
+const FORMATS: [&str; 5] = ["trace-dat", "trace-dat-7", "perf", "ftrace", "perfetto"];
+
+/// Tasks that sleep, keep periods, wake each other, compete, and end.
+const SCENARIO: &str = "cpus 4\nend 300ms\n\
+    task hog n=2 cpu=0 run 10s\n\
+    task nap n=3 cpu=1 loop runx 400us sleepx 1ms\n\
+    task beat n=2 cpu=2 loop runr 200us 2ms every 8ms\n\
+    task ping loop run 50us wake pong wait\n\
+    task pong cpu=1 loop wait run 70us wake ping\n\
+    task nicer nice=5 cpu=3 start=20ms loop run 3ms sleep 500us\n\
+    task real fifo=20 start=1ms loop run 100us sleep 5ms\n\
+    task short start=50ms run 5ms exit\n";
+
+fn setup(hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
+    Setup {
+        hardware,
+        workload,
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration,
+        snapshot_every: None,
+        perturb: None,
+    }
+}
+
+/// A run's traces.
+fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut exporter = Exporter::new(&machine, None);
+    for name in FORMATS {
+        let out = std::fs::File::create(directory.path().join(name)).expect("a file");
+        let target = Target::File { out: Box::new(out), directory: directory.path() };
+        let format = Format::named(name).expect("a format of that name");
+        format.open(target, None, &machine, &mut exporter).expect("room for the trace");
+    }
+    exporter.begin(&machine);
+    machine.run(&mut exporter).expect("the tasks make progress");
+    exporter.finish(&machine).expect("traces can be written");
+    FORMATS.map(|name| (name, std::fs::read(directory.path().join(name)).expect("it was written"))).to_vec()
+}
+
+fn read(name: &str, bytes: &[u8]) -> Recording {
+    super::read(name, bytes).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Replays a trace on the machine on which it was recorded.
+fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Credibility {
+    let imported = import(recording, knows_machine.then_some(hardware));
+    // By way of the text, as people do it.
+    let text = imported.recorded.to_text();
+    let again = recorded::parse("test.rec", &text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again, imported.recorded);
+    let nr_cpus = hardware.nr_cpus() as u32;
+    let duration = again.end;
+    let setup = setup(hardware.clone(), again.into_workload(nr_cpus), duration);
+    let mut machine = Machine::new(setup).expect("a possible machine");
+    let simulated = credibility::replay(&mut machine, Basis::of(recording), &mut |_| {}).expect("tasks make progress");
+    credibility::compare(recording, &imported, &machine, &simulated)
+}
+
+/// Each task ran as long as it did, was switched and moved as often as it was.
+fn is_the_same(credibility: &Credibility, name: &str) {
+    for row in &credibility.tasks {
+        let (recorded, simulated) = (row.run_ns.recorded, row.run_ns.simulated);
+        assert!(recorded.abs_diff(simulated) * 1000 <= recorded, "{name}: {row:?}");
+        assert_eq!(row.switches.recorded, row.switches.simulated, "{name}: {row:?}");
+        assert_eq!(row.migrations.recorded, row.migrations.simulated, "{name}: {row:?}");
+        assert_eq!(row.wait_ns.recorded, row.wait_ns.simulated, "{name}: {row:?}");
+        assert_eq!(row.latency.recorded, row.latency.simulated, "{name}: {row:?}");
+    }
+    assert!(credibility.tasks.len() > 5 && credibility.all.switches.recorded > 500, "{name}: {:?}", credibility.all);
+}
+
+#[test]
+fn a_closed_run_survives_every_format_and_replays_exactly() {
+    let parse = || scn::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
+    let hardware = Hardware::from_scenario(&parse());
+    let machine = Machine::new(Setup::from_scenario(parse())).expect("a possible machine");
+    for (name, bytes) in traces(machine) {
+        let recording = read(name, &bytes);
+        assert!(recording.problems.is_empty(), "{name}: {:?}", recording.problems);
+        is_the_same(&replay(&recording, &hardware, false), name);
+    }
+}
+
+#[test]
+fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
+    const APP: &str = r#"{"global": {"duration": 1}, "tasks": {
+        "parent": {"loop": 1, "phases": {"a": {"loop": 3, "run": 2000, "fork": "child", "sleep": 30000}}},
+        "child": {"instance": 0, "loop": 40, "run": 1500, "sleep": 4000},
+        "heavy": {"run": 9000, "timer": {"ref": "unique", "period": 16000}}}}"#;
+    let hardware = || {
+        let mut hardware = Hardware::from_description(&preset("hikey960").expect("it comes with the program"));
+        hardware.prices = Prices::free();
+        hardware
+    };
+    let capacities = hardware().topology.capacity.clone();
+    let options = fairlab_workload::rtapp::Options::for_capacities(&capacities);
+    let workload = fairlab_workload::rtapp::parse("app.json", APP, options).unwrap_or_else(|error| panic!("{error}"));
+    let machine = Machine::new(setup(hardware(), workload, Nanos::from_millis(600))).expect("a possible machine");
+    for (name, bytes) in traces(machine) {
+        let recording = read(name, &bytes);
+        let credibility = replay(&recording, &hardware(), true);
+        for row in &credibility.tasks {
+            let (recorded, simulated) = (row.run_ns.recorded, row.run_ns.simulated);
+            assert!(recorded.abs_diff(simulated) * 1000 <= recorded, "{name}: {row:?}");
+        }
+        assert_eq!(credibility.tasks.len(), 5, "{name}: three children");
+    }
+}
+
+#[test]
+fn a_trace_without_its_machine_says_what_it_does_not_tell() {
+    let scenario = scn::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
+    let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
+    let (name, bytes) = traces(machine).remove(0);
+    let imported = import(&read(name, &bytes), None);
+    let has = |part: &str| imported.recorded.notes.iter().any(|note| note.contains(part));
+    assert!(has("no machine was given") && has("affinities, cgroups"), "{:?}", imported.recorded.notes);
+    assert!(imported.gaps.edges > 100 && imported.gaps.timer_sleeps > 50, "{:?}", imported.gaps);
+    assert_eq!(imported.gaps.there_before, 0);
+}
+
+/// A small generator: each damage is the same in every run of the test.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most
+    }
+}
+
+#[test]
+fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
+    let text = SCENARIO.replace("300ms", "12ms");
+    let scenario = scn::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
+    let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
+    let mut dice = Dice(7);
+    for (name, bytes) in traces(machine) {
+        let whole = read(name, &bytes).events.len();
+        let (mut refused, mut told) = (0, 0);
+        for round in 0..400 {
+            let mut damaged = bytes.clone();
+            if round % 2 == 0 {
+                damaged.truncate(dice.below(bytes.len()));
+            } else {
+                for _ in 0..=round % 7 {
+                    // Most of a small file is its head, where a flip does most.
+                    let at = dice.below(bytes.len().min(if round % 3 == 0 { 2000 } else { usize::MAX }));
+                    damaged[at] ^= 1 << dice.below(8);
+                }
+            }
+            match super::read(name, &damaged) {
+                Err(error) => {
+                    refused += 1;
+                    let error = error.to_string();
+                    assert!(error.starts_with(name) && error.contains("\nhelp: "), "{error}");
+                }
+                Ok(recording) => {
+                    told += usize::from(!recording.problems.is_empty());
+                    assert!(recording.events.len() <= 2 * whole, "{name}: more events than there are");
+                    import(&recording, None);
+                }
+            }
+        }
+        // Of a text nearly everything can be read.
+        assert!(refused + told > 100, "{name}: {refused} refused, {told} told of problems");
+    }
+}
+
+#[test]
+fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
+    use std::io::Write;
+    let text = SCENARIO.replace("300ms", "12ms");
+    let scenario = scn::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
+    let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
+    let (_, bytes) = traces(machine).remove(1);
+    let plain = read("plain", &bytes);
+    let zlib = |content: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(content).and_then(|()| encoder.finish()).expect("memory does not fail")
+    };
+    let zstd = |content: &[u8]| zstd::bulk::compress(content, 3).expect("memory does not fail");
+    let packers: [(&str, &dyn Fn(&[u8]) -> Vec<u8>); 2] = [("zlib", &zlib), ("zstd", &zstd)];
+    for (name, pack) in packers {
+        let packed = pack_v7(&bytes, name, pack);
+        assert!(packed.len() < bytes.len(), "{name} makes it smaller");
+        assert_eq!(read(name, &packed).events, plain.events, "{name}");
+    }
+}
+
+/// The same trace.dat of version 7 with all sections and pages compressed.
+fn pack_v7(file: &[u8], algorithm: &str, pack: &dyn Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
+    let u64_at = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
+    let u16_at = |at: usize| u16::from_le_bytes(file[at..at + 2].try_into().expect("two bytes"));
+    let block = |content: &[u8]| {
+        let packed = pack(content);
+        let mut bytes = (packed.len() as u32).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&packed);
+        bytes
+    };
+    let section = |id: u16, flags: u16, content: &[u8]| {
+        let mut bytes = id.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&flags.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(content);
+        bytes
+    };
+    // Magic, version, order, words, page; then the algorithm and the place of the options.
+    let head = 10 + 2 + 2 + 4;
+    let options = u64_at(head + 6) as usize;
+    let mut out = file[..head].to_vec();
+    out.extend_from_slice(algorithm.as_bytes());
+    out.extend_from_slice(b"\x001\0");
+    let options_at = out.len();
+    out.extend_from_slice(&[0; 8]);
+    let mut put = Vec::new();
+    let mut at = options + 16;
+    let end = at + u64_at(options + 8) as usize;
+    while at < end {
+        let (id, length) = (u16_at(at), u32_at(at + 2) as usize);
+        let data = file[at + 6..at + 6 + length].to_vec();
+        at += 6 + length;
+        let data = match id {
+            16..=21 => {
+                let from = u64::from_le_bytes(data[..8].try_into().expect("eight bytes")) as usize;
+                let content = &file[from + 16..][..u64_at(from + 8) as usize];
+                let place = out.len() as u64;
+                out.extend_from_slice(&section(id, 1, &block(content)));
+                place.to_le_bytes().to_vec()
+            }
+            3 => {
+                // Place, no name, `global`, size of pages, number of CPUs, and three numbers of each.
+                let cpus = 8 + 1 + 7 + 4;
+                let nr = u32::from_le_bytes(data[cpus..cpus + 4].try_into().expect("four bytes")) as usize;
+                let buffer_at = out.len() as u64;
+                let (mut content, mut places) = (Vec::new(), Vec::new());
+                for cpu in 0..nr {
+                    let entry = &data[cpus + 4 + 20 * cpu..][..20];
+                    let from = u64::from_le_bytes(entry[4..12].try_into().expect("eight bytes")) as usize;
+                    let length = u64::from_le_bytes(entry[12..].try_into().expect("eight bytes")) as usize;
+                    let begins = content.len();
+                    // Two blocks for each CPU, if it has so many pages.
+                    let pages: Vec<&[u8]> = file[from..from + length].chunks(8192).collect();
+                    content.extend_from_slice(&(pages.len() as u32).to_le_bytes());
+                    pages.iter().for_each(|pages| content.extend_from_slice(&block(pages)));
+                    places.push((buffer_at + 16 + begins as u64, (content.len() - begins) as u64));
+                }
+                out.extend_from_slice(&section(3, 1, &content));
+                let mut data = data[..cpus + 4].to_vec();
+                data[..8].copy_from_slice(&buffer_at.to_le_bytes());
+                for (cpu, (from, length)) in places.iter().enumerate() {
+                    data.extend_from_slice(&(cpu as u32).to_le_bytes());
+                    data.extend_from_slice(&from.to_le_bytes());
+                    data.extend_from_slice(&length.to_le_bytes());
+                }
+                data
+            }
+            _ => data,
+        };
+        put.extend_from_slice(&id.to_le_bytes());
+        put.extend_from_slice(&(data.len() as u32).to_le_bytes());
+        put.extend_from_slice(&data);
+    }
+    let place = out.len() as u64;
+    out[options_at..options_at + 8].copy_from_slice(&place.to_le_bytes());
+    out.extend_from_slice(&section(0, 0, &put));
+    out
+}
+
+#[test]
+fn runs_begin_at_the_start_of_machines() {
+    // Ticks keep their places in a replay only if a trace of ours begins at a tick.
+    assert_eq!(START.0 % 4_000_000, 0);
+}

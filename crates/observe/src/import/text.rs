@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Events as text: the kernel's own `trace` file, `trace-cmd report`, `perf script`, and what systrace has inside its page.
+//!
+//! A line is `TASK-PID [CPU] FLAGS TIME: EVENT: FIELDS`. Fields are `key=value`, whose values may have blanks (names of threads do); what
+//! trace-cmd's plugins print instead (`comm:pid [prio] state ==> comm:pid [prio]`) is read too.
+
+use super::error::{Fault, Read};
+use super::event::{Context, Event, Recording, State, UNKNOWN_PID, What};
+use super::fields::{self, Fields, Head, Tracepoint};
+use std::borrow::Cow;
+
+/// Which lines of a text are looked at before it is said to be none of a trace.
+const LOOKED_AT: usize = 2000;
+
+/// Whether a text looks like one: an early line is an event, or says how events stand.
+pub(super) fn looks_like_one(text: &str) -> bool {
+    text.lines().take(LOOKED_AT).any(|line| line.starts_with("# tracer:") || line_of(line).is_some())
+}
+
+/// Reads a text. `first_line` is the number of its first line in the file.
+pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> Read<Recording> {
+    let mut recording = Recording { format, ..Recording::default() };
+    // What is lost stands before the events that follow.
+    let mut lost: Vec<(u32, Option<u64>)> = Vec::new();
+    let mut last = 0;
+    for (place, line) in text.lines().enumerate() {
+        let place = || format!("line {}", first_line + place);
+        if let Some(event) = line_of(line) {
+            last = event.head.at;
+            for (cpu, nr) in lost.drain(..) {
+                let (at, what) = (event.head.at, What::Lost { nr });
+                recording.push(Event { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what });
+            }
+            take(&mut recording, &event, place);
+        } else if let Some((cpu, nr)) = lost_of(line) {
+            lost.push((cpu, nr));
+        } else if let Some(nr) = nr_cpus_of(line) {
+            recording.nr_cpus = recording.nr_cpus.max(nr);
+        } else if line.starts_with("# tracer:") && !line.trim_end().ends_with("nop") {
+            recording.problem("a tracer whose output is not events", place);
+        } else if !is_about_the_trace(line) {
+            recording.problem("lines that are no events", place);
+        }
+    }
+    for (cpu, nr) in lost {
+        recording.push(Event { at: last, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what: What::Lost { nr } });
+    }
+    if recording.events.is_empty() {
+        let help =
+            "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
+        return Err(Fault::whole("the text has no events of the scheduler", help));
+    }
+    Ok(recording)
+}
+
+/// What is no event, but belongs to a trace.
+fn is_about_the_trace(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty()
+        || line.starts_with('#')
+        || line == "TRACE:"
+        || line.starts_with("version = ")
+        || line.ends_with(" is empty")
+}
+
+fn take(recording: &mut Recording, event: &Line<'_>, place: impl FnOnce() -> String) {
+    // perf names the group too: `sched:sched_switch`.
+    let name = event.name.rsplit(':').next().unwrap_or_default();
+    let Some(tracepoint) = Tracepoint::named(name) else {
+        recording.others += 1;
+        return;
+    };
+    let fields = TextFields::of(tracepoint, event.fields);
+    fields::push(recording, event.head, tracepoint, &fields, place);
+}
+
+/// A line of an event.
+struct Line<'a> {
+    head: Head,
+    name: &'a str,
+    fields: &'a str,
+}
+
+/// The event of a line, if it is one.
+fn line_of(line: &str) -> Option<Line<'_>> {
+    // The CPU in brackets is what can be found for sure: names may have blanks, dashes, brackets.
+    let mut from = 0;
+    while let Some(open) = line[from..].find('[').map(|at| at + from) {
+        if let Some(found) = line_with(line, open) {
+            return Some(found);
+        }
+        from = open + 1;
+    }
+    None
+}
+
+fn line_with(line: &str, open: usize) -> Option<Line<'_>> {
+    let (cpu, rest) = line[open + 1..].split_once(']')?;
+    if cpu.is_empty() || cpu.len() > 5 || !cpu.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let pid = pid_of(&line[..open])?;
+    let rest = rest.trim_start();
+    // Flags, or at once the time, which ends with a colon.
+    let (first, after) = rest.split_once(char::is_whitespace)?;
+    let (flags, time, rest) = match first.strip_suffix(':').and_then(time_of) {
+        Some(time) => ("", time, after),
+        None => {
+            let (second, after) = after.trim_start().split_once(char::is_whitespace)?;
+            (first, second.strip_suffix(':').and_then(time_of)?, after)
+        }
+    };
+    let rest = rest.trim_start();
+    let (name, fields) = name_of(rest)?;
+    let context = if flags.len() >= 4 { context_of(flags) } else { Context::Unknown };
+    Some(Line { head: Head { at: time, cpu: cpu.parse().ok()?, pid, context }, name, fields })
+}
+
+/// The name of an event is a word that ends with a colon; in perf's text one with the group before it.
+fn name_of(text: &str) -> Option<(&str, &str)> {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    Some((word.strip_suffix(':')?, rest.trim()))
+}
+
+/// The pid at the end of `TASK-PID`, `TASK-PID (TGID)` or perf's `TASK PID`, `TASK PID/TID`.
+fn pid_of(text: &str) -> Option<i32> {
+    let mut text = text.trim_end();
+    if let Some(inner) = text.strip_suffix(')') {
+        text = inner[..inner.rfind('(')?].trim_end();
+    }
+    let start = text.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
+    let is_marked = start > 0 && matches!(text.as_bytes()[start - 1], b'-' | b' ' | b'\t' | b'/');
+    is_marked.then(|| text[start..].parse().ok())?
+}
+
+/// Seconds with their decimals, in nanoseconds.
+fn time_of(text: &str) -> Option<u64> {
+    let (seconds, decimals) = text.split_once('.')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(seconds) || !digits(decimals) || decimals.len() > 9 {
+        return None;
+    }
+    let ns = decimals.parse::<u64>().ok()? * 10_u64.pow(9 - decimals.len() as u32);
+    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
+}
+
+/// The third of the flags tells the context: `h` and `z` interrupts, `s` softirqs, `H` and `Z` both.
+fn context_of(flags: &str) -> Context {
+    match flags.as_bytes()[2] {
+        b'h' | b'H' | b'z' | b'Z' => Context::Interrupt,
+        b's' => Context::Softirq,
+        b'.' => Context::Thread,
+        _ => Context::Unknown,
+    }
+}
+
+/// `CPU:2 [LOST 12 EVENTS]`, as the kernel writes it, and `[12 EVENTS DROPPED]`, as trace-cmd does.
+fn lost_of(line: &str) -> Option<(u32, Option<u64>)> {
+    let (_, rest) = line.split_once("CPU:")?;
+    let (cpu, rest) = rest.trim_start().split_once(' ')?;
+    if !rest.contains("EVENTS") {
+        return None;
+    }
+    let nr = rest.split(|c: char| !c.is_ascii_digit()).find_map(|word| word.parse().ok());
+    Some((cpu.trim_end().parse().ok()?, nr))
+}
+
+/// `cpus=6` of trace-cmd, `#P:8` in the kernel's head.
+fn nr_cpus_of(line: &str) -> Option<u32> {
+    let number = line.strip_prefix("cpus=").or_else(|| Some(line.strip_prefix('#')?.split_once("#P:")?.1))?;
+    number.trim().parse().ok().filter(|nr| (1..=super::event::MAX_CPUS).contains(nr))
+}
+
+/// The fields of a line.
+enum TextFields<'a> {
+    /// `key=value`, and what follows `==>` with the same keys.
+    Keys(&'a str),
+    /// What trace-cmd's plugin prints: `comm:pid [prio] state ==> comm:pid [prio]`.
+    Plugin { first: Plugin<'a>, second: Option<Plugin<'a>>, cpu: Option<i64>, success: Option<i64> },
+}
+
+/// A thread as that plugin prints it.
+struct Plugin<'a> {
+    comm: &'a str,
+    pid: i64,
+    prio: i64,
+    state: Option<State>,
+}
+
+impl<'a> TextFields<'a> {
+    fn of(tracepoint: Tracepoint, text: &'a str) -> Self {
+        let has_plugin =
+            matches!(tracepoint, Tracepoint::Switch | Tracepoint::Waking | Tracepoint::Wakeup | Tracepoint::WakeupNew);
+        if !has_plugin || text.contains("comm=") {
+            return Self::Keys(text);
+        }
+        Self::plugin(text).unwrap_or(Self::Keys(text))
+    }
+
+    fn plugin(text: &'a str) -> Option<Self> {
+        let (left, right) = text.split_once(" ==> ").map_or((text, None), |(left, right)| (left, Some(right)));
+        let (first, rest) = thread_of(left)?;
+        let number = |key: &str| rest.split_once(key)?.1.split_whitespace().next()?.parse().ok();
+        let second = match right {
+            Some(right) => Some(thread_of(right)?.0),
+            None => None,
+        };
+        Some(Self::Plugin { first, second, cpu: number("CPU:"), success: number("success=") })
+    }
+}
+
+/// `comm:pid [prio]`, and what follows.
+fn thread_of(text: &str) -> Option<(Plugin<'_>, &str)> {
+    let open = text.find(" [")?;
+    let (who, rest) = (&text[..open], &text[open + 2..]);
+    let (prio, rest) = rest.split_once(']')?;
+    let (comm, pid) = who.rsplit_once(':')?;
+    let state = rest.split_whitespace().next().and_then(State::of_text);
+    Some((Plugin { comm: comm.trim_start(), pid: pid.parse().ok()?, prio: prio.trim().parse().ok()?, state }, rest))
+}
+
+impl TextFields<'_> {
+    /// The value of a key: up to the next key, if it may have blanks.
+    fn value(&self, name: &str) -> Option<&str> {
+        let Self::Keys(text) = self else { return None };
+        let mut from = 0;
+        let start = loop {
+            let at = text[from..].find(name)? + from;
+            let end = at + name.len();
+            let begins = at == 0 || text.as_bytes()[at - 1].is_ascii_whitespace();
+            if begins && text.as_bytes().get(end) == Some(&b'=') {
+                break end + 1;
+            }
+            from = at + 1;
+            if !text.is_char_boundary(from) {
+                return None;
+            }
+        };
+        let rest = &text[start..];
+        // The value ends before the next word with an equals sign.
+        let mut end = rest.len();
+        let mut from = 0;
+        while let Some(blank) = rest[from..].find(char::is_whitespace).map(|at| at + from) {
+            let word = rest[blank..].split_whitespace().next().unwrap_or_default();
+            if word == "==>" || word.split_once('=').is_some_and(|(key, _)| is_key(key)) {
+                end = blank;
+                break;
+            }
+            from = blank + 1;
+        }
+        Some(rest[..end].trim_end())
+    }
+}
+
+/// Keys of the events that are used, and of those that stand beside them. Names of threads may have equals signs too.
+const KEYS: &[&str] = &[
+    "prev_comm",
+    "prev_pid",
+    "prev_prio",
+    "prev_state",
+    "next_comm",
+    "next_pid",
+    "next_prio",
+    "comm",
+    "pid",
+    "prio",
+    "success",
+    "target_cpu",
+    "orig_cpu",
+    "dest_cpu",
+    "parent_comm",
+    "parent_pid",
+    "child_comm",
+    "child_pid",
+    "oldcomm",
+    "newcomm",
+    "oom_score_adj",
+    "state",
+    "cpu_id",
+    "filename",
+    "old_pid",
+];
+
+/// Whether a word is a key rather than a part of a name.
+fn is_key(word: &str) -> bool {
+    KEYS.contains(&word)
+}
+
+impl Fields for TextFields<'_> {
+    fn number(&self, name: &str) -> Option<i64> {
+        match self {
+            Self::Keys(_) => {
+                let value = self.value(name)?.split_whitespace().next()?;
+                value.parse().ok()
+            }
+            Self::Plugin { first, second, cpu, success } => match name {
+                "pid" | "prev_pid" => Some(first.pid),
+                "prio" | "prev_prio" => Some(first.prio),
+                "next_pid" => second.as_ref().map(|who| who.pid),
+                "next_prio" => second.as_ref().map(|who| who.prio),
+                "target_cpu" => *cpu,
+                "success" => *success,
+                _ => None,
+            },
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Keys(_) => self.value(name).map(Cow::Borrowed),
+            Self::Plugin { first, second, .. } => match name {
+                "comm" | "prev_comm" => Some(first.comm.into()),
+                "next_comm" => second.as_ref().map(|who| who.comm.into()),
+                _ => None,
+            },
+        }
+    }
+
+    fn state(&self, name: &str) -> Option<State> {
+        match self {
+            Self::Keys(_) => State::of_text(self.value(name)?),
+            Self::Plugin { first, .. } => first.state,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::event::Who;
+
+    fn one(line: &str) -> (Event, Recording) {
+        let recording = read(line, 1, "text").unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
+        (recording.events[0], recording)
+    }
+
+    #[test]
+    fn lines_of_all_tools_give_the_same_switch() {
+        let fields =
+            "prev_comm=a b=c prev_pid=17 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120";
+        for line in [
+            format!("   a b=c-17   [001] d..2.    12.000345: sched_switch: {fields}"),
+            format!("   a b=c-17   (     9) [001] d..2    12.000345: sched_switch: {fields}"),
+            format!("   a b=c-17   [001]    12.000345000: sched_switch:         {fields}"),
+            format!("a b=c    17 [001]    12.000345: sched:sched_switch: {fields}"),
+            format!("a b=c    9/17 [001]    12.000345:      sched:sched_switch: {fields}"),
+            "   x [2] y-17  [001]    12.000345: sched_switch:  a b=c:17 [120] S ==> swapper/1:0 [120]".to_owned(),
+        ] {
+            let (event, recording) = one(&line);
+            assert_eq!((event.at, event.cpu, event.pid), (12_000_345_000, 1, 17), "{line}");
+            let What::Switch { prev, state, next } = event.what else { panic!("{line}: {event:?}") };
+            assert_eq!(
+                (recording.names.get(prev.comm), prev.pid, prev.prio, state),
+                ("a b=c", 17, Some(120), State::Blocked),
+                "{line}"
+            );
+            assert_eq!((recording.names.get(next.comm), next.pid), ("swapper/1", 0), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_context_is_the_third_of_the_flags() {
+        for (flags, context) in [
+            ("d.h1.", Context::Interrupt),
+            ("..s2", Context::Softirq),
+            (".....", Context::Thread),
+            ("", Context::Unknown),
+        ] {
+            let (event, recording) =
+                one(&format!("a-1 [000] {flags} 1.000001: sched_waking: comm=x y pid=5 prio=98 target_cpu=003"));
+            assert_eq!(event.context, context);
+            let What::Waking { who: Who { pid: 5, comm, prio: Some(98) } } = event.what else { panic!("{event:?}") };
+            assert_eq!(recording.names.get(comm), "x y");
+        }
+    }
+
+    #[test]
+    fn lost_events_and_other_lines_are_counted() {
+        let text = "version = 6\ncpus=4\nCPU:1 [LOST 12 EVENTS]\nCPU:2 [7 EVENTS DROPPED]\nnonsense\n\
+                    a-1 [000] ..... 1.5: cpu_idle: state=4294967295 cpu_id=3\na-1 [000] ..... 1.6: other: x\n";
+        let recording = read(text, 10, "text").expect("one event");
+        let lost: Vec<(u32, What)> = recording.events.iter().map(|event| (event.cpu, event.what)).collect();
+        assert_eq!(lost[..2], [(1, What::Lost { nr: Some(12) }), (2, What::Lost { nr: Some(7) })]);
+        assert_eq!(lost[2].1, What::Idle { cpu: 3, state: None });
+        assert_eq!((recording.nr_cpus, recording.others), (4, 1));
+        assert_eq!(recording.problems["lines that are no events"].first, "line 14");
+    }
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `trace.dat`, the file of trace-cmd: versions 6 and 7, the latter also compressed by zlib or zstd.
+//!
+//! Layout as in trace-cmd's own description, `trace-cmd.dat.v6(5)` and `trace-cmd.dat.v7(5)`. Of several buffers the first one, which
+//! has no name, is read.
+
+use super::bytes::{Bytes, slice};
+use super::error::{Fault, Read};
+use super::event::Recording;
+use super::format::Formats;
+use super::packed::{self, Packing};
+use super::ring::{self, Pages};
+
+/// What a file begins with.
+pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+/// Options of both versions.
+const OPTION_DONE: u16 = 0;
+const OPTION_CPUSTAT: u16 = 2;
+const OPTION_BUFFER: u16 = 3;
+const OPTION_CLOCK: u16 = 4;
+/// Options of version 7 that say where sections are.
+const OPTION_HEADERS: u16 = 16;
+const OPTION_FTRACE: u16 = 17;
+const OPTION_EVENTS: u16 = 18;
+/// A section is compressed.
+const COMPRESSED: u16 = 1;
+/// Pages are between these sizes.
+const PAGE_SIZES: std::ops::RangeInclusive<u32> = 4096..=1 << 20;
+/// More options than this are no options.
+const MAX_OPTIONS: usize = 100_000;
+
+/// What the head tells.
+#[derive(Debug, Default)]
+struct Head {
+    formats: Formats,
+    length_size: usize,
+    page: usize,
+}
+
+impl Head {
+    const fn pages(&self) -> Pages {
+        Pages { size: self.page, length_size: self.length_size }
+    }
+}
+
+/// Events of a CPU in a file.
+struct CpuData {
+    cpu: u32,
+    at: u64,
+    length: u64,
+}
+
+/// Reads a file.
+pub(super) fn read(file: &[u8]) -> Read<Recording> {
+    let mut recording = Recording { format: "trace.dat", ..Recording::default() };
+    let mut at = Bytes::new(file, 0);
+    at.expect(MAGIC, "the head of a trace.dat")?;
+    let version_at = at.at();
+    let version = at.text("the version")?;
+    let mut head = begin(&mut at)?;
+    match version {
+        "6" => read_v6(&mut recording, file, at, &mut head)?,
+        "7" => read_v7(&mut recording, file, at, &mut head)?,
+        other => {
+            let help = "record with a trace-cmd of version 2 or 3, or give what `trace-cmd report` writes";
+            return Err(Fault::at(version_at, format!("version {other:?}; versions 6 and 7 are known"), help));
+        }
+    }
+    Ok(recording)
+}
+
+/// Order of bytes, size of words, size of pages.
+fn begin(at: &mut Bytes<'_>) -> Read<Head> {
+    let place = at.at();
+    if at.u8("the order of bytes")? != 0 {
+        let help = "give what `trace-cmd report` writes of it instead";
+        return Err(Fault::at(place, "the file is big-endian, which is not read", help));
+    }
+    at.u8("the size of words")?;
+    let place = at.at();
+    let page = at.u32("the size of pages")?;
+    if !PAGE_SIZES.contains(&page) {
+        return Err(Fault::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
+    }
+    Ok(Head { page: page as usize, length_size: 8, ..Head::default() })
+}
+
+/// What perf.data has of a trace.dat: formats, and nothing behind them.
+pub(super) fn formats_of_perf(mut at: Bytes<'_>) -> Read<Formats> {
+    at.expect(MAGIC, "the formats of events")?;
+    at.text("the version")?;
+    let mut head = begin(&mut at)?;
+    read_headers(&mut at, &mut head)?;
+    read_ftrace(&mut at, &mut head.formats)?;
+    read_systems(&mut at, &mut head.formats)?;
+    Ok(head.formats)
+}
+
+fn read_headers(at: &mut Bytes<'_>, head: &mut Head) -> Read<()> {
+    for name in [&b"header_page\0"[..], b"header_event\0"] {
+        at.expect(name, "the description of pages")?;
+        let length = at.length("the length of the description of pages")?;
+        let text = String::from_utf8_lossy(at.take(length, "the description of pages")?);
+        if let Some(size) = Formats::size_of_field(&text, "commit") {
+            head.length_size = size;
+        }
+    }
+    Ok(())
+}
+
+fn read_format(at: &mut Bytes<'_>, formats: &mut Formats) -> Read<()> {
+    let length = at.length("the length of a format")?;
+    formats.add(&String::from_utf8_lossy(at.take(length, "a format")?));
+    Ok(())
+}
+
+fn read_ftrace(at: &mut Bytes<'_>, formats: &mut Formats) -> Read<()> {
+    (0..at.u32("the number of formats")?).try_for_each(|_| read_format(at, formats))
+}
+
+fn read_systems(at: &mut Bytes<'_>, formats: &mut Formats) -> Read<()> {
+    (0..at.u32("the number of groups of formats")?).try_for_each(|_| {
+        at.text("the name of a group of formats")?;
+        read_ftrace(at, formats)
+    })
+}
+
+fn skip32(at: &mut Bytes<'_>, what: &str) -> Read<()> {
+    let length = at.u32(what)? as usize;
+    at.take(length, what).map(|_| ())
+}
+
+fn read_v6(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut Head) -> Read<()> {
+    read_headers(&mut at, head)?;
+    read_ftrace(&mut at, &mut head.formats)?;
+    read_systems(&mut at, &mut head.formats)?;
+    skip32(&mut at, "the kernel's symbols")?;
+    skip32(&mut at, "the kernel's texts")?;
+    let length = at.length("the length of the names")?;
+    at.take(length, "the names")?;
+    let nr_cpus = at.u32("the number of CPUs")?;
+    let place = at.at();
+    let mut kind = at.take(10, "the kind of the file")?;
+    if kind == b"options  \0" {
+        for _ in 0..MAX_OPTIONS {
+            let id = at.u16("an option")?;
+            if id == OPTION_DONE {
+                break;
+            }
+            let length = at.u32("the length of an option")? as usize;
+            let data = at.part(length, "an option")?;
+            option(recording, id, data)?;
+        }
+        kind = at.take(10, "the kind of the file")?;
+    }
+    if kind != b"flyrecord\0" {
+        let help = "record with `trace-cmd record`; files of its `latency` tracers have no events";
+        return Err(Fault::at(place, "the file has no recorded events", help));
+    }
+    for cpu in 0..nr_cpus {
+        let (offset, length) = (at.u64("the place of a CPU's events")?, at.u64("the length of a CPU's events")?);
+        read_cpu(recording, file, head, None, &CpuData { cpu, at: offset, length })?;
+    }
+    Ok(())
+}
+
+/// Reads the events of a CPU; of a file that is cut those that are there.
+fn read_cpu(recording: &mut Recording, file: &[u8], head: &Head, packing: Option<Packing>, data: &CpuData) -> Read<()> {
+    let &CpuData { cpu, at, length } = data;
+    let there = (file.len() as u64).saturating_sub(at).min(length);
+    if there < length {
+        recording.problem("events behind the end of the file, which is cut", || format!("byte {at}"));
+    }
+    if there == 0 {
+        return Ok(());
+    }
+    let bytes = slice(file, at, there, "a CPU's events")?;
+    match packing {
+        None => ring::read(recording, &head.formats, head.pages(), cpu, bytes),
+        Some(packing) => {
+            packed::chunks(packing, bytes, &mut |unpacked, at| {
+                ring::read(recording, &head.formats, head.pages(), cpu, Bytes::new(unpacked, at));
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Options that concern what is read.
+fn option(recording: &mut Recording, id: u16, data: Bytes<'_>) -> Read<()> {
+    let text = String::from_utf8_lossy(data.rest());
+    match id {
+        OPTION_CLOCK => refuse_clock(&text, data.at()),
+        OPTION_CPUSTAT => {
+            let lost = text.lines().filter_map(|line| {
+                let (key, value) = line.split_once(':')?;
+                ["overrun", "dropped events"].contains(&key.trim()).then(|| value.trim().parse::<u64>().ok())?
+            });
+            recording.overrun = lost.fold(recording.overrun, u64::saturating_add);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Clocks that do not count nanoseconds cannot be read. The text has all clocks, the one in use in brackets.
+fn refuse_clock(text: &str, at: usize) -> Read<()> {
+    let used = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(clock, _)| clock);
+    let counts = ["counter", "uptime", "x86-tsc", "tsc2nsec", "ppc-tb"];
+    if counts.contains(&used.trim()) {
+        let help = "record with a clock of nanoseconds: trace-cmd record -C mono";
+        return Err(Fault::at(
+            at,
+            format!("the trace's clock is `{}`, which does not count nanoseconds", used.trim()),
+            help,
+        ));
+    }
+    Ok(())
+}
+
+/// A section of version 7: its content, unpacked if need be.
+struct Section<'a> {
+    packing: Option<Packing>,
+    content: Bytes<'a>,
+    owned: Option<Vec<u8>>,
+}
+
+impl Section<'_> {
+    fn bytes(&self) -> Bytes<'_> {
+        match &self.owned {
+            Some(owned) => Bytes::new(owned, self.content.at()),
+            None => self.content,
+        }
+    }
+}
+
+fn section(file: &[u8], at: u64, wanted: u16, packing: Option<Packing>, unpack: bool) -> Read<Section<'_>> {
+    let mut head = slice(file, at, 16, "the head of a section")?;
+    let id = head.u16("the number of a section")?;
+    let flags = head.u16("the flags of a section")?;
+    head.u32("the name of a section")?;
+    let length = head.u64("the length of a section")?;
+    if id != wanted {
+        let help = "the file is damaged: copy it again";
+        return Err(Fault::at(at as usize, format!("section {id} where {wanted} should be"), help));
+    }
+    let there = length.min((file.len() as u64).saturating_sub(at + 16));
+    let content = slice(file, at + 16, if unpack { length } else { there }, "a section")?;
+    let packing = if flags & COMPRESSED != 0 { packing } else { None };
+    let owned = match packing.filter(|_| unpack) {
+        Some(packing) => Some(packed::block(packing, &mut content.clone())?),
+        None => None,
+    };
+    Ok(Section { packing, content, owned })
+}
+
+fn read_v7(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut Head) -> Read<()> {
+    let place = at.at();
+    let algorithm = at.text("the name of the compression")?;
+    at.text("the version of the compression")?;
+    let packing = match algorithm {
+        "none" => None,
+        name => Some(Packing::named(name).ok_or_else(|| {
+            let help = "give what `trace-cmd convert --compression none` makes of it";
+            Fault::at(place, format!("the file is compressed by `{name}`, which is not known"), help)
+        })?),
+    };
+    let mut options_at = at.u64("the place of the options")?;
+    let mut buffer = None;
+    for _ in 0..MAX_OPTIONS {
+        let options = section(file, options_at, OPTION_DONE, packing, true)?;
+        let mut options = options.bytes();
+        options_at = 0;
+        while !options.is_empty() {
+            let id = options.u16("an option")?;
+            let length = options.u32("the length of an option")? as usize;
+            let mut data = options.part(length, "an option")?;
+            match id {
+                OPTION_DONE => options_at = data.u64("the place of more options").unwrap_or(0),
+                OPTION_HEADERS => {
+                    let content = section(file, data.u64("the place of a section")?, id, packing, true)?;
+                    read_headers(&mut content.bytes(), head)?;
+                }
+                OPTION_FTRACE => {
+                    let content = section(file, data.u64("the place of a section")?, id, packing, true)?;
+                    read_ftrace(&mut content.bytes(), &mut head.formats)?;
+                }
+                OPTION_EVENTS => {
+                    let content = section(file, data.u64("the place of a section")?, id, packing, true)?;
+                    read_systems(&mut content.bytes(), &mut head.formats)?;
+                }
+                OPTION_BUFFER if buffer.is_none() => buffer = Some(read_buffer(&mut data)?),
+                OPTION_BUFFER => {
+                    recording.problem("further buffers, which are not read", || format!("byte {}", data.at()));
+                }
+                _ => option(recording, id, data)?,
+            }
+            if id == OPTION_DONE {
+                break;
+            }
+        }
+        if options_at == 0 {
+            break;
+        }
+    }
+    let Some(Buffer { at, page, cpus }) = buffer else {
+        return Err(Fault::whole("the file has no buffer of events", "record with `trace-cmd record`"));
+    };
+    head.page = page;
+    // Whether its pages are compressed stands in the buffer's section.
+    let packing = section(file, at, OPTION_BUFFER, packing, false)?.packing;
+    for cpu in &cpus {
+        read_cpu(recording, file, head, packing, cpu)?;
+    }
+    Ok(())
+}
+
+/// A buffer of version 7.
+struct Buffer {
+    at: u64,
+    page: usize,
+    cpus: Vec<CpuData>,
+}
+
+fn read_buffer(data: &mut Bytes<'_>) -> Read<Buffer> {
+    let at = data.u64("the place of a buffer")?;
+    data.text("the name of a buffer")?;
+    let clock_at = data.at();
+    let clock = data.text("the clock of a buffer")?;
+    refuse_clock(&format!("[{clock}]"), clock_at)?;
+    let place = data.at();
+    let page = data.u32("the size of pages")?;
+    if !PAGE_SIZES.contains(&page) {
+        return Err(Fault::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
+    }
+    let nr_cpus = data.u32("the number of CPUs")?;
+    let cpus = (0..nr_cpus).map(|_| {
+        let cpu = data.u32("a CPU")?;
+        Ok(CpuData {
+            cpu,
+            at: data.u64("the place of a CPU's events")?,
+            length: data.u64("the length of a CPU's events")?,
+        })
+    });
+    Ok(Buffer { at, page: page as usize, cpus: cpus.collect::<Read<_>>()? })
+}

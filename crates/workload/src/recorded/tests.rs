@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+use super::*;
+use crate::step::{Behaviour, Step};
+
+fn small() -> Recorded {
+    let task = |name: &str, ops: &[Op]| RecordedTask {
+        name: name.to_owned(),
+        family: "f".to_owned(),
+        start_at: Some(Nanos(5)),
+        ops: ops.to_vec(),
+        ..RecordedTask::default()
+    };
+    let fifo = Priority { policy: Policy::Fifo(3), nice: 0 };
+    let mut tasks = vec![
+        task(
+            "a-1",
+            &[Op::Run(Nanos(7)), Op::Wake(1), Op::Fork(2), Op::Until(Nanos(50)), Op::Until(Nanos(80)), Op::Exec],
+        ),
+        task("b", &[Op::Wait, Op::Priority(fifo), Op::Sleep(Nanos(9)), Op::Run(Nanos(1)), Op::Exit]),
+        task("c:2/d", &[Op::Priority(Priority { nice: -3, ..Priority::default() }), Op::Run(Nanos(1))]),
+    ];
+    (tasks[1].is_placed, tasks[1].cpu, tasks[1].mask) = (true, 1, Some((0, 1)));
+    (tasks[2].start_at, tasks[2].priority.nice) = (None, 4);
+    Recorded {
+        nr_cpus: 3,
+        capacities: vec![512, 1024, 1024],
+        frequency_steps: vec![(Nanos(3), 2, 700)],
+        end: Nanos(1000),
+        tasks,
+        notes: vec!["two words: and a colon".to_owned()],
+    }
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let recorded = small();
+    let text = recorded.to_text();
+    assert_eq!(parse("x", &text).unwrap_or_else(|error| panic!("{error}\n{text}")), recorded);
+}
+
+#[test]
+fn steps_follow_the_operations_and_the_timer_keeps_its_times() {
+    let workload = small().into_workload(3);
+    let steps = |task: usize, nr: usize| {
+        let mut behaviour: Box<dyn Behaviour> = (workload.tasks[task].behaviour)(0);
+        (0..nr).map(|_| behaviour.next()).collect::<Vec<Step>>()
+    };
+    let timer = |period| Step::Timer {
+        timer: crate::step::TimerRef::Own(0),
+        period: Nanos(period),
+        mode: crate::step::TimerMode::Absolute,
+    };
+    let expected =
+        vec![Step::Run(Nanos(7)), Step::SemPost(1), Step::Fork(2), timer(45), timer(30), Step::Exec, Step::SemWait(0)];
+    assert_eq!(steps(0, 7), expected, "it starts at 5 ns");
+    assert_eq!(steps(1, 3), [Step::SetAttributes(0), Step::SemWait(1), Step::SetAttributes(1)]);
+    let spec = &workload.tasks[1];
+    assert_eq!(spec.start.affinity, Some(Affinity::Cpus(vec![1])), "it begins where it was");
+    assert_eq!(spec.attributes[0].affinity, Some(Affinity::Cpus(vec![0, 1])));
+    assert_eq!(spec.attributes[1].policy, Some(Policy::Fifo(3)));
+    assert_eq!(workload.tasks[2].start_at, None);
+}
+
+#[test]
+fn a_smaller_machine_drops_masks_and_says_so() {
+    let workload = small().into_workload(1);
+    assert_eq!(workload.warnings.len(), 1);
+    assert!(workload.tasks.iter().all(|task| task.start_cpu == 0));
+    assert_eq!(workload.tasks[1].start.affinity, Some(Affinity::Cpus(vec![0])));
+}
+
+#[test]
+fn wrong_files_are_refused_with_place_and_remedy() {
+    let refused = |text: &str| parse("x", text).expect_err(text).to_string();
+    let head = "recorded 1\ncpus 2\n";
+    for (text, expected) in [
+        ("recorded 2\n", "x:1:10"),
+        ("recorded 1\nend 1s\n", "x:2:1: `cpus N` must stand first"),
+        (&format!("{head}tusk a\n"), "did you mean `task`?"),
+        (&format!("{head}do run 1\n"), "`do` without a task"),
+        (&format!("{head}task a cpu=2\n"), "2 CPUs, numbered from 0"),
+        (&format!("{head}task a\ntask a\n"), "two tasks have the name `a`"),
+        (&format!("{head}task ab\ndo wake ac\n"), "did you mean `ab`?"),
+        (&format!("{head}task a\ntask b\ndo fork a\n"), "has the option `forked`"),
+        (&format!("{head}task a\ndo rum 1\n"), "did you mean `run`?"),
+        (&format!("{head}task a dl=2048/3000/4000\n"), "cannot have a deadline"),
+        ("recorded 1\n", "no `cpus`"),
+    ] {
+        let told = refused(text);
+        assert!(told.contains(expected) && told.contains("help:"), "{text}: {told}");
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A recorded workload as text: a statement a line, the operations of a task behind it, up to where it blocks on each line.
+
+use super::{KEYWORD, Op, Priority, Recorded, RecordedTask, VERSION};
+use crate::workload::Policy;
+use std::fmt::Write;
+
+/// So many operations stand on a line at the most.
+const PER_LINE: usize = 16;
+
+impl Recorded {
+    /// The text, from which [`super::parse`] makes the same workload.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{KEYWORD} {VERSION}\n");
+        // Writing into a string does not fail.
+        for note in &self.notes {
+            let _ = writeln!(text, "note {}", note.replace(['\n', '\r', '#'], " "));
+        }
+        let _ = writeln!(text, "cpus {}", self.nr_cpus);
+        if !self.capacities.is_empty() {
+            let capacities: Vec<String> = self.capacities.iter().map(u64::to_string).collect();
+            let _ = writeln!(text, "caps {}", capacities.join(" "));
+        }
+        let _ = writeln!(text, "end {}ns", self.end.0);
+        for (at, cpu, part) in &self.frequency_steps {
+            let _ = writeln!(text, "freq {}ns {cpu} {part}", at.0);
+        }
+        for task in &self.tasks {
+            self.put_task(&mut text, task);
+        }
+        text
+    }
+
+    fn put_task(&self, text: &mut String, task: &RecordedTask) {
+        let _ = write!(text, "task {} cpu={}", task.name, task.cpu);
+        if task.family != task.name {
+            let _ = write!(text, " family={}", task.family);
+        }
+        match task.start_at {
+            Some(at) => drop(write!(text, " start={}ns", at.0)),
+            None => text.push_str(" forked"),
+        }
+        if task.is_placed {
+            text.push_str(" placed");
+        }
+        if task.priority != Priority::default() {
+            let _ = write!(text, " {}", priority(task.priority));
+        }
+        if let Some((first, last)) = task.mask {
+            let _ = write!(text, " mask={first}-{last}");
+        }
+        let mut in_line = 0;
+        for op in &task.ops {
+            text.push_str(if in_line == 0 { "\ndo " } else { " " });
+            self.put_op(text, *op);
+            let blocks = matches!(op, Op::Sleep(_) | Op::Until(_) | Op::Wait | Op::Exit);
+            in_line = if blocks { 0 } else { (in_line + 1) % PER_LINE };
+        }
+        text.push('\n');
+    }
+
+    fn put_op(&self, text: &mut String, op: Op) {
+        let name = |task: usize| &self.tasks[task].name;
+        let _ = match op {
+            Op::Run(work) => write!(text, "run {}", work.0),
+            Op::Sleep(time) => write!(text, "sleep {}", time.0),
+            Op::Until(at) => write!(text, "until {}", at.0),
+            Op::Wait => write!(text, "wait"),
+            Op::Wake(task) => write!(text, "wake {}", name(task)),
+            Op::Fork(task) => write!(text, "fork {}", name(task)),
+            Op::Priority(new) => write!(text, "{}", priority(new)),
+            Op::Exec => write!(text, "exec"),
+            Op::Exit => write!(text, "exit"),
+        };
+    }
+}
+
+/// A priority as one word.
+fn priority(priority: Priority) -> String {
+    match priority.policy {
+        Policy::Normal => format!("nice={}", priority.nice),
+        other => policy(other),
+    }
+}
+
+/// A policy as one word.
+pub(super) fn policy(policy: Policy) -> String {
+    match policy {
+        Policy::Normal => "fair".to_owned(),
+        Policy::Batch => "batch".to_owned(),
+        Policy::Idle => "idlepol".to_owned(),
+        Policy::Fifo(priority) => format!("fifo={priority}"),
+        Policy::RoundRobin(priority) => format!("rr={priority}"),
+        Policy::Deadline { runtime, deadline, period } => {
+            format!("dl={}/{}/{}", runtime.0, deadline.0, period.0)
+        }
+    }
+}
