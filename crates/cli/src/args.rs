@@ -73,8 +73,8 @@ pub(crate) enum Command {
     Features,
     /// List tunables: name, value, unit, range, meaning
     Tunables(TunablesArgs),
-    /// List named kernels: what each models and what not
-    Kernels,
+    /// List named kernels: what came with each, or what one of them models and what not
+    Kernels(KernelsArgs),
     /// List studies of published scheduler changes, or run one
     Study(StudyArgs),
     /// Write a completion script for a shell
@@ -407,6 +407,14 @@ pub(crate) enum MachineCommand {
 pub(crate) struct TunablesArgs {
     /// Show the defaults of a machine with so many CPUs [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab kernels\n  fairlab kernels 5.10\n  fairlab run app.json --kernel 5.10")]
+pub(crate) struct KernelsArgs {
+    /// One of them
+    #[arg(value_name = "RELEASE", value_parser = kernel_of)]
+    pub(crate) kernel: Option<Kernel>,
+}
+
     pub(crate) cpus: Option<u16>,
     /// Show the defaults of this machine
     #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]

@@ -136,9 +136,11 @@ impl Machine {
         for (name, value) in named_tunables {
             wanted.set(&name, value).map_err(|error| SetupError::Tunable(error.to_string()))?;
         }
-        // How load tracking works is a property of the kernel, so the boot has it already; all else is set afterwards.
+        // How load tracking works and domains are built is a property of the kernel, so the boot has it already; all else is set
+        // afterwards.
         sched.tunables_mut().pelt_scaling = wanted.pelt_scaling;
         for domain in &hardware.frequency_domains {
+        sched.tunables_mut().changes.wide_imbalance = wanted.changes.wide_imbalance;
             sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
         }
         sched.boot(boot_start);
