@@ -39,6 +39,7 @@ fn task(name: &str, policy: Policy, attributes: Vec<Attributes>, steps: Vec<Step
         start_at: Some(Nanos::ZERO),
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(Once(steps.clone().into_iter()))),
     }
 }

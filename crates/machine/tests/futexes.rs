@@ -34,6 +34,7 @@ fn task(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec<Step>) -> TaskSpec 
         start_at: Some(Nanos::from_micros(at_us)),
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(Script(steps.clone().into_iter()))),
     }
 }

@@ -40,11 +40,16 @@ impl Standstill {
             of_task.map(|(_, task)| task.name.clone()).collect()
         };
         let task = |place: usize| &machine.tasks()[place];
-        let starts = |place: usize| machine.workload().tasks[task(place).spec].start_at.is_some();
+        let spec = |place: usize| &machine.workload().tasks[task(place).spec];
+        let comes_later = |place: usize| {
+            let (spec, is_forked) = (spec(place), task(place).id.is_some());
+            let waits = spec.awaits_origin && spec.timer_origin >= machine.duration();
+            spec.start_at.is_some() && (!is_forked || waits)
+        };
         Self {
             stuck: machine.stuck().iter().map(|waiting| tell(machine, waiting)).collect(),
             never_ran: names(&|place| task(place).id.is_some() && task(place).runtime_ns == 0 && !task(place).dead),
-            never_started: names(&|place| task(place).id.is_none() && starts(place)),
+            never_started: names(&comes_later),
         }
     }
 

@@ -117,6 +117,8 @@ pub struct TaskSpec {
     /// From where a timer counts that this task is the first to use: a time from the start of the run. It lies before the
     /// fork of an instance that is forked from a template.
     pub timer_origin: Nanos,
+    /// Whether its first steps wait for its origin ([`crate::step::Step::AwaitOrigin`]), so that it may be forked before.
+    pub awaits_origin: bool,
     /// Makes the task's behaviour; each fork of a template gets its own. The number is that of the instance, from 0.
     pub behaviour: Box<dyn Fn(u32) -> Box<dyn Behaviour> + Send + Sync>,
 }
@@ -133,6 +135,7 @@ impl fmt::Debug for TaskSpec {
             .field("start_at", &self.start_at)
             .field("own_timers", &self.own_timers)
             .field("timer_origin", &self.timer_origin)
+            .field("awaits_origin", &self.awaits_origin)
             .finish_non_exhaustive()
     }
 }
@@ -218,6 +221,30 @@ pub enum Change {
     },
 }
 
+/// A periodic interrupt of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IrqLoad {
+    /// Which CPU.
+    pub cpu: u32,
+    /// Time between the ends of two interrupts; the first ends this long after the start.
+    pub every: Nanos,
+    /// Length of an interrupt, less than `every`.
+    pub duration: Nanos,
+    /// Whether a host takes the time (`steal`).
+    pub is_stolen: bool,
+}
+
+impl Change {
+    /// The same change of another task, if it is one of a task.
+    #[must_use]
+    pub fn of_task(mut self, index: TaskIndex) -> Self {
+        if let Self::Task { task, .. } | Self::Attach { task, .. } = &mut self {
+            *task = index;
+        }
+        self
+    }
+}
+
 /// What a channel is made of; decides what moving a message costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelKind {
@@ -282,6 +309,8 @@ pub struct Workload {
     pub objects: Objects,
     /// Changes at given times, in the order of the file.
     pub changes: Vec<(Nanos, Change)>,
+    /// Interrupts, and time that a host takes, beside those of the machine.
+    pub irqs: Vec<IrqLoad>,
     /// How often one template may be forked; one fork more is an error that ends the run.
     pub fork_limit: Option<u32>,
     /// How long the workload wants to run, if it says so.

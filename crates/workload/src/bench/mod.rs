@@ -72,6 +72,7 @@ fn created_task<B: Behaviour + 'static>(
         start_at: None,
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        awaits_origin: false,
         behaviour: Box::new(move |instance| Box::new(behaviour(instance))),
     }
 }
@@ -97,6 +98,7 @@ fn repeating_task(name: String, family: &str, group: Option<usize>, steps: Vec<S
         start_at: Some(Nanos::ZERO),
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(Repeat { steps: steps.clone(), next: 0, rounds_left: rounds })),
     }
 }
