@@ -3,6 +3,7 @@
 
 use crate::cmd::bench::args::BenchArgs;
 use crate::cmd::export;
+use crate::cmd::schema::Form;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use crate::values::{
@@ -77,8 +78,12 @@ pub(crate) enum Command {
     Kernels(KernelsArgs),
     /// List studies of published scheduler changes, or run one
     Study(StudyArgs),
+    /// List the forms of JSON output, or write one as JSON Schema
+    Schema(SchemaArgs),
     /// Write a completion script for a shell
     Completions(CompletionsArgs),
+    /// Write manual pages
+    Man(ManArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -403,11 +408,6 @@ pub(crate) enum MachineCommand {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  fairlab tunables\n  fairlab tunables --machine xeon-2s-224 --json")]
-pub(crate) struct TunablesArgs {
-    /// Show the defaults of a machine with so many CPUs [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
-#[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  fairlab kernels\n  fairlab kernels 5.10\n  fairlab run app.json --kernel 5.10")]
 pub(crate) struct KernelsArgs {
     /// One of them
@@ -415,6 +415,11 @@ pub(crate) struct KernelsArgs {
     pub(crate) kernel: Option<Kernel>,
 }
 
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab tunables\n  fairlab tunables --machine xeon-2s-224 --json")]
+pub(crate) struct TunablesArgs {
+    /// Show the defaults of a machine with so many CPUs [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
     pub(crate) cpus: Option<u16>,
     /// Show the defaults of this machine
     #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
@@ -483,6 +488,24 @@ pub(crate) struct StudyRunArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Outputs say their form in `schema`: its name and version. A new field leaves the version alone.\n\nExamples:\n  fairlab schema\n  fairlab schema run > run.schema.json"
+)]
+pub(crate) struct SchemaArgs {
+    /// The form: run, compare, trace, ...
+    #[arg(value_name = "NAME", value_parser = Form::named)]
+    pub(crate) form: Option<&'static Form>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab man | man -l -\n  fairlab man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Directory for a page of each command [default: the first page, to standard output]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -55,6 +55,8 @@ fn main() -> ExitCode {
         Command::Tunables(tunables) => cmd::tunables::tunables(&mut output, tunables),
         Command::Kernels(kernels) => cmd::kernels::kernels(&mut output, kernels),
         Command::Study(study) => cmd::study::study(&mut output, study),
+        Command::Schema(schema) => cmd::schema::schema(&mut output, schema),
+        Command::Man(man) => cmd::man::man(&mut output, man),
         Command::Completions(completions) => cmd::completions::completions(&mut output, completions),
     };
     match result.and_then(|()| output.flush()) {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const NAMED: usize = 8;
 
 /// A task that waits in vain at the end of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StuckTask {
     /// Its name.
     pub task: String,
@@ -22,7 +22,7 @@ pub struct StuckTask {
 }
 
 /// What did not get on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Standstill {
     /// Tasks that wait in vain.
     pub stuck: Vec<StuckTask>,
