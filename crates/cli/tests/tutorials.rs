@@ -83,7 +83,7 @@ fn tutorials_show_what_their_commands_write() {
         let path = root().join(&name);
         let page = fs::read_to_string(&path).expect("the page can be read");
         let now = played(&page);
-        assert!(now.contains("$ fairlab ") , "{name} shows nothing");
+        assert!(now.contains("$ fairlab "), "{name} shows nothing");
         if std::env::var_os("FAIRLAB_BLESS").is_some() {
             fs::write(path, now).expect("the page can be written");
         } else {
