@@ -7,6 +7,7 @@ mod codegen;
 mod fuzz_oracle;
 mod instructions;
 mod licences;
+mod long;
 mod mixes;
 mod oracle;
 mod programs;
@@ -57,6 +58,8 @@ enum Chore {
     Release(release::Args),
     /// Count the instructions of standard runs, and compare with golden/instructions.toml.
     Instructions(instructions::Args),
+    /// The long check: all tests, large swarms, ten thousand scenarios against the reference, the book, the optimised program.
+    Long(long::Args),
 }
 
 fn main() -> Result<()> {
@@ -72,6 +75,7 @@ fn main() -> Result<()> {
         Chore::BenchScale(args) => scale::bench(&root(), &args),
         Chore::Release(args) => release::build(&root(), &args),
         Chore::Instructions(args) => instructions::run(&root(), &args),
+        Chore::Long(args) => long::run(&root(), &args),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::cmd::capture::CaptureArgs;
 use crate::cmd::export;
 use crate::cmd::import::ImportArgs;
 use crate::cmd::replay::ReplayArgs;
+use crate::cmd::schema::Form;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use crate::values::{
@@ -80,12 +81,16 @@ pub(crate) enum Command {
     Features,
     /// List tunables: name, value, unit, range, meaning
     Tunables(TunablesArgs),
-    /// List named kernels: what each models and what not
-    Kernels,
+    /// List named kernels: what came with each, or what one of them models and what not
+    Kernels(KernelsArgs),
     /// List studies of published scheduler changes, or run one
     Study(StudyArgs),
+    /// List the forms of JSON output, or write one as JSON Schema
+    Schema(SchemaArgs),
     /// Write a completion script for a shell
     Completions(CompletionsArgs),
+    /// Write manual pages
+    Man(ManArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -416,6 +421,14 @@ pub(crate) enum MachineCommand {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab kernels\n  fairlab kernels 5.10\n  fairlab run app.json --kernel 5.10")]
+pub(crate) struct KernelsArgs {
+    /// One of them
+    #[arg(value_name = "RELEASE", value_parser = kernel_of)]
+    pub(crate) kernel: Option<Kernel>,
+}
+
+#[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  fairlab tunables\n  fairlab tunables --machine xeon-2s-224 --json")]
 pub(crate) struct TunablesArgs {
     /// Show the defaults of a machine with so many CPUs [default: 8]
@@ -488,6 +501,24 @@ pub(crate) struct StudyRunArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Outputs say their form in `schema`: its name and version. A new field leaves the version alone.\n\nExamples:\n  fairlab schema\n  fairlab schema run > run.schema.json"
+)]
+pub(crate) struct SchemaArgs {
+    /// The form: run, compare, trace, ...
+    #[arg(value_name = "NAME", value_parser = Form::named)]
+    pub(crate) form: Option<&'static Form>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab man | man -l -\n  fairlab man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Directory for a page of each command [default: the first page, to standard output]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -55,8 +55,10 @@ fn main() -> ExitCode {
         Command::Machine(machine) => cmd::machine::machine(&mut output, machine),
         Command::Features => cmd::features::features(&mut output),
         Command::Tunables(tunables) => cmd::tunables::tunables(&mut output, tunables),
-        Command::Kernels => cmd::kernels::kernels(&mut output),
+        Command::Kernels(kernels) => cmd::kernels::kernels(&mut output, kernels),
         Command::Study(study) => cmd::study::study(&mut output, study),
+        Command::Schema(schema) => cmd::schema::schema(&mut output, schema),
+        Command::Man(man) => cmd::man::man(&mut output, man),
         Command::Completions(completions) => cmd::completions::completions(&mut output, completions),
     };
     match result.and_then(|()| output.flush()) {

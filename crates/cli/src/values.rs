@@ -5,7 +5,7 @@ use crate::args::Arm;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
-use fairlab_study::kernels::{KERNELS, Kernel};
+use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::suggest;
 
 /// Units of times, longest name first where one ends like another. A number alone is seconds.
@@ -75,7 +75,7 @@ pub(crate) fn arm_of(text: &str) -> Result<Arm, String> {
 
 pub(crate) fn kernel_of(name: &str) -> Result<Kernel, String> {
     Kernel::named(name).ok_or_else(|| {
-        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
         format!("there is no such kernel; known are {}", names.join(", "))
     })
 }

@@ -12,7 +12,7 @@ use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
 use fairlab_workload::recorded::Recorded;
 use fairlab_workload::scn::Scenario;
-use fairlab_workload::workload::{Change, Workload};
+use fairlab_workload::workload::{Change, IrqLoad, Workload};
 use std::collections::BTreeSet;
 
 /// Tick of scenarios: the oracle's kernel has HZ 250.
@@ -57,6 +57,12 @@ pub struct InterruptLoad {
     pub duration: Nanos,
     /// Whether the host takes the time: the CPU is a virtual one, and its kernel sees the time as stolen.
     pub is_stolen: bool,
+}
+
+impl From<&IrqLoad> for InterruptLoad {
+    fn from(irq: &IrqLoad) -> Self {
+        Self { cpu: CpuId(irq.cpu), every: irq.every, duration: irq.duration, is_stolen: irq.is_stolen }
+    }
 }
 
 /// A machine, as the engine sees it.
@@ -156,12 +162,7 @@ impl Hardware {
             FrequencyDomain::new(domain.cpus.clone().map(CpuId).collect(), khz, power_uw, governor)
                 .expect("a scenario's frequency domains were checked when it was read")
         });
-        let interrupts = machine.irqs.iter().map(|irq| InterruptLoad {
-            cpu: CpuId(irq.cpu),
-            every: irq.every,
-            duration: irq.duration,
-            is_stolen: irq.is_stolen,
-        });
+        let interrupts = machine.irqs.iter().map(InterruptLoad::from);
         Self {
             tick: SCENARIO_TICK,
             timer_resolution: SCENARIO_TICK,

@@ -12,14 +12,15 @@ use fairlab_workload::workload::Workload;
 /// Tasks start up to so much later than they should.
 const SPREAD: Nanos = Nanos::from_millis(10);
 
-/// Moves the starts of all tasks: together by less than a tick, and each by up to 10 ms. Their timers move with them.
+/// Moves the starts of all tasks: together by less than a tick, and each by up to 10 ms. Their timers move with them. Tasks that meet
+/// first and then wait each for its origin are forked together.
 pub fn vary_starts(workload: &mut Workload, hardware: &Hardware, seed: u64) {
     let together = Stream::new(seed, "start-phase", 0).draw() % hardware.tick.0;
     for (index, task) in workload.tasks.iter_mut().enumerate() {
         let Some(start) = &mut task.start_at else { continue };
         let own = Stream::new(seed, "start", index as u64).draw() % SPREAD.0;
         let later = Nanos(together + own);
-        *start += later;
+        *start += if task.awaits_origin { Nanos(together) } else { later };
         task.timer_origin += later;
     }
 }

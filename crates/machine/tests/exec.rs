@@ -40,6 +40,7 @@ fn task(name: &str, policy: Policy, attributes: Vec<Attributes>, steps: Vec<Step
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
         is_kthread: false,
+        awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(Once(steps.clone().into_iter()))),
     }
 }

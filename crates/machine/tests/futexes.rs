@@ -35,6 +35,7 @@ fn task(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec<Step>) -> TaskSpec 
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
         is_kthread: false,
+        awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(Script(steps.clone().into_iter()))),
     }
 }

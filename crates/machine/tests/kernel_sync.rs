@@ -46,6 +46,7 @@ fn task(name: &str, rounds: u32, steps: Vec<Step>) -> TaskSpec {
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
         is_kthread: false,
+        awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(Loop { steps: steps.clone(), next: 0, rounds_left: rounds })),
     }
 }

@@ -27,7 +27,7 @@ struct Track {
 }
 
 /// Time at a frequency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FrequencyTime {
     /// The frequency, if the machine says what it is.
     pub khz: Option<u64>,
@@ -41,7 +41,7 @@ pub struct FrequencyTime {
 }
 
 /// Time in an idle state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IdleTime {
     /// The state.
     pub state: String,
@@ -52,7 +52,7 @@ pub struct IdleTime {
 }
 
 /// What is told of a CPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuSummary {
     /// Its number.
     pub cpu: u32,

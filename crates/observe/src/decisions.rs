@@ -20,7 +20,7 @@ pub struct Decisions {
 }
 
 /// How CPUs were selected.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SelectionSummary {
     /// Selections for tasks that woke.
     pub wakeups: u64,
@@ -39,7 +39,7 @@ pub struct SelectionSummary {
 }
 
 /// What load balancing did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BalanceSummary {
     /// Passes of `load_balance()`.
     pub passes: u64,

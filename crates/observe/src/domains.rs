@@ -9,7 +9,7 @@ use fairlab_sched::topology::SchedDomain;
 use serde::Serialize;
 
 /// A group of a domain.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Group {
     /// Its CPUs.
     pub cpus: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct Group {
 }
 
 /// A domain of a CPU.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Domain {
     /// Its CPU.
     pub cpu: u32,

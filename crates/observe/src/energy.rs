@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Energy of a run. All energies are in microjoules.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergySummary {
     /// Of busy CPUs in domains with powers.
     pub busy_uj: u64,
@@ -24,7 +24,7 @@ pub struct EnergySummary {
 }
 
 /// Energy of a performance domain.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergyDomain {
     /// Its CPUs.
     pub cpus: Vec<u32>,
@@ -39,7 +39,7 @@ pub struct EnergyDomain {
 }
 
 /// Energy at an operating point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergyOpp {
     /// Its frequency.
     pub khz: u64,
@@ -54,7 +54,7 @@ pub struct EnergyOpp {
 }
 
 /// Energy in an idle state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergyIdle {
     /// Its name.
     pub state: String,

@@ -58,7 +58,7 @@ struct Totals {
 }
 
 /// What is told of a family.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FamilySummary {
     /// Its name.
     pub name: String,
@@ -136,7 +136,7 @@ impl FamilySummary {
 }
 
 /// What is told of a family's periodic timers, in the words of rt-app's log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TimerSummary {
     /// How often a task arrived at its timer.
     pub arrivals: u64,

@@ -18,7 +18,7 @@ pub struct Latency {
 }
 
 /// What is told of latencies. All in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencySummary {
     /// How many there were.
     pub count: u64,

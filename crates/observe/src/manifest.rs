@@ -10,8 +10,11 @@ pub const MANIFEST: &str = "manifest.json";
 /// Name of the summary in a run directory.
 pub const SUMMARY: &str = "summary.json";
 
+/// The form in which a [`Manifest`] is written.
+pub const SCHEMA: &str = "manifest/1";
+
 /// An input of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Input {
     /// Where it came from: the path as it was given, `-` for standard input, or the name of a machine that comes with fairlab.
     pub given: String,
@@ -24,8 +27,11 @@ pub struct Input {
 }
 
 /// Everything that a run depended on, and by what its result is known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Manifest {
+    /// The form of this.
+    #[serde(default)]
+    pub schema: String,
     /// Version of fairlab.
     pub fairlab: String,
     /// The command as it was given.

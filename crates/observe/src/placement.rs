@@ -7,7 +7,7 @@ use fairlab_sched::ids::CpuId;
 use serde::{Deserialize, Serialize};
 
 /// Placement by energy (`sched_energy_enabled()`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Placement {
     /// Whether tasks are placed for the sake of energy, as long as no CPU is over-utilised.
     pub by_energy: bool,

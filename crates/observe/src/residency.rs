@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Time of a family at an operating point of a kind of CPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResidencyPoint {
     /// The CPUs of the kind: one capacity, one frequency domain.
     pub cpus: Vec<u32>,
@@ -28,7 +28,7 @@ pub struct ResidencyPoint {
 }
 
 /// Where a family ran.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FamilyResidency {
     /// By kind of CPU in the order of their first CPUs, and by frequency, ascending.
     pub points: Vec<ResidencyPoint>,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const NAMED: usize = 8;
 
 /// A task that waits in vain at the end of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StuckTask {
     /// Its name.
     pub task: String,
@@ -22,7 +22,7 @@ pub struct StuckTask {
 }
 
 /// What did not get on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Standstill {
     /// Tasks that wait in vain.
     pub stuck: Vec<StuckTask>,
@@ -40,7 +40,12 @@ impl Standstill {
             of_task.map(|(_, task)| task.name.clone()).collect()
         };
         let task = |place: usize| &machine.tasks()[place];
-        let starts = |place: usize| machine.workload().tasks[task(place).spec].start_at.is_some();
+        let spec = |place: usize| &machine.workload().tasks[task(place).spec];
+        let comes_later = |place: usize| {
+            let (spec, is_forked) = (spec(place), task(place).id.is_some());
+            let waits = spec.awaits_origin && spec.timer_origin >= machine.duration();
+            spec.start_at.is_some() && (!is_forked || waits)
+        };
         Self {
             stuck: machine.stuck().iter().map(|waiting| tell(machine, waiting)).collect(),
             never_ran: names(&|place| {
@@ -49,7 +54,7 @@ impl Standstill {
                     && !task(place).dead
                     && !machine.is_kthread(place)
             }),
-            never_started: names(&|place| task(place).id.is_none() && starts(place)),
+            never_started: names(&comes_later),
         }
     }
 

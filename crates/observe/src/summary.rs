@@ -17,8 +17,11 @@ use fairlab_machine::engine::Machine;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// The form in which a [`Summary`] is written. A new field leaves its number alone; one that goes or means something else does not.
+pub const SCHEMA: &str = "run/1";
+
 /// What was run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Subject {
     /// The workload's file, as it was given.
     pub workload: String,
@@ -31,7 +34,7 @@ pub struct Subject {
 }
 
 /// Sums over the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Totals {
     /// Tasks that were forked.
     pub tasks: u64,
@@ -58,7 +61,7 @@ pub struct Totals {
 }
 
 /// How fast the simulation was.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Speed {
     /// Seconds that it took.
     pub wall_s: f64,
@@ -71,8 +74,11 @@ pub struct Speed {
 }
 
 /// What a run amounts to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Summary {
+    /// The form of this.
+    #[serde(default)]
+    pub schema: String,
     /// Version of fairlab.
     pub fairlab: String,
     /// What was run.
@@ -149,6 +155,7 @@ impl Summary {
             ipis: of_cpus(|cpu| cpu.reschedule_ipis + cpu.call_function_ipis),
         };
         Self {
+            schema: SCHEMA.to_owned(),
             fairlab: env!("CARGO_PKG_VERSION").to_owned(),
             run,
             duration_ns: measured.0,

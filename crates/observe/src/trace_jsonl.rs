@@ -16,6 +16,9 @@ use fairlab_sched::units::Nanos;
 use line::{Lines, List, Name, line, object};
 use std::io::{self, Write};
 
+/// What a line looks like, as JSON Schema.
+pub const SCHEMA: &str = include_str!("trace_jsonl/schema.json");
+
 /// Pid of the first task of a workload.
 const FIRST_PID: i64 = 1000;
 

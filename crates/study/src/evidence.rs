@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How the figure of a row comes about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     /// It follows from the algorithm: whoever implements that gets it.
@@ -57,7 +57,7 @@ impl fmt::Display for Evidence {
 }
 
 /// The published rows of some tables, and those of them that are reproduced, by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Tally {
     reproduced: [u32; Evidence::KINDS.len()],
     published: [u32; Evidence::KINDS.len()],

@@ -4,6 +4,7 @@
 //! A release has the before-state of each change that came after it, as far as features and tunables can bring it back: they say
 //! themselves how they stood before which release. The rest is 6.1's, and [`Kernel::leaves_out`] says so.
 
+use fairlab_machine::description::KERNEL_PROFILES;
 use fairlab_sched::features::{Before, Feature, Release};
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 
@@ -17,13 +18,41 @@ struct Missing {
     what: &'static str,
 }
 
+/// Only what a run of this scheduler would show; the earliest first.
 const MISSING: &[Missing] = &[
-    Missing { since: (4, 20), what: "misfit tasks are known (since 4.20)" },
-    Missing { since: (5, 0), what: "placement by energy is there (since 5.0)" },
+    Missing { since: (5, 3), what: "tasks have utilisation clamps (since 5.3; groups since 5.4)" },
+    Missing { since: (5, 4), what: "what a CPU has taken of a group's quota does not expire (since 5.4)" },
     Missing { since: (5, 5), what: "load balancing and fork placement classify groups (since 5.5)" },
-    Missing { since: (5, 7), what: "where capacities differ, wake-ups look for an idle CPU that fits (since 5.7)" },
-    Missing { since: (5, 12), what: "idle cores and idle CPUs are looked for in one search (since 5.12)" },
+    Missing { since: (5, 6), what: "nodes that are nearly idle may be out of balance by some tasks (since 5.6)" },
+    Missing {
+        since: (5, 7),
+        what: "where capacities differ, wake-ups look for an idle CPU that fits; load balancing goes by runnable time; heat lowers the capacity (since 5.7)",
+    },
+    Missing {
+        since: (5, 8),
+        what: "a wake-up for a CPU that is just switching away from the task is left to that CPU (since 5.8)",
+    },
+    Missing { since: (5, 11), what: "a forked task leaves its node only once that is busy enough (since 5.11)" },
+    Missing {
+        since: (5, 12),
+        what: "idle cores and idle CPUs are looked for in one search; a CPU with several waiting tasks is not balanced actively (since 5.12)",
+    },
+    Missing {
+        since: (5, 13),
+        what: "a search for an idle CPU looks at the siblings of the previous one first (since 5.13)",
+    },
+    Missing { since: (5, 14), what: "quotas may be saved up; placement by energy knows of heat (since 5.14)" },
+    Missing { since: (5, 15), what: "groups may be idle (since 5.15)" },
+    Missing {
+        since: (5, 16),
+        what: "clusters are a level of domains; idle entities have shorter slices and less credit; updating blocked load counts as a price of newly-idle balancing (since 5.16)",
+    },
     Missing { since: (5, 18), what: "how much imbalance NUMA nodes may have depends on their caches (since 5.18)" },
+    Missing {
+        since: (6, 0),
+        what: "averages of a task that is woken on another CPU decay by the time that its idle CPU has missed; newly-idle balancing stops for a task that wakes up (since 6.0)",
+    },
+    Missing { since: (6, 1), what: "a balancing pass looks on until one task could be moved (since 6.1)" },
 ];
 
 /// A named kernel.
@@ -35,20 +64,21 @@ pub struct Kernel {
 }
 
 /// All named kernels, oldest first.
-pub const KERNELS: [Kernel; 7] = [
-    Kernel { name: "4.19", release: (4, 19) },
-    Kernel { name: "5.0", release: (5, 0) },
-    Kernel { name: "5.4", release: (5, 4) },
-    Kernel { name: "5.11", release: (5, 11) },
-    Kernel { name: "5.18", release: (5, 18) },
-    Kernel { name: "5.19", release: (5, 19) },
-    Kernel { name: DEFAULT, release: (6, 1) },
-];
+pub fn all() -> impl DoubleEndedIterator<Item = Kernel> {
+    KERNEL_PROFILES.iter().map(|&name| Kernel::of_release(name))
+}
 
 impl Kernel {
     /// The kernel of a name.
     pub fn named(name: &str) -> Option<Self> {
-        KERNELS.into_iter().find(|kernel| kernel.name == name)
+        all().find(|kernel| kernel.name == name)
+    }
+
+    /// The names are those of releases.
+    fn of_release(name: &'static str) -> Self {
+        let number = |part: &str| part.parse().expect("a release has numbers");
+        let (major, minor) = name.split_once('.').expect("a release has two numbers");
+        Self { name, release: (number(major), number(minor)) }
     }
 
     fn is_before(self, change: &Before) -> bool {
@@ -65,6 +95,13 @@ impl Kernel {
     pub fn tunables(self) -> Vec<(&'static str, i64)> {
         let first = |info: &TunableInfo| info.before.iter().find(|(_, change)| self.is_before(change));
         TUNABLES.iter().filter_map(|info| first(info).map(|&(value, _)| (info.name, value))).collect()
+    }
+
+    /// What came with the release: how it was before, and what is so in older kernels here too.
+    pub fn came_with(self) -> (Vec<&'static str>, Vec<&'static str>) {
+        let told = changes().filter(|change| change.release == self.release).filter_map(|change| change.told);
+        let missing = MISSING.iter().filter(|missing| missing.since == self.release).map(|missing| missing.what);
+        (told.collect(), missing.collect())
     }
 
     /// What of the release it brings back, the earliest change first.
@@ -99,7 +136,7 @@ mod tests {
 
     #[test]
     fn every_tunable_exists_and_every_change_differs_from_6_1() {
-        for kernel in KERNELS {
+        for kernel in all() {
             let mut tunables = Tunables::for_cpus(4);
             for (name, value) in kernel.tunables() {
                 tunables.set(name, value).expect("the tunable exists");
@@ -110,11 +147,23 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_has_the_before_states_of_all_later_changes() {
-        let features = |name| Kernel::named(name).expect("it is one of them").features().len();
-        let tunables = |name| Kernel::named(name).expect("it is one of them").tunables().len();
-        assert_eq!(KERNELS.map(|kernel| features(kernel.name)), [6, 6, 6, 5, 3, 3, 0]);
-        assert_eq!(KERNELS.map(|kernel| tunables(kernel.name)), [15, 15, 11, 10, 4, 4, 0]);
+    fn an_older_kernel_has_the_before_states_of_all_later_changes_and_more() {
+        let switches = |kernel: Kernel| kernel.features().len() + kernel.tunables().len();
+        let kernels: Vec<Kernel> = all().collect();
+        assert!(kernels.is_sorted_by_key(|kernel| kernel.release));
+        assert!(kernels.is_sorted_by(|older, newer| switches(*older) >= switches(*newer)));
+        assert!(kernels.is_sorted_by(|older, newer| older.leaves_out().len() >= newer.leaves_out().len()));
+        let total = changes().map(|change| change.release).filter(|&release| release > (4, 19)).count();
+        // Of what changed twice one kernel has one state.
+        let twice: usize = TUNABLES.iter().map(|info| info.before.len().saturating_sub(1)).sum();
+        assert_eq!(switches(kernels[0]), total - twice);
+    }
+
+    #[test]
+    fn every_change_came_with_a_kernel_that_has_a_name() {
+        let told: usize = all().map(|kernel| kernel.came_with().0.len()).sum();
+        assert_eq!(told, changes().filter(|change| change.told.is_some()).count());
+        assert_eq!(all().map(|kernel| kernel.came_with().1.len()).sum::<usize>(), MISSING.len());
     }
 
     #[test]
@@ -136,10 +185,5 @@ mod tests {
             values
         };
         assert_eq!(["5.4", "5.11", "6.1"].map(ilb_others), [vec![2], vec![1], vec![]]);
-    }
-
-    #[test]
-    fn machine_files_can_name_every_kernel() {
-        assert_eq!(KERNELS.map(|kernel| kernel.name), fairlab_machine::description::KERNEL_PROFILES);
     }
 }

@@ -132,7 +132,7 @@ impl StudyDefinition {
                 return Err(DefinitionError::name(file, place, "there is one of that name above".to_owned(), help));
             }
             if let Some(kernel) = arm.kernel.as_ref().filter(|kernel| Kernel::named(kernel).is_none()) {
-                let known: Vec<&str> = kernels::KERNELS.iter().map(|kernel| kernel.name).collect();
+                let known: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
                 return Err(unknown(file, &place, "kernel", kernel, &known));
             }
             if let Some(feature) = arm.features.keys().find(|feature| Feature::from_name(feature).is_none()) {

@@ -8,8 +8,11 @@ use crate::statistics::{Statistic, interval, interval_of_pairs};
 use serde::Serialize;
 use std::fmt;
 
+/// The form in which a [`Report`] is written.
+pub const SCHEMA: &str = "study/1";
+
 /// What a row is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The figure is the published one, within the table's rule.
@@ -34,7 +37,7 @@ impl fmt::Display for Verdict {
 }
 
 /// A row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Row {
     /// What was measured.
     pub label: String,
@@ -66,7 +69,7 @@ pub struct Row {
 }
 
 /// A table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Table {
     /// Short name.
     pub name: String,
@@ -78,8 +81,10 @@ pub struct Table {
 }
 
 /// What a study found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Report {
+    /// The form of this.
+    pub schema: &'static str,
     /// The study.
     pub study: String,
     /// What it is about.
@@ -104,6 +109,7 @@ impl Report {
     /// An empty one.
     pub(crate) fn of(study: &StudyDefinition) -> Self {
         Self {
+            schema: SCHEMA,
             study: study.name.clone(),
             title: study.title.clone(),
             source: study.source.clone(),

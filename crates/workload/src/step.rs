@@ -53,6 +53,8 @@ pub enum Step {
         /// What happens after a missed expiry.
         mode: TimerMode,
     },
+    /// Block until the task's origin ([`crate::workload::TaskSpec::timer_origin`]); go on at once if that has passed.
+    AwaitOrigin,
     /// Wake another task; it is remembered if that is not blocked.
     Wake {
         /// Who is woken.

@@ -119,6 +119,8 @@ pub struct TaskSpec {
     pub timer_origin: Nanos,
     /// It is a thread of the kernel, not of the workload: it never ends, and waits for work without being stuck.
     pub is_kthread: bool,
+    /// Whether its first steps wait for its origin ([`crate::step::Step::AwaitOrigin`]), so that it may be forked before.
+    pub awaits_origin: bool,
     /// Makes the task's behaviour; each fork of a template gets its own. The number is that of the instance, from 0.
     pub behaviour: Box<dyn Fn(u32) -> Box<dyn Behaviour> + Send + Sync>,
 }
@@ -136,6 +138,7 @@ impl fmt::Debug for TaskSpec {
             .field("own_timers", &self.own_timers)
             .field("timer_origin", &self.timer_origin)
             .field("is_kthread", &self.is_kthread)
+            .field("awaits_origin", &self.awaits_origin)
             .finish_non_exhaustive()
     }
 }
@@ -223,6 +226,30 @@ pub enum Change {
     },
 }
 
+/// A periodic interrupt of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IrqLoad {
+    /// Which CPU.
+    pub cpu: u32,
+    /// Time between the ends of two interrupts; the first ends this long after the start.
+    pub every: Nanos,
+    /// Length of an interrupt, less than `every`.
+    pub duration: Nanos,
+    /// Whether a host takes the time (`steal`).
+    pub is_stolen: bool,
+}
+
+impl Change {
+    /// The same change of another task, if it is one of a task.
+    #[must_use]
+    pub fn of_task(mut self, index: TaskIndex) -> Self {
+        if let Self::Task { task, .. } | Self::Attach { task, .. } = &mut self {
+            *task = index;
+        }
+        self
+    }
+}
+
 /// What a channel is made of; decides what moving a message costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelKind {
@@ -287,6 +314,8 @@ pub struct Workload {
     pub objects: Objects,
     /// Changes at given times, in the order of the file.
     pub changes: Vec<(Nanos, Change)>,
+    /// Interrupts, and time that a host takes, beside those of the machine.
+    pub irqs: Vec<IrqLoad>,
     /// How often one template may be forked; one fork more is an error that ends the run.
     pub fork_limit: Option<u32>,
     /// The longest exit from an idle state that it allows: what it holds on `/dev/cpu_dma_latency` from its start on.

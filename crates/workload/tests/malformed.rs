@@ -70,7 +70,7 @@ const FILES: &[(&str, u32, &str)] = &[
     ("task-no-object.json", 1, r#"the task "t" must be an object"#),
     ("task-no-events.json", 3, r#""t" has no events"#),
     ("task-old-grammar.json", 3, r#""t" has no events"#),
-    ("task-old-locks.json", 3, r#""lock_order" must be a string"#),
+    ("task-old-locks.json", 3, r#""t" has no events"#),
     ("task-negative-run.json", 3, r#""run" must not be negative"#),
     ("task-run-fraction.json", 3, r#""run" must be a whole number"#),
     ("task-run-too-long.json", 3, "32 bits"),

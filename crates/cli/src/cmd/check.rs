@@ -9,21 +9,37 @@ use crate::plan::{Choices, Plan};
 use fairlab_observe::standstill::Standstill;
 use serde::Serialize;
 
-#[derive(Serialize)]
-struct Verdict<'a> {
+/// The form of what is written as JSON.
+pub(crate) const SCHEMA: &str = "check/1";
+
+/// What is written as JSON.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Verdict<'a> {
+    /// The form of this.
+    schema: &'static str,
+    /// The workload's file, as it was given.
     file: &'a str,
+    /// What kind of file: `scenario` or `rt-app`.
     kind: &'a str,
+    /// The machine's name.
     machine: &'a str,
+    /// Its CPUs.
     cpus: usize,
+    /// Tasks of the workload, templates among them.
     tasks: usize,
+    /// How much was simulated.
     simulated_ns: u64,
+    /// Events of the machine.
     events: u64,
+    /// The hash over all that the scheduler did.
     digest: String,
     /// Whether the scheduler's invariants were checked after every event.
     invariants_checked: bool,
     /// Whether so many events came that not all of them were looked at.
     is_cut: bool,
+    /// What did not get on.
     standstill: Standstill,
+    /// What could not be honoured.
     warnings: &'a [String],
 }
 
@@ -50,6 +66,7 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     let said = standstill.sentences();
     let is_deadlock = standstill.is_deadlock();
     let verdict = Verdict {
+        schema: SCHEMA,
         file: &name,
         kind: &plan.subject.kind,
         machine: &plan.subject.machine,

@@ -26,10 +26,15 @@ use std::sync::Arc;
 /// So many families have rows of their own.
 const MOST_FAMILIES: usize = 12;
 
+/// The form of what is written as JSON: a list of these.
+pub(crate) const SCHEMA: &str = "compare/1";
+
 /// An arm with its result.
-#[derive(Serialize)]
-struct Outcome<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Outcome<'a> {
+    /// The arm, as it was given.
     arm: &'a str,
+    /// What its run amounts to.
     summary: Summary,
 }
 

@@ -14,9 +14,14 @@ use fairlab_observe::explain::{Explanation, History, Question, explain as answer
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
+/// The form of what is written as JSON.
+pub(crate) const SCHEMA: &str = "explain/1";
+
 /// What is written as JSON.
-#[derive(Serialize)]
-struct Answer {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Answer {
+    /// The form of this.
+    schema: &'static str,
     #[serde(flatten)]
     explanation: Explanation,
     /// Whether the repeated run was the one of the manifest.
@@ -45,7 +50,7 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
         output.warn(warning)?;
     }
     if output.is_json() {
-        return output.json(&Answer { explanation, digest_matches: difference.is_none() });
+        return output.json(&Answer { schema: SCHEMA, explanation, digest_matches: difference.is_none() });
     }
     let text: String = explanation.sentences.iter().map(|sentence| wrap(&plain(sentence), 2)).collect();
     output.text(&text)

@@ -17,9 +17,12 @@ use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::path::Path;
 
+/// The form of what is written as JSON: a list of these.
+pub(crate) const SCHEMA: &str = "findings/1";
+
 /// A finding with what explains it.
-#[derive(Serialize)]
-struct Answer {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Answer {
     #[serde(flatten)]
     finding: Finding,
     /// The command that explains its worst moment; none if it has none.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab kernels`: what each named kernel models and what not.
 
+use crate::args::KernelsArgs;
 use crate::error::CliError;
 use crate::output::{Output, wrap};
-use fairlab_study::kernels::{KERNELS, Kernel};
+use fairlab_study::kernels::{self, Kernel};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ struct KernelRow {
 }
 
 /// Runs the command.
-pub(crate) fn kernels(output: &mut Output) -> Result<(), CliError> {
+pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), CliError> {
     let row = |kernel: Kernel| KernelRow {
         name: kernel.name,
         features: kernel.features().into_iter().map(|(feature, on)| (feature.name(), on)).collect(),
@@ -25,27 +26,48 @@ pub(crate) fn kernels(output: &mut Output) -> Result<(), CliError> {
         models: kernel.models(),
         leaves_out: kernel.leaves_out(),
     };
-    let rows = KERNELS.map(row);
     if output.is_json() {
-        return output.json(&rows);
+        return match args.kernel {
+            Some(kernel) => output.json(&row(kernel)),
+            None => output.json(&kernels::all().map(row).collect::<Vec<_>>()),
+        };
     }
-    let styles = output.styles();
-    let mut page = String::from("Kernels are sets of features and tunables on top of the scheduler of 6.1.\n");
-    for row in rows {
-        let features = row.features.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" }));
-        let tunables = row.tunables.iter().map(|(name, value)| format!("{name}={value}"));
-        let switches: Vec<String> = features.chain(tunables).collect();
-        page.push('\n');
-        page.push_str(&wrap(&format!("{} {}", styles.bold(row.name), switches.join(" ")), 4));
-        if row.models.is_empty() {
-            page.push_str("  the scheduler as it is here\n");
-        }
-        for what in row.models {
-            page.push_str(&wrap(&format!("  - {what}"), 4));
-        }
-        for what in row.leaves_out {
-            page.push_str(&wrap(&format!("  - as in 6.1: {what}"), 4));
-        }
-    }
+    let page = args.kernel.map_or_else(|| history(output), |kernel| one(output, &row(kernel)));
     output.text(&page)
+}
+
+/// What came with which release.
+fn history(output: &Output) -> String {
+    let styles = output.styles();
+    let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
+    let mut page = wrap(
+        &format!("Kernels are sets of features and tunables on top of the scheduler of 6.1: {}.", names.join(", ")),
+        2,
+    );
+    page.push_str(&wrap("Each has what is told here of later ones; `fairlab kernels RELEASE` shows its switches.", 2));
+    for kernel in kernels::all().rev() {
+        let (told, missing) = kernel.came_with();
+        if told.is_empty() && missing.is_empty() {
+            continue;
+        }
+        page.push_str(&format!("\nbefore {}\n", styles.bold(kernel.name)));
+        page.extend(told.into_iter().map(|what| wrap(&format!("  - {what}"), 4)));
+        page.extend(missing.into_iter().map(|what| wrap(&format!("  - as in 6.1: {what}"), 4)));
+    }
+    page
+}
+
+/// What one of them is made of.
+fn one(output: &Output, row: &KernelRow) -> String {
+    let styles = output.styles();
+    let features = row.features.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" }));
+    let tunables = row.tunables.iter().map(|(name, value)| format!("{name}={value}"));
+    let switches: Vec<String> = features.chain(tunables).collect();
+    let mut page = wrap(&format!("{} {}", styles.bold(row.name), switches.join(" ")), 4);
+    if row.models.is_empty() {
+        page.push_str("  the scheduler as it is here\n");
+    }
+    page.extend(row.models.iter().map(|what| wrap(&format!("  - {what}"), 4)));
+    page.extend(row.leaves_out.iter().map(|what| wrap(&format!("  - as in 6.1: {what}"), 4)));
+    page
 }

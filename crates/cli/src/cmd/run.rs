@@ -354,6 +354,7 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     }
     let sched = plan.machine.sched();
     Ok(Manifest {
+        schema: manifest::SCHEMA.to_owned(),
         fairlab: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line(),
         repeat,

@@ -49,8 +49,11 @@ use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
 use keys::Keys;
 
-/// Named kernels (sets of features and tunables) that a machine may ask for, oldest first; the last is the default.
-pub const KERNEL_PROFILES: [&str; 7] = ["4.19", "5.0", "5.4", "5.11", "5.18", "5.19", "6.1"];
+/// Named kernels (sets of features and tunables): all releases from 4.19 to 6.1, oldest first; the last is the default.
+pub const KERNEL_PROFILES: [&str; 24] = [
+    "4.19", "4.20", "5.0", "5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.11", "5.12",
+    "5.13", "5.14", "5.15", "5.16", "5.17", "5.18", "5.19", "6.0", "6.1",
+];
 
 /// Reads the text of a machine file; `file` is its name in messages. A base must be a machine that comes with the program.
 ///

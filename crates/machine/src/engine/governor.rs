@@ -69,6 +69,7 @@ pub(super) fn add_threads(workload: &mut Workload, hardware: &Hardware) {
             own_timers: Vec::new(),
             timer_origin: Nanos::ZERO,
             is_kthread: true,
+            awaits_origin: false,
             behaviour: Box::new(move |_| Box::new(Thread { domain: place, next: 0 })),
         });
     }

@@ -11,7 +11,7 @@ use super::tracer::Tracer;
 use super::{HostCpu, IdleLoop, Machine, START, governor, idle};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue, Lane};
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, InterruptLoad};
 use crate::observer::{KernelPath, Observer, Wants};
 use crate::streams::Stream;
 use fairlab_sched::features::Feature;
@@ -119,12 +119,13 @@ impl Machine {
     /// # Errors
     /// If the hardware, a tunable or a group's quota is impossible.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
-        let Setup { hardware, mut workload, features, tunables, named_tunables, duration, snapshot_every, perturb } =
+        let Setup { mut hardware, mut workload, features, tunables, named_tunables, duration, snapshot_every, perturb } =
             setup;
         for (at, cpus, is_thermal, part) in hardware.frequency_limits.iter().cloned() {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
         governor::add_threads(&mut workload, &hardware);
+        hardware.interrupts.extend(workload.irqs.iter().map(InterruptLoad::from));
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
         }
@@ -139,8 +140,10 @@ impl Machine {
         for (name, value) in named_tunables {
             wanted.set(&name, value).map_err(|error| SetupError::Tunable(error.to_string()))?;
         }
-        // How load tracking works is a property of the kernel, so the boot has it already; all else is set afterwards.
+        // How load tracking works and domains are built is a property of the kernel, so the boot has it already; all else is set
+        // afterwards.
         sched.tunables_mut().pelt_scaling = wanted.pelt_scaling;
+        sched.tunables_mut().changes.wide_imbalance = wanted.changes.wide_imbalance;
         for domain in &hardware.frequency_domains {
             sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
         }

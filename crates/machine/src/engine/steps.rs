@@ -59,6 +59,15 @@ impl Machine {
                 self.next_step(task);
                 self.sleep_until(cpu, task, self.now + time);
             }
+            Step::AwaitOrigin => {
+                let origin = super::START + self.workload.tasks[self.tasks[task].spec].timer_origin;
+                if origin <= self.now {
+                    self.go_on(task);
+                } else {
+                    self.next_step(task);
+                    self.sleep_until(cpu, task, origin);
+                }
+            }
             Step::WaitIo(time) => {
                 self.next_step(task);
                 self.tasks[task].waits_for_io = true;

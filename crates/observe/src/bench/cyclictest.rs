@@ -21,7 +21,7 @@ pub struct CyclictestMeter {
 }
 
 /// What is told of a thread.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ThreadResult {
     /// Its number.
     pub thread: u32,

@@ -65,7 +65,7 @@ pub struct ElapsedMeter {
 }
 
 /// What is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ElapsedResult {
     /// Seconds until the last task had ended.
     pub time_s: f64,

@@ -25,7 +25,7 @@ pub struct NetperfMeter {
 }
 
 /// What is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NetperfResult {
     /// Length of the run in seconds.
     pub elapsed_s: f64,

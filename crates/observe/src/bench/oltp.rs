@@ -14,7 +14,7 @@ pub type OltpMeter = RoundsMeter<Oltp>;
 pub struct Oltp;
 
 /// What is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OltpResult {
     /// Transactions.
     pub transactions: u64,

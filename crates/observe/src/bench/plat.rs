@@ -27,7 +27,7 @@ impl Default for Plat {
 }
 
 /// A percentile as the benchmark tells it.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Percentile {
     /// Which one.
     pub percent: f64,

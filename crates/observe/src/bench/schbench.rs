@@ -24,7 +24,7 @@ pub struct SchbenchMeter {
 }
 
 /// What is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SchbenchResult {
     /// Length of the run in seconds.
     pub runtime_s: u64,

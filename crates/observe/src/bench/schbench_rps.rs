@@ -34,7 +34,7 @@ pub struct SchbenchRpsMeter {
 }
 
 /// What is told of one quantity.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Distribution {
     /// Samples.
     pub samples: u64,
@@ -47,7 +47,7 @@ pub struct Distribution {
 }
 
 /// What is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SchbenchRpsResult {
     /// Length of the run in seconds.
     pub runtime_s: u64,

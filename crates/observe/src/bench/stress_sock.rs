@@ -21,7 +21,7 @@ pub struct StressSockMeter {
 }
 
 /// What is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StressSockResult {
     /// Connections.
     pub bogo_ops: u64,

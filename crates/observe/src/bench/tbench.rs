@@ -10,7 +10,7 @@ use serde::Serialize;
 pub type TbenchMeter = RoundsMeter<Tbench>;
 
 /// What is told.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TbenchResult {
     /// Megabytes (2^20) of file data per second.
     pub throughput_mb_s: f64,

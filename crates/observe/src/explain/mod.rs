@@ -35,7 +35,7 @@ pub enum Question {
 }
 
 /// An answer.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Explanation {
     /// The moment, from the start of the run.
     pub at_ns: u64,

@@ -38,7 +38,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth a look.
@@ -50,7 +50,7 @@ pub enum Severity {
 }
 
 /// Something that is wrong.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Finding {
     /// Which rule found it.
     pub rule: &'static str,

@@ -13,7 +13,7 @@ pub struct Blocked {
 }
 
 /// What is told of the calls.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BlockedSummary {
     /// Calls.
     pub calls: u64,
@@ -26,7 +26,7 @@ pub struct BlockedSummary {
 }
 
 /// The calls on the way of one caller.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BlockedRow {
     /// The caller: a name of `BlockedCaller`.
     pub caller: String,

@@ -13,7 +13,7 @@ pub struct Complaints {
 }
 
 /// Complaints about a CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComplaintRow {
     /// The CPU.
     pub cpu: u32,

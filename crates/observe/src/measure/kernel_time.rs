@@ -44,7 +44,7 @@ pub struct KernelTimes {
 }
 
 /// What is told of a path.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KernelTimeRow {
     /// The path: a name of `KernelPath`, or `select_idle_cpu`.
     pub path: String,

@@ -35,7 +35,7 @@ pub struct Kicks {
 }
 
 /// The calls of `kick_ilb()` that a CPU made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KickRow {
     /// The CPU.
     pub cpu: u32,
@@ -50,7 +50,7 @@ pub struct KickRow {
 }
 
 /// The ticks of a CPU that thought of calling `kick_ilb()` and did not.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoKickRow {
     /// The CPU.
     pub cpu: u32,

@@ -38,7 +38,7 @@ pub struct Measures {
 }
 
 /// What was measured of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MeasureSummary {
     /// The search for an idle CPU.
     pub search: SearchSummary,

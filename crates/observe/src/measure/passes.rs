@@ -14,7 +14,7 @@ pub struct Passes {
 }
 
 /// The passes over domains of one level by CPUs in one state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PassRow {
     /// Level of the domains, from 0.
     pub level: u32,

@@ -14,7 +14,7 @@ use fairlab_sched::told::wakeup::{WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 
 /// The counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchCounters {
     /// Searches.
     pub sis_search: u64,
@@ -27,7 +27,7 @@ pub struct SearchCounters {
 }
 
 /// The ratios, in percent; 0 where nothing was searched, as in the published tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchRatios {
     /// Searches that found an idle CPU, for each runqueue looked at.
     #[serde(rename = "se_eff%")]
@@ -44,7 +44,7 @@ pub struct SearchRatios {
 }
 
 /// What is told of the searches.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchSummary {
     /// Sums over all CPUs.
     pub total: SearchCounters,

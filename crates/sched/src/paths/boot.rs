@@ -25,6 +25,7 @@ const STEP: Nanos = Nanos(1000);
 impl Sched {
     /// Boots at a time.
     ///
+    /// 0. Sched domains are as the release had them.
     /// 1. `init` is forked on CPU 0, runs, creates a stopper for each CPU, and blocks for ever; all at `now`.
     /// 2. Frequency governors start.
     /// 3. For each CPU in turn, 1000 ns later: CPU 0 wakes its stopper, which runs at once and blocks 1000 ns after.
@@ -43,6 +44,7 @@ impl Sched {
             work: &mut work,
         };
         assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
+        self.settle_margins();
         self.boot_tasks(ctx);
         self.start_governors();
         for cpu in self.cpu_ids() {

@@ -147,8 +147,8 @@ impl Sched {
         }
     }
 
-    /// A CPU that only runs SCHED_IDLE tasks balances as often as an idle one.
+    /// A CPU that only runs SCHED_IDLE tasks balances as often as an idle one; before 5.6 as seldom as a busy one.
     fn counts_as_busy(&self, cpu: CpuId, idle: CpuIdleType) -> bool {
-        idle != CpuIdleType::Idle && !self.sched_idle_cpu(cpu)
+        idle != CpuIdleType::Idle && !(self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0)
     }
 }

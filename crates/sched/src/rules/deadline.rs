@@ -32,8 +32,7 @@ impl State {
         let must_give_way = curr.class == SchedClass::Deadline
             && (curr.nr_cpus_allowed < 2 || !p.dl.preempts(&curr.dl))
             && p.nr_cpus_allowed > 1;
-        let is_too_slow =
-            self.domains.asym_cpucapacity && !p.dl.fits_capacity(self.rqs[prev.index()].cpu_capacity_orig);
+        let is_too_slow = self.dl_minds_capacity() && !p.dl.fits_capacity(self.rqs[prev.index()].cpu_capacity_orig);
         if !must_give_way && !is_too_slow {
             return prev;
         }
@@ -86,6 +85,7 @@ impl State {
     ///    and where it was rather than another as fast.
     /// 2. The one with the latest deadline, if that is later than the task's.
     pub(crate) fn find_later_cpus(&mut self, task: TaskId) -> bool {
+        let minds_capacity = self.dl_minds_capacity();
         let p = &self.tasks[task.index()];
         let root = &mut self.dl_root;
         root.later_mask.assign_and(root.cpudl.free_cpus(), &p.cpus_allowed);
@@ -97,7 +97,7 @@ impl State {
             }
             return is_later;
         }
-        if self.domains.asym_cpucapacity {
+        if minds_capacity {
             let mut fastest: Option<(u64, CpuId)> = None;
             for cpu in (0..self.rqs.len()).map(CpuId::from_index) {
                 let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
@@ -115,6 +115,11 @@ impl State {
             }
         }
         true
+    }
+
+    /// Whether it matters how fast a CPU is: not before 5.9.
+    fn dl_minds_capacity(&self) -> bool {
+        self.domains.asym_cpucapacity && !self.tunables.changes.dl_any_cpu
     }
 
     /// Whether a task would have the earliest deadline of a CPU: `dl_task_is_earliest_deadline()`.

@@ -58,9 +58,10 @@ impl State {
             return None;
         }
         let (level, prev) = (CpuLevel::of_prio(p.prio()), p.cpu);
+        let minds_capacity = self.rt_minds_capacity();
         let clamps = self.uclamp_eff(task);
         let RtRoot { cpupri, lowest, .. } = &mut self.rt_root;
-        let found = if self.domains.asym_cpucapacity {
+        let found = if minds_capacity {
             let rqs = &self.rqs;
             cpupri.find_fitting(level, &p.cpus_allowed, lowest, |cpu| fits(clamps, rqs[cpu.index()].cpu_capacity_orig))
         } else {
@@ -102,9 +103,14 @@ impl State {
         if next.index() < self.rqs.len() { next } else { CpuId(0) }
     }
 
+    /// Whether it matters how big a CPU is: not before 5.6.
+    fn rt_minds_capacity(&self) -> bool {
+        self.domains.asym_cpucapacity && !self.tunables.changes.rt_any_cpu
+    }
+
     /// Whether a CPU is big enough for what a real-time task asks for; each is where CPUs do not differ.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        !self.domains.asym_cpucapacity || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
+        !self.rt_minds_capacity() || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
     }
 }
 

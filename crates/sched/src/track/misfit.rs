@@ -21,7 +21,7 @@ pub(crate) const fn capacity_greater(a: Capacity, b: Capacity) -> bool {
 impl State {
     /// Notes whether the task that is to run on a CPU is too big for it. A task that may run nowhere else never is.
     pub(crate) fn update_misfit_status(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId, task: Option<TaskId>) {
-        if !self.domains.asym_cpucapacity {
+        if !self.domains.asym_cpucapacity || self.tunables.changes.no_misfit {
             return;
         }
         let misfit = task.filter(|task| self.tasks[task.index()].nr_cpus_allowed != 1);

@@ -118,7 +118,16 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
     let outputs = outputs.collect();
     let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(Report { study: study.name.clone(), title, source, notes: notes(seeds), tables, outputs, pictures })
+    Ok(Report {
+        schema: crate::report::SCHEMA,
+        study: study.name.clone(),
+        title,
+        source,
+        notes: notes(seeds),
+        tables,
+        outputs,
+        pictures,
+    })
 }
 
 /// What the change does to a latency, run by run with the same seed.

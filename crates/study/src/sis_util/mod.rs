@@ -55,7 +55,16 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     let notes = notes(options);
     let pictures = plots::pictures(&tables);
     let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(Report { study: study.name.clone(), title, source, notes, tables, outputs: Vec::new(), pictures })
+    Ok(Report {
+        schema: crate::report::SCHEMA,
+        study: study.name.clone(),
+        title,
+        source,
+        notes,
+        tables,
+        outputs: Vec::new(),
+        pictures,
+    })
 }
 
 /// Whether a row is worth its time where there is little.

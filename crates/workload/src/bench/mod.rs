@@ -73,6 +73,7 @@ fn created_task<B: Behaviour + 'static>(
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
         is_kthread: false,
+        awaits_origin: false,
         behaviour: Box::new(move |instance| Box::new(behaviour(instance))),
     }
 }
@@ -99,6 +100,7 @@ fn repeating_task(name: String, family: &str, group: Option<usize>, steps: Vec<S
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
         is_kthread: false,
+        awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(Repeat { steps: steps.clone(), next: 0, rounds_left: rounds })),
     }
 }

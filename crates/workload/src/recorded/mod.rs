@@ -182,6 +182,7 @@ impl RecordedTask {
             own_timers: vec!["recorded".to_owned()],
             timer_origin: origin,
             is_kthread: false,
+            awaits_origin: false,
             behaviour: Box::new(move |_| {
                 Box::new(Cursor::new(Arc::clone(&ops), Arc::clone(&known), place, origin, opens))
             }),

@@ -31,12 +31,15 @@ pub(super) struct Plan {
     pub(super) loops: Loops,
 }
 
+/// What a thread does before its first phase: it meets the others at the start, unless it is forked, and waits for its delay.
+pub(super) type Prologue = [Option<Step>; 2];
+
 /// Where a thread is in its plan.
 #[derive(Debug)]
 pub(super) struct Cursor {
     plan: Arc<Plan>,
     /// What comes before the first phase.
-    prologue: Option<Step>,
+    prologue: Prologue,
     place: Place,
     phase: usize,
     phase_loops: u32,
@@ -46,7 +49,7 @@ pub(super) struct Cursor {
 /// What comes next in the current phase.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Prologue,
+    Prologue(usize),
     Attributes,
     Mark,
     Step(usize),
@@ -54,8 +57,8 @@ enum Place {
 }
 
 impl Cursor {
-    pub(super) const fn new(plan: Arc<Plan>, prologue: Option<Step>) -> Self {
-        Self { plan, prologue, place: Place::Prologue, phase: 0, phase_loops: 0, thread_loops: 0 }
+    pub(super) const fn new(plan: Arc<Plan>, prologue: Prologue) -> Self {
+        Self { plan, prologue, place: Place::Prologue(0), phase: 0, phase_loops: 0, thread_loops: 0 }
     }
 
     /// What follows the last event of a phase: the phase again, the next one, the first one, or the end.
@@ -90,10 +93,14 @@ impl Behaviour for Cursor {
         loop {
             let phase = &self.plan.phases[self.phase];
             let step = match self.place {
-                Place::Prologue => {
+                Place::Prologue(at) if at < self.prologue.len() => {
+                    self.place = Place::Prologue(at + 1);
+                    self.prologue[at]
+                }
+                Place::Prologue(_) => {
                     let never = self.plan.loops == Loops::Times(0);
                     self.place = if never { Place::End } else { Place::Attributes };
-                    self.prologue
+                    None
                 }
                 Place::Attributes => {
                     self.place = Place::Mark;

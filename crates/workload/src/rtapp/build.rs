@@ -7,7 +7,7 @@ use super::events::{Event, takes_time};
 use super::objects::Timers;
 use super::tasks::{TaskDraft, TaskReader};
 use crate::error::ParseError;
-use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
+use crate::step::{Behaviour, ObjectId, Step, TaskIndex, TimerRef};
 use crate::suggest;
 use crate::workload::{Attributes, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
@@ -37,12 +37,13 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     let mut workload = Workload::default();
     let mut template_specs = Vec::new();
     let mut endless = false;
+    let start = StartBarrier::new(&reader, &drafts);
     for (i, draft) in drafts.iter().enumerate() {
-        let task = Task::new(&mut reader, draft, &template_of)?;
+        let task = Task::new(&mut reader, draft, &template_of, &start)?;
         endless |= draft.instances > 0 && task.is_endless();
         for _ in 0..draft.instances {
             let name = format!("{}-{}", draft.name, workload.tasks.len());
-            workload.tasks.push(task.spec(cut(&name), Some(draft.delay)));
+            workload.tasks.push(task.spec(cut(&name), Some(Nanos::ZERO)));
         }
         if templates.contains_key(&i) {
             template_specs.push(task.spec(cut(&draft.name), None));
@@ -54,6 +55,9 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     workload.groups = reader.groups.specs;
     workload.cpusets = reader.groups.cpusets;
     workload.objects = reader.shared.into_objects(reader.global.priority_inheritance);
+    if start.threads > 1 {
+        workload.objects.barriers.push(("of the start".to_owned(), start.threads));
+    }
     workload.fork_limit = Some(FORK_LIMIT);
     workload.duration = reader.global.duration;
     workload.assumptions.extend(reader.calibration.assumption);
@@ -151,8 +155,21 @@ struct Task<'d> {
     own_timers: Vec<String>,
     attributes: Vec<Attributes>,
     cpuset: Option<usize>,
-    /// What a thread that is forked waits for first: its delay, which counts from the start of the run.
-    forked_prologue: Option<Step>,
+    /// Where threads that are not forked meet first.
+    meeting: Option<Step>,
+}
+
+/// Where rt-app's threads meet before they begin: all but those that are forked.
+struct StartBarrier {
+    id: ObjectId,
+    threads: u32,
+}
+
+impl StartBarrier {
+    /// Behind the barriers that the file names, all of which are known.
+    fn new(reader: &TaskReader<'_>, drafts: &[TaskDraft]) -> Self {
+        Self { id: reader.shared.barriers.len(), threads: drafts.iter().map(|draft| draft.instances).sum() }
+    }
 }
 
 impl<'d> Task<'d> {
@@ -160,6 +177,7 @@ impl<'d> Task<'d> {
         reader: &mut TaskReader<'_>,
         draft: &'d TaskDraft,
         template_of: &BTreeMap<&str, TaskIndex>,
+        start: &StartBarrier,
     ) -> Result<Self, ParseError> {
         let phase_attributes: Vec<_> = draft.phases.iter().map(|phase| phase.attributes.clone()).collect();
         let Changes { sets, first, later, warnings } =
@@ -173,15 +191,10 @@ impl<'d> Task<'d> {
         });
         let plan = Plan { phases: phases.collect(), loops: draft.loops };
         check_progress(reader, draft, &plan)?;
-        let mut own_timers = draft.own_timers.names.list().to_vec();
-        let forked_prologue = (draft.delay.0 > 0).then(|| {
-            own_timers.push("delay".to_owned());
-            let timer = TimerRef::Own(own_timers.len() - 1);
-            // Its first expiry is the origin itself.
-            Step::Timer { timer, period: Nanos::ZERO, mode: TimerMode::Absolute }
-        });
+        let own_timers = draft.own_timers.names.list().to_vec();
+        let meeting = (start.threads > 1).then_some(Step::Barrier(start.id));
         let cpuset = reader.groups.cpuset(draft.group.flatten());
-        Ok(Self { cpuset, draft, plan: Arc::new(plan), own_timers, attributes: sets, forked_prologue })
+        Ok(Self { cpuset, draft, plan: Arc::new(plan), own_timers, attributes: sets, meeting })
     }
 
     /// Whether a thread of it never ends.
@@ -189,10 +202,11 @@ impl<'d> Task<'d> {
         self.plan.loops == Loops::Endless || self.plan.phases.iter().any(|phase| phase.loops == Loops::Endless)
     }
 
-    /// A thread that starts at a time, or the template.
+    /// A thread that is forked at a time, or the template.
     fn spec(&self, name: String, start_at: Option<Nanos>) -> TaskSpec {
         let plan = Arc::clone(&self.plan);
-        let prologue = if start_at.is_none() { self.forked_prologue } else { None };
+        // The delay counts from the start of the run for all.
+        let prologue = [self.meeting.filter(|_| start_at.is_some()), Some(Step::AwaitOrigin)];
         TaskSpec {
             name,
             family: self.draft.name.clone(),
@@ -205,6 +219,7 @@ impl<'d> Task<'d> {
             own_timers: self.own_timers.clone(),
             timer_origin: self.draft.delay,
             is_kthread: false,
+            awaits_origin: true,
             behaviour: Box::new(move |_| -> Box<dyn Behaviour> { Box::new(Cursor::new(Arc::clone(&plan), prologue)) }),
         }
     }

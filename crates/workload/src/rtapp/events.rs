@@ -48,7 +48,7 @@ macro_rules! events {
 
 events! {
     "lock" "NAME" "take a mutex" step
-        |scope, entry| Step::Lock(scope.shared.mutexes.id(scope.text(entry)?));
+        |scope, entry| scope.lock(entry)?;
     "unlock" "NAME" "release it" step
         |scope, entry| Step::Unlock(scope.shared.mutexes.id(scope.text(entry)?));
     "wait" "`{ref, mutex}`" "wait for a condition, with its mutex" step
@@ -136,6 +136,14 @@ impl<'a> Scope<'_, 'a> {
     /// Reads an event.
     pub(super) fn event(&mut self, kind: &EventInfo, entry: &'a Entry) -> Result<Event, ParseError> {
         (kind.read)(self, entry)
+    }
+
+    fn lock(&mut self, entry: &'a Entry) -> Result<Step, ParseError> {
+        if entry.key == LOCK_ORDER && matches!(entry.node.value, Value::Array(_)) {
+            self.warn(entry.key_at, format!("\"{LOCK_ORDER}\" {OLD_LOCKS}"));
+            return Ok(Step::Run(Nanos::ZERO));
+        }
+        Ok(Step::Lock(self.shared.mutexes.id(self.text(entry)?)))
     }
 
     fn suspend(&mut self, entry: &'a Entry) -> Result<Step, ParseError> {
@@ -268,6 +276,12 @@ impl<'a> Scope<'_, 'a> {
     }
 }
 
+/// The key with which locks were listed before rt-app 1.0.
+pub(super) const LOCK_ORDER: &str = "lock_order";
+
+const OLD_LOCKS: &str = "is of the grammar before rt-app 1.0, which takes it for an event \"lock\" that does nothing; newer ones refuse it. Write \
+                         \"lock\", \"run\" and \"unlock\", one after the other";
+
 /// Says what a key was taken for, where its name suggests something else.
 fn explain(entry: &Entry, error: ParseError) -> ParseError {
     let Some(EventInfo { prefix, .. }) = EventInfo::of_key(&entry.key) else { return error };
@@ -288,6 +302,7 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         Step::Barrier(barrier) => participants(*barrier) != 1,
         Step::Sleep(_)
         | Step::WaitIo(_)
+        | Step::AwaitOrigin
         | Step::WaitWake
         | Step::CondWait { .. }
         | Step::CondSync { .. }

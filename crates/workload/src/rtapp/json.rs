@@ -16,6 +16,11 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
+const TEMPLATE: &str = "this looks like a template, which a script completes; put a value in its place";
+
+/// Events that people write without a value.
+const BARE: &[&str] = &["suspend", "yield"];
+
 /// The deepest nesting of objects and arrays that libjson-c accepts.
 const MAX_DEPTH: usize = 32;
 
@@ -115,6 +120,7 @@ impl Reader<'_> {
             Some(quote @ (b'"' | b'\'')) => Value::Text(self.text(quote)?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b'a'..=b'z' | b'A'..=b'Z') => self.word()?,
+            Some(b'_') => return Err(self.error(at, "a value was expected, not a placeholder").with_help(TEMPLATE)),
             Some(_) => return Err(self.error(at, format!("a value was expected, not {}", self.found()))),
             None => return Err(self.ends("a value")),
         };
@@ -147,13 +153,22 @@ impl Reader<'_> {
                 None => return Err(self.ends("a key or `}`")),
             };
             self.blanks()?;
-            if !self.take(b':') {
+            let node = if self.take(b':') {
+                self.value()?
+            } else if self.stands_for_itself(&key) {
+                Node { value: Value::Text(String::new()), at: key_at }
+            } else {
                 return Err(self.no_value(key_at, &key));
-            }
-            let node = self.value()?;
+            };
             self.insert(&mut entries, &mut places, object_at, Entry { key, key_at, node });
             self.separator(b'}')?;
         }
+    }
+
+    /// Whether a key may do without a value: where rt-app's helper workgen would give it an empty one.
+    fn stands_for_itself(&self, key: &str) -> bool {
+        let is_bare = matches!(self.peek(), Some(b',' | b'}'));
+        is_bare && self.keys == DuplicateKeys::KeepAll && BARE.iter().any(|event| key.starts_with(event))
     }
 
     /// `places` are those of keys among the entries.
@@ -292,9 +307,12 @@ impl Reader<'_> {
             "false" => Ok(Value::Bool(false)),
             "null" => Ok(Value::Null),
             "nan" | "infinity" => Ok(Value::Fraction),
-            _ => Err(self
-                .error(start, format!("`{word}` is not a value"))
-                .with_help(format!("a string needs quotes: \"{word}\""))),
+            _ => {
+                let is_placeholder = word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+                let quoted = format!("a string needs quotes: \"{word}\"");
+                let help = if is_placeholder { TEMPLATE.to_owned() } else { quoted };
+                Err(self.error(start, format!("`{word}` is not a value")).with_help(help))
+            }
         }
     }
 
@@ -343,8 +361,10 @@ impl Reader<'_> {
         if matches!(self.peek(), Some(b',' | b'}')) {
             let message = format!("the key \"{key}\" has no value; rt-app itself refuses such a file as well");
             let help = match key {
-                _ if key.starts_with("suspend") || key.starts_with("yield") => {
-                    format!("write \"{key}\" : \"\" (rt-app's helper workgen adds this)")
+                _ if BARE.iter().any(|event| key.starts_with(event)) => {
+                    format!(
+                        "write \"{key}\" : \"\", or use --keep-duplicate-keys, which does what rt-app's helper workgen does"
+                    )
                 }
                 _ => format!("write \"{key}\" : VALUE"),
             };

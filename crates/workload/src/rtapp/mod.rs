@@ -8,7 +8,8 @@
 //! How it maps:
 //! - A task with N instances is N threads, named `<task>-<index over all tasks>`. A task that is forked, or that has no
 //!   instances, also is a template at the end of the list of tasks.
-//! - rt-app's threads meet at a barrier before they begin; here all are forked at the start of the run plus their delay.
+//! - Threads meet at a barrier before they begin, and then wait each for its delay, which counts from the start of the run.
+//!   `DIFFERS:` in rt-app it counts from the moment at which the first thread begins, some microseconds later.
 //! - `run` N is the work that the CPU of the calibration does in N microseconds: CPU 0, or the one that the file names.
 //! - `runtime` is wall time. `DIFFERS:` for `runtime` rt-app looks at the clock every 32 us of work and so
 //!   runs up to that much longer.
@@ -30,6 +31,7 @@ mod groups;
 mod json;
 mod objects;
 mod price;
+mod statements;
 mod tasks;
 
 #[cfg(test)]
@@ -84,7 +86,7 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
     let Document { root, duplicates } = json::read(source, options.duplicate_keys)?;
     let root = Fields::of(source, &root, "the file")?;
     let mut warnings = duplicate_warnings(source, &duplicates);
-    warnings.extend(root.unknown("the file", &["tasks", "global", "resources", "cgroups"], |_| false));
+    warnings.extend(root.unknown("the file", &["tasks", "global", "resources", "cgroups", "changes"], |_| false));
     let global = match root.get("global") {
         Some(node) => Global::read(Fields::of(source, node, "\"global\"")?, &mut warnings)?,
         None => Global::default(),
@@ -113,7 +115,10 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
         cgroups::read(Fields::of(source, node, "\"cgroups\"")?, reader.nr_cpus, &mut reader.groups)?;
     }
     let tasks = reader.tasks(Fields::of(source, tasks, "\"tasks\"")?)?;
-    build::workload(reader, tasks)
+    let nr_cpus = reader.nr_cpus;
+    let mut workload = build::workload(reader, tasks)?;
+    statements::read(root, nr_cpus, &mut workload)?;
+    Ok(workload)
 }
 
 /// One warning for each object in which keys are equal.

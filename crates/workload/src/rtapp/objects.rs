@@ -66,6 +66,11 @@ impl Barriers {
         id
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.names.list.len()
+    }
+
     pub(super) fn participants(&self, id: ObjectId) -> u32 {
         self.participants[id]
     }

@@ -4,7 +4,7 @@
 use super::attributes::{PhaseAttributes, SchedData};
 use super::behaviour::Loops;
 use super::calibration::Calibration;
-use super::events::{Event, EventInfo, Scope};
+use super::events::{Event, EventInfo, LOCK_ORDER, Scope};
 use super::fields::{Fields, int_of};
 use super::global::Global;
 use super::groups::Groups;
@@ -203,9 +203,10 @@ impl<'a> TaskReader<'a> {
                 events.push(scope.event(kind, entry)?);
             }
         }
-        if events.is_empty() {
+        let is_event = |entry: &&Entry| entry.key != LOCK_ORDER && EventInfo::of_key(&entry.key).is_some();
+        if !fields.entries.iter().any(|entry| is_event(&entry)) {
             let error = fields.error(phase_at, format!("\"{phase}\" has no events, which rt-app refuses"));
-            let old = ["exec", "lock_order", "resources"].iter().any(|key| fields.get(key).is_some());
+            let old = ["exec", LOCK_ORDER, "resources"].iter().any(|key| fields.get(key).is_some());
             return Err(error.with_help(if old { OLD_GRAMMAR } else { EXAMPLE }));
         }
         Ok(events)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
-use crate::step::{Step, TimerMode, TimerRef};
+use crate::step::{Behaviour, Step, TimerMode, TimerRef};
 use crate::workload::{Affinity, Attributes, GroupSpec, Policy, TaskSpec};
 use fairlab_sched::units::Nanos;
 
@@ -21,14 +21,21 @@ fn task_error(keys: &str) -> ParseError {
     error(&format!("{{ \"tasks\" : {{ \"t\" : {{ {keys} }} }} }}"))
 }
 
-fn steps_of(task: &TaskSpec, count: usize) -> Vec<Step> {
+/// The behaviour of a task that has met the others and waited for its delay.
+fn begun(task: &TaskSpec) -> Box<dyn Behaviour> {
     let mut behaviour = (task.behaviour)(0);
+    while behaviour.next() != Step::AwaitOrigin {}
+    behaviour
+}
+
+fn steps_of(task: &TaskSpec, count: usize) -> Vec<Step> {
+    let mut behaviour = begun(task);
     (0..count).map(|_| behaviour.next()).collect()
 }
 
 /// The first steps of the first task, without marks.
 fn steps(workload: &Workload, count: usize) -> Vec<Step> {
-    let mut behaviour = (workload.tasks[0].behaviour)(0);
+    let mut behaviour = begun(&workload.tasks[0]);
     let mut steps = std::iter::repeat_with(|| behaviour.next()).filter(|step| !matches!(step, Step::Mark(_)));
     steps.by_ref().take(count).collect()
 }
@@ -47,6 +54,35 @@ const fn sleep(us: u64) -> Step {
 
 fn warned(workload: &Workload, part: &str) -> bool {
     workload.warnings.iter().any(|warning| warning.contains(part))
+}
+
+#[test]
+fn what_workgen_would_mend_is_read_when_all_keys_are_kept() {
+    let text = r#"{ "tasks" : { "t" : { "run" : 1, "suspend", "run" : 2, "yield" } } }"#;
+    let options = Options { duplicate_keys: DuplicateKeys::KeepAll, ..Options::for_cpus(1) };
+    let workload = parse("t.json", text, options).expect("workgen gives them empty values");
+    assert_eq!(steps(&workload, 4), [run(1), Step::Suspend(0), run(2), Step::Yield]);
+    assert_eq!(workload.objects.suspends, ["t"]);
+    let refused = error(text);
+    assert!(refused.help.expect("a way out").contains("--keep-duplicate-keys"));
+    let error = parse("t.json", r#"{ "tasks" : { "t" : { "run" } } }"#, options).expect_err("a run needs a length");
+    assert!(error.message.contains("has no value"), "{error}");
+}
+
+#[test]
+fn a_list_of_locks_is_an_event_that_does_nothing_as_in_rt_app_1_0() {
+    let workload = task(r#""lock_order" : ["r0"], "run" : 5"#);
+    assert_eq!(steps(&workload, 2), [Step::Run(Nanos::ZERO), run(5)]);
+    assert!(warned(&workload, "before rt-app 1.0"));
+    let error = task_error(r#""exec" : 5000, "period" : 24000, "lock_order" : ["r0"]"#);
+    assert!(error.message.contains("no events") && error.help.expect("a way out").contains("before 1.0"));
+}
+
+#[test]
+fn placeholders_of_templates_are_named_as_such() {
+    for text in [r#"{"global":{"duration":__DURATION__}}"#, r#"{"tasks":{"t":{"cpus":[CPUS],"run":1}}}"#] {
+        assert!(error(text).help.expect("a way out").contains("template"), "{text}");
+    }
 }
 
 #[test]
@@ -72,10 +108,30 @@ fn threads_are_numbered_over_all_tasks_and_their_names_are_cut() {
     let names: Vec<&str> = workload.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["a-0", "a-1", "a-very-long-nam", "b-3", "templ"]);
     let starts: Vec<Option<Nanos>> = workload.tasks.iter().map(|task| task.start_at).collect();
-    assert_eq!(starts, [Some(Nanos(0)), Some(Nanos(0)), Some(Nanos(0)), Some(us(700)), None]);
+    assert_eq!(starts, [Some(Nanos(0)), Some(Nanos(0)), Some(Nanos(0)), Some(Nanos(0)), None]);
     assert_eq!(workload.tasks[1].family, "a");
-    assert_eq!(workload.tasks[3].timer_origin, us(700));
+    assert_eq!((workload.tasks[3].timer_origin, workload.tasks[3].awaits_origin), (us(700), true));
     assert_eq!(fork_name("child", 7, 12), "child-7-0012");
+}
+
+#[test]
+fn threads_meet_before_they_wait_for_their_delays_but_those_that_are_forked_do_not() {
+    let text = r#"{ "tasks" : { "a" : { "instance" : 2, "barrier" : "x", "fork" : "c", "run" : 1 },
+        "c" : { "delay" : 300, "run" : 1 } } }"#;
+    let workload = workload(text);
+    assert_eq!(workload.objects.barriers, [("x".to_owned(), 2), ("of the start".to_owned(), 3)]);
+    let first = |task: usize| {
+        let mut behaviour = (workload.tasks[task].behaviour)(0);
+        [behaviour.next(), behaviour.next()]
+    };
+    // The two threads of a, the one of c, and the template of c.
+    for thread in 0..3 {
+        assert_eq!(first(thread), [Step::Barrier(1), Step::AwaitOrigin]);
+    }
+    assert_eq!(first(3), [Step::AwaitOrigin, Step::Mark(0)]);
+    assert_eq!(workload.tasks[3].timer_origin, us(300));
+    let alone = task(r#""run" : 1"#);
+    assert!(alone.objects.barriers.is_empty(), "a single thread meets nobody");
 }
 
 #[test]
@@ -165,7 +221,7 @@ fn a_barrier_waits_for_the_instances_that_name_it() {
     let text = r#"{ "tasks" : { "a" : { "instance" : 3, "barrier" : "x", "run" : 1 }, "b" : { "barrier" : "x", "run" : 1 },
         "c" : { "instance" : 0, "barrier" : "never", "run" : 1 } } }"#;
     let loaded = workload(text);
-    assert_eq!(loaded.objects.barriers, [("x".to_owned(), 4), ("never".to_owned(), 0)]);
+    assert_eq!(loaded.objects.barriers[..2], [("x".to_owned(), 4), ("never".to_owned(), 0)]);
     assert!(warned(&loaded, "never opens"));
     let twice = r#"{ "tasks" : { "a" : { "barrier1" : "x", "barrier2" : "x", "run" : 1 }, "b" : { "barrier" : "x", "run" : 1 } } }"#;
     assert!(warned(&workload(twice), "more than once"));
@@ -314,8 +370,8 @@ fn a_fork_starts_an_instance_of_a_template() {
     let template = &workload.tasks[2];
     assert_eq!((template.name.as_str(), template.start_at, template.timer_origin), ("c", None, us(300)));
     // A thread that is forked still waits for its delay, which counts from the start of the run.
-    let delay = Step::Timer { timer: TimerRef::Own(0), period: us(0), mode: TimerMode::Absolute };
-    assert_eq!(steps_of(template, 4), [delay, Step::Mark(0), run(1), Step::Exit]);
+    assert!(template.awaits_origin);
+    assert_eq!(steps_of(template, 3), [Step::Mark(0), run(1), Step::Exit]);
     assert_eq!(steps_of(&workload.tasks[1], 2), steps_of(&workload.tasks[3], 2));
 }
 

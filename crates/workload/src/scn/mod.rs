@@ -19,9 +19,12 @@ pub(crate) mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use parse::add_to;
 pub use parse::{On, parse, parse_on};
 pub use program::FIRST_PID;
 pub use statements::{About, STATEMENTS, Statement};
+
+pub use crate::workload::IrqLoad;
 
 use crate::workload::Workload;
 use fairlab_sched::topology::MachineTopology;
@@ -85,17 +88,4 @@ pub struct FreqDomainSpec {
     pub cpus: RangeInclusive<u32>,
     /// Frequencies in kHz, ascending, each with its power in microwatts; all have one, or none.
     pub opps: Vec<(u64, Option<u64>)>,
-}
-
-/// A periodic interrupt of one CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IrqLoad {
-    /// Which CPU.
-    pub cpu: u32,
-    /// Time between the ends of two interrupts; the first ends this long after the start.
-    pub every: Nanos,
-    /// Length of an interrupt, less than `every`.
-    pub duration: Nanos,
-    /// Whether a host takes the time (`steal`).
-    pub is_stolen: bool,
 }

@@ -4,12 +4,13 @@
 use super::Scenario;
 use super::changes::{ChangeDraft, Names, ReadChange};
 use super::machine::{MachineDraft, check_room};
-use super::statements::{About, Statement, keywords};
+use super::statements::{About, STATEMENTS, Statement, keywords};
 use super::tasks::{MAX_NAME, TaskDrafts};
 use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
+use crate::step::TaskIndex;
 use crate::suggest;
-use crate::workload::{Change, CpusetSpec, GroupSpec, Quota, Workload};
+use crate::workload::{Change, CpusetSpec, GroupSpec, Quota, TaskSpec, Workload};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::{SetBy, TUNABLES};
 use fairlab_sched::units::Nanos;
@@ -76,6 +77,50 @@ pub fn parse_on(file: &str, text: &str, on: On<'_>) -> Result<Scenario, ParseErr
     parser.ok_or_else(no_cpus)?.finish(source)
 }
 
+/// Reads statements about what changes while tasks run, for a workload that comes from elsewhere: its groups, cpusets and tasks are
+/// known, tasks also by their families. Each statement has the byte offset at which it stands in the source.
+pub(crate) fn add_to(
+    source: Source<'_>,
+    statements: &[(usize, &str)],
+    nr_cpus: u32,
+    workload: &mut Workload,
+) -> Result<(), ParseError> {
+    let named = &|_: &str| Err(String::new());
+    let mut parser = Parser {
+        groups: workload.groups.clone(),
+        cpusets: workload.cpusets.clone(),
+        longest_name: usize::MAX,
+        ..Parser::new(MachineDraft::alike(nr_cpus), On { given: None, named, vary: None })
+    };
+    for &(offset, statement) in statements {
+        let mut words = Words::of_line(source, offset, statement);
+        let Some(keyword) = words.optional() else { continue };
+        if let Some(statement) = Statement::named(keyword.text).filter(|statement| !statement.is_for_any_workload) {
+            let message = format!("`{}` is a statement of scenarios only", statement.keyword);
+            return Err(words.error(keyword, message).with_help(format!("here there are {}", for_any_workload())));
+        }
+        parser.statement(keyword, &mut words)?;
+        if let Some(word) = words.optional() {
+            let message = format!("more words than `{}` takes", keyword.text);
+            return Err(words.error(word, message).with_help("one statement in each string"));
+        }
+        if !parser.features.is_empty() || !parser.tunables.is_empty() {
+            let error = words.error(keyword, format!("`{}` without a time", keyword.text));
+            let help =
+                "write when it changes, such as `feature 100ms SIS_UTIL 0`; for the whole run use --features and --set";
+            return Err(error.with_help(help));
+        }
+    }
+    parser.finish_for(source, workload)
+}
+
+/// The statements that have a place in other files.
+fn for_any_workload() -> String {
+    let keywords =
+        STATEMENTS.iter().filter(|statement| statement.is_for_any_workload).map(|statement| statement.keyword);
+    keywords.collect::<Vec<_>>().join(", ")
+}
+
 fn before_cpus(words: &Words<'_>, keyword: Word<'_>) -> ParseError {
     let error = words.error(keyword, "the first statement must be `cpus`");
     if Statement::named(keyword.text).is_some() {
@@ -104,6 +149,8 @@ pub(super) struct Parser<'a> {
     arms: Vec<(String, i64)>,
     groups: Vec<GroupSpec>,
     cpusets: Vec<CpusetSpec>,
+    /// As many characters names of tasks may have.
+    longest_name: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -136,6 +183,7 @@ impl<'a> Parser<'a> {
             arms: Vec::new(),
             groups: Vec::new(),
             cpusets: Vec::new(),
+            longest_name: MAX_NAME,
         }
     }
 
@@ -229,7 +277,7 @@ impl<'a> Parser<'a> {
     ) -> Result<(), ParseError> {
         check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
         let at = words.duration("when")?;
-        let task = Some(words.name("the task's name", MAX_NAME)?);
+        let task = Some(words.name("the task's name", self.longest_name)?);
         let change = read(&self.names(), words)?;
         self.changes.push(ChangeDraft { at, task, change });
         Ok(())
@@ -302,6 +350,28 @@ impl<'a> Parser<'a> {
         })?;
         let cpus = words.cpus_of(cpus, self.nr_cpus)?.collect();
         self.cpusets.push(CpusetSpec { name: name.text.to_owned(), cpus });
+        Ok(())
+    }
+
+    /// Adds what was read to a workload, one change for each task that it concerns.
+    fn finish_for(self, source: Source<'a>, workload: &mut Workload) -> Result<(), ParseError> {
+        for ChangeDraft { at, task, change } in self.changes {
+            let Some(word) = task else {
+                workload.changes.push((at, change));
+                continue;
+            };
+            let tasks = workload.tasks.iter().enumerate().filter(|(_, task)| task.start_at.is_some());
+            let is_named = |task: &TaskSpec| task.name == word.text || task.family == word.text;
+            let named: Vec<TaskIndex> =
+                tasks.clone().filter(|(_, task)| is_named(task)).map(|(index, _)| index).collect();
+            if named.is_empty() {
+                let names: Vec<&str> = tasks.flat_map(|(_, task)| [task.name.as_str(), &task.family]).collect();
+                let help = suggest::help(word.text, "tasks", &names);
+                return Err(source.error(word.offset, format!("no task `{}` to change", word.text)).with_help(help));
+            }
+            workload.changes.extend(named.into_iter().map(|task| (at, change.clone().of_task(task))));
+        }
+        workload.irqs = self.machine.machine.irqs;
         Ok(())
     }
 

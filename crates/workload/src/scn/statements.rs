@@ -34,6 +34,8 @@ pub struct Statement {
     pub syntax: &'static str,
     /// Whether the reference program does not know it.
     pub is_extension: bool,
+    /// Whether it also has a place where machine and tasks come from other files.
+    pub is_for_any_workload: bool,
     /// What holds without it; empty if there is nothing to say.
     pub default: &'static str,
     meaning: &'static str,
@@ -61,23 +63,26 @@ pub(super) fn keywords() -> Vec<&'static str> {
     STATEMENTS.iter().map(|statement| statement.keyword).collect()
 }
 
-/// Declares the statements: what it is about, the keyword, what follows, whether it is an extension, the meaning, the default if
-/// there is one to tell, and the reader.
+/// Declares the statements: what it is about, the keyword, what follows, whether it is an `extension` and for `any` workload (a change
+/// always is), the meaning, the default if there is one to tell, and the reader.
 macro_rules! statements {
-    ($($about:ident $keyword:literal $syntax:literal $($extension:ident)?: $meaning:literal $(or $default:literal)? => $read:expr;)*) => {
+    ($($about:ident $keyword:literal $syntax:literal $($mark:ident)*: $meaning:literal $(or $default:literal)? => $read:expr;)*) => {
         /// All statements.
         pub const STATEMENTS: &[Statement] = &[$(Statement {
             keyword: $keyword,
             about: About::$about,
             syntax: $syntax,
-            is_extension: statements!(@ $($extension)?),
+            is_extension: false $(|| statements!(@extension $mark))*,
+            is_for_any_workload: matches!(About::$about, About::Change) $(|| statements!(@any $mark))*,
             default: concat!($($default)?),
             meaning: $meaning,
             read: $read,
         },)*];
     };
-    (@ extension) => { true };
-    (@) => { false };
+    (@extension extension) => { true };
+    (@extension any) => { false };
+    (@any any) => { true };
+    (@any extension) => { false };
 }
 
 statements! {
@@ -118,10 +123,10 @@ statements! {
         |parser, _, words| words.duration("the cost").map(|value| parser.machine.machine.newidle_cost = value);
     Machine "scale" "0/1": "1: `run` is work at full capacity and frequency, longer on slower CPUs; 0: it is time" or "0" =>
         |parser, _, words| words.flag("0 or 1").map(|value| parser.machine.machine.scale_work = value);
-    Scheduler "feature" "[T] NAME 0/1":
+    Scheduler "feature" "[T] NAME 0/1" any:
         "switch a feature, after the boot, or at T ¹; names as `fairlab features` lists them. At most 40" =>
         |parser, keyword, words| parser.feature(keyword, words);
-    Scheduler "tune" "[T] NAME N": "set, after the boot or at T ¹, one of {tune}; nothing is derived anew from it. At most 20" =>
+    Scheduler "tune" "[T] NAME N" any: "set, after the boot or at T ¹, one of {tune}; nothing is derived anew from it. At most 20" =>
         |parser, keyword, words| parser.tune(keyword, words);
     Scheduler "arm" "NAME N": "set a published change back: {arm}" =>
         |parser, _, words| parser.arm(words);
@@ -132,10 +137,10 @@ statements! {
         "a frequency domain that schedutil drives, frequencies ascending; with powers in microwatts, for all or for none, it has an energy model. At most 16 domains of 16 frequencies, and not together with `freq`"
         or "none" =>
         |parser, keyword, words| parser.machine.fdom(keyword.offset, words);
-    Machine "irq" "LO-HI EVERY FOR":
+    Machine "irq" "LO-HI EVERY FOR" any:
         "each of these CPUs loses FOR to an interrupt in every EVERY; the first ends at EVERY" or "none" =>
         |parser, keyword, words| parser.machine.irq(keyword.offset, words, false);
-    Machine "steal" "LO-HI EVERY FOR" extension:
+    Machine "steal" "LO-HI EVERY FOR" extension any:
         "the same for a host that takes FOR from these CPUs, which are virtual ones, in every EVERY. As in 6.1 it counts as interrupt time, but what a clock cannot place any more is dropped"
         or "none" =>
         |parser, keyword, words| parser.machine.irq(keyword.offset, words, true);

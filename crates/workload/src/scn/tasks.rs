@@ -13,7 +13,7 @@ use crate::error::{ParseError, Source};
 use crate::policy::PolicyKind;
 use crate::step::{Behaviour, TaskIndex};
 use crate::suggest;
-use crate::workload::{Affinity, Attributes, Change, TaskSpec, Workload};
+use crate::workload::{Affinity, Attributes, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -243,10 +243,13 @@ impl<'a> TaskDrafts<'a> {
         for (index, (name, line)) in self.tasks.iter().enumerate() {
             workload.tasks.push(self.lines[*line].spec(source, name, (index, vary), &by_name)?);
         }
-        for ChangeDraft { at, task, mut change } in changes {
-            if let (Some(word), Change::Task { task, .. } | Change::Attach { task, .. }) = (task, &mut change) {
-                *task = *by_name.get(word.text).ok_or_else(|| no_task(source, word, "to change", &by_name))?;
-            }
+        for ChangeDraft { at, task, change } in changes {
+            let index =
+                |word: Word<'_>| by_name.get(word.text).ok_or_else(|| no_task(source, word, "to change", &by_name));
+            let change = match task {
+                Some(word) => change.of_task(*index(word)?),
+                None => change,
+            };
             workload.changes.push((at, change));
         }
         Ok(())
@@ -312,6 +315,7 @@ impl<'a> TaskLine<'a> {
             own_timers: vec!["every".to_owned(); nr_timers],
             timer_origin: self.start_at,
             is_kthread: false,
+            awaits_origin: false,
             behaviour: Box::new(move |_| -> Box<dyn Behaviour> {
                 Box::new(Cursor::new(Arc::clone(&program), index, vary))
             }),

@@ -24,15 +24,27 @@ use serde::Serialize;
 /// The longest that a benchmark is given which runs until it is done.
 const PATIENCE: Nanos = Nanos::from_secs(3600);
 
+/// The form of what is written as JSON.
+pub(crate) const SCHEMA: &str = "bench/1";
+
 /// What is written as JSON.
-#[derive(Serialize)]
-struct Answer {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Answer {
+    /// The form of this.
+    schema: &'static str,
+    /// The benchmark.
     bench: &'static str,
+    /// The machine's name.
     machine: String,
+    /// The kernel's name.
     kernel: &'static str,
+    /// The seed, if one was given.
     seed: Option<u64>,
+    /// For how long it ran, warm-up and all.
     simulated_ns: u64,
+    /// The hash over all that the scheduler did.
     digest: String,
+    /// The benchmark's own figures, under its own names.
     result: serde_json::Value,
 }
 
@@ -71,6 +83,7 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let outcome = meter.outcome(&machine, machine.duration() - warmup);
     if output.is_json() {
         return output.json(&Answer {
+            schema: SCHEMA,
             bench: name,
             machine: machine.hardware().name.clone(),
             kernel,

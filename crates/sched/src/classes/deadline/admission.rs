@@ -11,7 +11,7 @@ use crate::state::deadline::entity::{time_before, to_ratio};
 use crate::state::task::{Policy, SchedClass};
 use crate::told::ctx::Ctx;
 use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::{Capacity, cap_scale};
+use crate::words::units::{CAPACITY_FULL, Capacity, cap_scale};
 use core::fmt;
 
 /// The shortest runtime, in ns.
@@ -119,14 +119,19 @@ impl State {
     }
 
     /// The bandwidth that all deadline tasks together may have, in units of 2^-20 of a CPU; none if real-time runtime has no
-    /// limit. Slower CPUs have less.
+    /// limit. Slower CPUs have less, but before 5.9 as much as others.
     pub(crate) fn dl_bandwidth_limit(&self) -> Option<u64> {
         self.dl_bandwidth_of(self.active_capacity())
     }
 
-    /// Capacity of all CPUs on which tasks may run.
+    /// Capacity of all CPUs on which tasks may run, as far as admission minds it.
     pub(crate) fn active_capacity(&self) -> Capacity {
-        self.hotplug.active.iter().map(|cpu| self.rqs[cpu.index()].cpu_capacity_orig).sum()
+        self.hotplug.active.iter().map(|cpu| self.admitted_capacity(cpu)).sum()
+    }
+
+    /// The capacity by which a CPU counts when tasks are admitted.
+    pub(crate) fn admitted_capacity(&self, cpu: CpuId) -> Capacity {
+        if self.tunables.changes.dl_any_cpu { CAPACITY_FULL } else { self.rqs[cpu.index()].cpu_capacity_orig }
     }
 
     /// The bandwidth that deadline tasks may have of CPUs with so much capacity.

@@ -136,7 +136,7 @@ impl State {
             entity = parent;
         }
         self.sub_nr_running(cpu, 1);
-        if !had_only_idle && self.sched_idle_cpu(cpu) {
+        if !had_only_idle && self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0 {
             self.nohz.cpus[cpu.index()].next_balance = self.jiffies;
         }
         self.finish_dequeue(ctx, cpu, task, flags);

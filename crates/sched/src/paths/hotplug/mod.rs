@@ -35,7 +35,7 @@ impl Sched {
             return Err(HotplugError::LastCpu);
         }
         let is_needed = |limit| limit < self.dl_root.total_bw;
-        let capacity = self.active_capacity() - self.rqs[cpu.index()].cpu_capacity_orig;
+        let capacity = self.active_capacity() - self.admitted_capacity(cpu);
         if self.dl_bandwidth_of(capacity).is_some_and(is_needed) {
             return Err(HotplugError::NoBandwidth);
         }

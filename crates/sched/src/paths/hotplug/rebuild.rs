@@ -72,6 +72,7 @@ impl Sched {
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
             .expect("a machine that had domains has them with other CPUs too");
+        self.settle_margins();
         self.update_max_interval();
         self.state.tallies.follow_domains(&self.state.domains);
         self.rt_root.forget_cpus();

@@ -118,7 +118,8 @@ impl State {
     /// 2. A CPU without work leaves the source its last task.
     /// 3. No more tasks are looked at than allowed, and after some the lock is dropped for a moment.
     /// 4. A task that may not be moved, or is too big for what is left of the imbalance, goes to the end of the line; after
-    ///    failures a task may be bigger, twice for each.
+    ///    failures a task may be bigger, twice for each. With the tunable `detach_half` it may be twice as big at once, and after
+    ///    too many failures of any size.
     pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard, env: &mut LbEnv) -> u32 {
         let src = guard.cpu().index();
         if self.rqs[src].nr_running <= 1 {
@@ -190,7 +191,12 @@ impl State {
                 return true;
             }
         };
-        if shr_bound(amount, nr_balance_failed) > env.imbalance as u64 {
+        let is_too_much = if self.tunables.changes.detach_half && env.migration == MigrationType::Load {
+            amount / 2 > env.imbalance as u64 && nr_balance_failed <= self.domains.domains[env.sd].cache_nice_tries
+        } else {
+            shr_bound(amount, nr_balance_failed) > env.imbalance as u64
+        };
+        if is_too_much {
             return false;
         }
         env.imbalance -= amount as i64;

@@ -143,7 +143,7 @@ impl State {
             if idle_cpu.is_some() {
                 break;
             }
-            if self.sched_idle_cpu(cpu) && candidates.contains(cpu) {
+            if self.is_idle_but_for_idle_tasks(cpu) && candidates.contains(cpu) {
                 *idle_cpu = Some(cpu);
                 break;
             }

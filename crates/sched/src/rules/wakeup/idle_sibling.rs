@@ -107,6 +107,12 @@ impl State {
     /// Whether a woken task would run on a CPU at once: nothing is there but SCHED_IDLE tasks.
     #[inline]
     pub(crate) fn is_idle_for_wakeup(&self, cpu: CpuId) -> bool {
-        self.available_idle_cpu(cpu) || self.sched_idle_cpu(cpu)
+        self.available_idle_cpu(cpu) || self.is_idle_but_for_idle_tasks(cpu)
+    }
+
+    /// Whether a CPU runs SCHED_IDLE tasks only, and that is as good as nothing; before 5.4 it was not.
+    #[inline]
+    pub(crate) fn is_idle_but_for_idle_tasks(&self, cpu: CpuId) -> bool {
+        self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy < 2
     }
 }

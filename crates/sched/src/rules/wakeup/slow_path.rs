@@ -67,7 +67,7 @@ impl State {
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             ctx.charge(Op::ScanCpu);
             ctx.work.touch_read(cpu);
-            if self.sched_idle_cpu(cpu) {
+            if self.is_idle_but_for_idle_tasks(cpu) {
                 return cpu;
             }
             if self.available_idle_cpu(cpu) {

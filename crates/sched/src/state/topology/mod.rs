@@ -13,6 +13,7 @@ pub(crate) mod error;
 pub(crate) mod flags;
 pub(crate) mod group;
 pub(crate) mod level;
+pub(crate) mod margins;
 pub(crate) mod print;
 pub(crate) mod stats;
 pub(crate) mod units;

@@ -168,7 +168,7 @@ tunables! {
             "Whether tasks are placed for the sake of energy where the machine's energy model allows that.",
             unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
             positions: [1, 0], shown: Digest("energy.scn", "on which CPUs tasks are, and so the energy"),
-            before: &[],
+            before: &[(0, Before::told((5, 0), "tasks are not placed for the sake of energy"))],
         }
         thermal_decay_shift: u32 {
             "Slows the decay of thermal pressure.",
@@ -288,6 +288,51 @@ tunables! {
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             positions: [0, 1], shown: Digest("ping-pong.scn", "which interrupts a wake-up sends"),
             before: &[(1, Before::told((6, 0), "a task that wakes up for an idle CPU of the same cache is enqueued by the waker"))],
+        }
+        no_misfit: bool {
+            "As before 4.20: no task counts as too big for its CPU, so that none is moved to a bigger one for that.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("misfit.scn", "whether the tasks get to the big CPUs"),
+            before: &[(1, Before::told((4, 20), "no task counts as too big for its CPU"))],
+        }
+        sched_idle_busy: u8 {
+            "A CPU that only runs SCHED_IDLE tasks counts as busy: 1 as before 5.6, when it balances; 2 as before 5.4, when a task wakes up too.",
+            unit: "0 to 2", range: 0..=2, default: Fixed(0), statement: None,
+            positions: [0, 2], shown: Digest("idle-policy.scn", "whether tasks wake up beside SCHED_IDLE ones"),
+            before: &[
+                (2, Before::told((5, 4), "a CPU that only runs SCHED_IDLE tasks is not as good as an idle one when a task wakes up")),
+                (1, Before::told((5, 6), "a CPU that only runs SCHED_IDLE tasks balances as seldom as a busy one; real-time tasks do not look for CPUs as big as their lower clamp")),
+            ],
+        }
+        rt_any_cpu: bool {
+            "As before 5.6: a real-time task goes to any CPU, however small, whatever its lower utilisation clamp says.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("switches/clamped-rt.scn", "on which CPUs the real-time tasks wake up"),
+            before: &[(1, Before::with_another((5, 6)))],
+        }
+        dl_any_cpu: bool {
+            "As before 5.9: deadline tasks are admitted by the number of CPUs, and go to any, whatever their capacities.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("switches/dense-deadlines.scn", "whether dense deadline tasks are on small CPUs"),
+            before: &[(1, Before::told((5, 9), "deadline tasks are admitted by the number of CPUs and wake up on any, whatever their capacities"))],
+        }
+        busy_balance_rare: bool {
+            "As before 5.10: busy CPUs balance half as often, and at all levels at the same time.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("periodic-balance.scn", "when busy CPUs balance"),
+            before: &[(1, Before::told((5, 10), "busy CPUs balance half as often, and at all levels at the same time; between caches a group may have 25 percent more than another, not 17; a task is moved if half of its load is within the imbalance, or if that has failed too often"))],
+        }
+        wide_imbalance: bool {
+            "As before 5.10: in domains of several caches a difference of 25 percent is none, not 17.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("numa.scn", "which passes find the nodes balanced"),
+            before: &[(1, Before::with_another((5, 10)))],
+        }
+        detach_half: bool {
+            "As before 5.10: a task may be moved if half of its load is within the imbalance, and any task if that has failed too often.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("periodic-balance.scn", "which tasks a pass moves"),
+            before: &[(1, Before::with_another((5, 10)))],
         }
         small_llc_scan: bool {
             "As proposed in 2022: SIS_UTIL's limit is multiplied by 32 / CPUs in cache domains of at most 16 CPUs.",

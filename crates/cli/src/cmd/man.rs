@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab man`: manual pages, made from what `--help` says.
+
+use crate::args::{Args, ManArgs};
+use crate::error::CliError;
+use crate::output::Output;
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+/// Runs the command.
+pub(crate) fn man(output: &mut Output, args: &ManArgs) -> Result<(), CliError> {
+    let Some(dir) = &args.dir else {
+        let mut page = Vec::new();
+        Man::new(Args::command()).render(&mut page).map_err(CliError::run)?;
+        return output.text(&String::from_utf8_lossy(&page));
+    };
+    let write = || {
+        std::fs::create_dir_all(dir)?;
+        clap_mangen::generate_to(Args::command(), dir)
+    };
+    write().map_err(|error| CliError::write(&dir.display().to_string(), &error))
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab schema`: the forms of JSON output as JSON Schema, made from the types that are written, and the form of traces.
+
+use super::{bench, check, compare, explain, findings};
+use crate::args::SchemaArgs;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::output::table::{Align, Table};
+use fairlab_observe::manifest::{self, Manifest};
+use fairlab_observe::summary::{self, Summary};
+use fairlab_observe::trace_jsonl;
+use fairlab_study::report::{self, Report};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::Value;
+
+/// A form of output.
+#[derive(Debug)]
+pub(crate) struct Form {
+    /// Its name and version, as outputs have it in `schema`.
+    version: &'static str,
+    /// Where it is met.
+    what: &'static str,
+    make: fn() -> Value,
+}
+
+/// All forms with a schema.
+const FORMS: &[Form] = &[
+    Form { version: summary::SCHEMA, what: "fairlab run --json; summary.json", make: of::<Summary> },
+    Form { version: manifest::SCHEMA, what: "manifest.json of a run directory", make: of::<Manifest> },
+    Form { version: compare::SCHEMA, what: "fairlab compare --json", make: of::<Vec<compare::Outcome<'static>>> },
+    Form { version: bench::SCHEMA, what: "fairlab bench NAME --json", make: of::<bench::Answer> },
+    Form { version: check::SCHEMA, what: "fairlab check --json", make: of::<check::Verdict<'static>> },
+    Form { version: explain::SCHEMA, what: "fairlab explain --json", make: of::<explain::Answer> },
+    Form { version: findings::SCHEMA, what: "fairlab findings --json", make: of::<Vec<findings::Answer>> },
+    Form { version: report::SCHEMA, what: "fairlab study run --json", make: of::<Report> },
+    Form { version: "trace/1", what: "a line of --trace-jsonl", make: of_trace },
+];
+
+impl Form {
+    /// Its name.
+    fn name(&self) -> &'static str {
+        self.version.split_once('/').map_or(self.version, |(name, _)| name)
+    }
+
+    /// The form of a name.
+    pub(crate) fn named(name: &str) -> Result<&'static Self, String> {
+        FORMS.iter().find(|form| form.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = FORMS.iter().map(Self::name).collect();
+            format!("there is no such form; known are {}", names.join(", "))
+        })
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = (self.make)();
+        if let Value::Object(keys) = &mut schema {
+            keys.insert("$id".to_owned(), Value::from(format!("urn:fairlab:{}", self.version.replace('/', ":"))));
+        }
+        schema
+    }
+}
+
+fn of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value()
+}
+
+fn of_trace() -> Value {
+    serde_json::from_str(trace_jsonl::SCHEMA).expect("the schema is JSON")
+}
+
+/// Runs the command.
+pub(crate) fn schema(output: &mut Output, args: &SchemaArgs) -> Result<(), CliError> {
+    if let Some(form) = args.form {
+        return output.json(&form.schema());
+    }
+    if output.is_json() {
+        return output.json(&FORMS.iter().map(|form| form.version).collect::<Vec<_>>());
+    }
+    let mut table = Table::new(&[("schema", Align::Left), ("what has it", Align::Left)]);
+    for form in FORMS {
+        table.row(vec![form.version.into(), form.what.into()]);
+    }
+    let text = table.render(output.styles());
+    output.text(&text)
+}
