@@ -60,7 +60,7 @@ pub(crate) struct Choices {
 
 impl Choices {
     /// The seed of what an experimenter cannot hold still, if that is to vary.
-    fn varying_seed(self) -> Option<u64> {
+    pub(crate) fn varying_seed(self) -> Option<u64> {
         self.seed.filter(|_| self.vary)
     }
 }
@@ -70,8 +70,6 @@ pub(crate) struct Variant {
     pub(crate) kernel: Kernel,
     pub(crate) features: Vec<(Feature, bool)>,
     pub(crate) tunables: Vec<(String, i64)>,
-    /// Kernel code costs nothing.
-    pub(crate) is_free: bool,
 }
 
 impl Variant {
@@ -91,7 +89,7 @@ impl Variant {
             kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         tunables.extend(set_in_file);
         tunables.extend(variant.set.iter().cloned());
-        Self { kernel, features, tunables, is_free: variant.price_choice() == PriceChoice::Zero }
+        Self { kernel, features, tunables }
     }
 }
 
@@ -136,9 +134,7 @@ impl Plan {
         }
         let settings = Variant::new(variant, says.kernel.as_deref(), setup.features, setup.named_tunables);
         (setup.features, setup.named_tunables) = (settings.features, settings.tunables);
-        if settings.is_free {
-            setup.hardware.prices = Prices::free();
-        }
+        price(&mut setup.hardware, variant)?;
         drive(&mut setup.hardware, variant.governor)?;
         let subject = Subject {
             workload: input.name.clone(),
@@ -162,6 +158,20 @@ impl Plan {
         let is_default_duration = choices.duration.is_none() && !says.says_duration;
         Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
     }
+}
+
+/// Gives kernel code its prices: the machine's or another's, or none; then those of single operations.
+pub(crate) fn price(hardware: &mut Hardware, variant: &VariantArgs) -> Result<(), CliError> {
+    if let Some(machine) = &variant.prices_of {
+        hardware.prices = Prices::from_list(input::machine(machine)?.description.prices());
+    }
+    if variant.price_choice() == PriceChoice::Zero {
+        hardware.prices = Prices::free();
+    }
+    for (operation, ps) in &variant.price {
+        hardware.prices.set_named(operation, *ps);
+    }
+    Ok(())
 }
 
 /// Has a governor drive all frequency domains.

@@ -2,6 +2,7 @@
 //! The commands, one module each.
 
 pub(crate) mod bench;
+pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -14,4 +15,5 @@ pub(crate) mod machine;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod study;
+pub(crate) mod sweep;
 pub(crate) mod tunables;

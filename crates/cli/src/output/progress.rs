@@ -77,6 +77,50 @@ impl RunsProgress {
     }
 }
 
+/// Where there is no terminal, long work with many parts tells so often how far it is.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// Progress of many things of one kind, with an estimate: a bar on a terminal, a line now and then elsewhere, for the logs of clusters.
+pub(crate) struct CountProgress {
+    bar: Option<ProgressBar>,
+    what: &'static str,
+    whole: u64,
+    done: u64,
+    start: Instant,
+    told: Instant,
+}
+
+impl CountProgress {
+    /// Nothing is done yet of so many.
+    pub(crate) fn new(what: &'static str, whole: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| new_bar(whole, what));
+        let now = Instant::now();
+        Self { bar, what, whole, done: 0, start: now, told: now }
+    }
+
+    /// So many more are done.
+    pub(crate) fn add(&mut self, more: u64) {
+        self.done += more;
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{} of {}", self.done, self.whole));
+            bar.set_position(self.done);
+        } else if self.told.elapsed() >= TELL_EVERY {
+            self.told = Instant::now();
+            let left = self.start.elapsed().as_secs_f64() / self.done as f64 * (self.whole - self.done) as f64;
+            // Whoever cannot be told goes without.
+            let line = format!("{}: {} of {}, about {left:.0}s left\n", self.what, self.done, self.whole);
+            let _ = std::io::Write::write_all(&mut std::io::stderr().lock(), line.as_bytes());
+        }
+    }
+
+    /// All is done: the line is free again.
+    pub(crate) fn clear(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Progress of a study.
 pub(crate) struct StudyProgress {
     bar: ProgressBar,
