@@ -68,7 +68,7 @@ const OF_RUNS: &[Known] = &[
 const BESIDE: &[Known] = &[
     ("migrations", "totals.migrations", None, "", Neither),
     ("switches", "totals.switches", None, "", Neither),
-    ("CPUs scanned", "selection.cpus_scanned", Some("selection.wakeups"), "each", Neither),
+    ("CPUs scanned", "selection.cpus_scanned", Some("selection.wakeups"), "", Neither),
     ("nohz kicks", "balance.kicks", None, "", Neither),
 ];
 

@@ -89,7 +89,7 @@ fn table_row(row: &Row, arm: usize, show: Show<'_>) -> Markup {
             (figure(0)) (figure(arm))
             td.n { (percent(change)) }
             td.n { @if let Some([low, high]) = change.percent_interval { (format!("{low:+.2} to {high:+.2} %")) } }
-            td.n { @if let Some(p) = change.p_corrected { (format!("{p:.2}")) } }
+            td.n { @if let Some(p) = change.p_corrected { (format!("{p:.4}")) } }
             td class=(class(change.verdict)) { (change.verdict.to_string()) }
             td.n { @if let Some(least) = change.could_show_percent { (format!("{least:.2} %")) } }
         }

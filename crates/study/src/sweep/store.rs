@@ -11,6 +11,7 @@ use fairlab_observe::sha256;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What a store's file says it is: `fair`.
 const APPLICATION: i32 = 0x6661_6972;
@@ -118,6 +119,8 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let told = |error: rusqlite::Error| told(&name, &error);
         let connection = Connection::open_with_flags(path, flags).map_err(told)?;
+        // Who finds it in use is told so at once.
+        connection.busy_timeout(Duration::ZERO).map_err(told)?;
         // The lock is taken now, and kept. A journal that a process has left which died is rolled back here.
         let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;";
         connection

@@ -95,8 +95,9 @@ impl Report {
         }
         if comparison.tests > 0 {
             notes.push(format!(
-                "{} tests (Wilcoxon's signed ranks of pairs) at {:.3} % together (Holm); shows: the smallest difference that as many repetitions would show in four experiments of five",
+                "{} test{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); none: no difference found; shows: the smallest one, in %, that so many repetitions find in four experiments of five",
                 comparison.tests,
+                if comparison.tests == 1 { "" } else { "s" },
                 100.0 * comparison.level
             ));
             if let Some(needed) = self.needed() {

@@ -12,7 +12,8 @@ use fairlab_study::experiment::metrics::Better;
 /// Changes are for the better if this is positive.
 fn gain(row: &Row, before: f64, after: f64) -> f64 {
     let percent = if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) };
-    if row.metric.better == Better::Less { -percent } else { percent }
+    // Nothing has no sign.
+    (if row.metric.better == Better::Less { -percent } else { percent }) + 0.0
 }
 
 fn deviation(arm: &ArmFigure) -> f64 {
@@ -145,8 +146,11 @@ pub(super) fn lkp(report: &Report) -> String {
 /// A value as the robot writes it: with its deviation in percent if that is a percent or more.
 fn robots(arm: &ArmFigure, wide: usize) -> String {
     let value = arm.value;
-    let number =
-        if value.abs() >= 1000.0 || value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") };
+    let number = match value.abs() {
+        size if size >= 1000.0 || value.fract() == 0.0 => format!("{value:.0}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.5}"),
+    };
     let percent = deviation(arm);
     let spread = if percent >= 1.0 { format!(" ± {percent:2.0}%") } else { " ".repeat(6) };
     format!("{number:>wide$}{spread}")

@@ -38,7 +38,7 @@ fn line(row: &Row, which: usize) -> String {
         value(&row.arms[which]),
         or_nothing(change.percent.map(|percent| format!("{percent:+.2} %"))),
         or_nothing(change.percent_interval.map(|[low, high]| format!("{low:+.2} to {high:+.2} %"))),
-        or_nothing(change.p_corrected.map(|p| format!("{p:.2}"))),
+        or_nothing(change.p_corrected.map(|p| format!("{p:.4}"))),
         change.verdict,
         or_nothing(change.could_show_percent.map(|least| format!("{least:.2} %")))
     )

@@ -29,28 +29,41 @@ fn letter(which: usize) -> String {
         .map_or_else(|| format!("#{which}"), |which| char::from(b'A' + which).to_string())
 }
 
+/// Eighty columns: families have a line of their own, percentages stand without their sign, and a verdict is one word.
 fn table(report: &Report, which: usize, styles: Styles) -> String {
-    let (first, other) = (letter(0), letter(which));
+    let (first, other) = (format!("{} ±%", letter(0)), format!("{} ±%", letter(which)));
     let columns = [
         ("metric", Align::Left),
         (first.as_str(), Align::Right),
         (other.as_str(), Align::Right),
-        ("change", Align::Right),
-        ("95 %", Align::Right),
+        ("change % (95 %)", Align::Right),
         ("", Align::Left),
         ("shows", Align::Right),
     ];
     let mut table = Table::new(&columns);
+    let mut family = "";
     for row in &report.comparison.rows {
+        let (of, name) =
+            row.metric.name.split_once(": ").map_or(("", row.metric.name.as_str()), |(of, name)| (of, name));
+        if of != family && !of.is_empty() {
+            table.row(vec![
+                of.into(),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+            ]);
+        }
+        family = of;
         let change = &row.changes[which - 1];
         table.row(vec![
-            row.metric.name.as_str().into(),
+            format!("{}{name}", if of.is_empty() { "" } else { "  " }).into(),
             value(row, &row.arms[0]).into(),
             value(row, &row.arms[which]).into(),
             difference(row, change).into(),
-            interval(change).into(),
             verdict(change.verdict),
-            change.could_show_percent.map_or_else(String::new, |least| format!("{}%", unsigned(least))).into(),
+            change.could_show_percent.map_or_else(String::new, unsigned).into(),
         ]);
     }
     table.render(styles)
@@ -62,36 +75,33 @@ fn value(row: &Row, arm: &ArmFigure) -> String {
     if arm.deviation == 0.0 || arm.value == 0.0 {
         return value;
     }
-    format!("{value} ±{}%", unsigned(100.0 * arm.deviation / arm.value))
+    format!("{value} ±{}", unsigned(100.0 * arm.deviation / arm.value))
 }
 
 fn unsigned(percent: f64) -> String {
     signed(percent).trim_start_matches('+').to_owned()
 }
 
+/// The change with its interval; in the metric's unit where the first arm has nothing.
 fn difference(row: &Row, change: &Change) -> String {
-    let plain = || {
-        format!(
-            "{}{}",
-            if change.difference < 0.0 { "-" } else { "+" },
-            figure(&row.metric.unit, change.difference.abs())
-        )
+    if change.verdict == Verdict::Identical {
+        return String::new();
+    }
+    let Some(percent) = change.percent else {
+        let sign = if change.difference < 0.0 { "-" } else { "+" };
+        return format!("{sign}{}", figure(&row.metric.unit, change.difference.abs()));
     };
-    change.percent.map_or_else(plain, |percent| format!("{}%", signed(percent)))
+    let interval = change.percent_interval.map(|[low, high]| format!(" ({}..{})", signed(low), signed(high)));
+    format!("{}{}", signed(percent), interval.unwrap_or_default())
 }
 
-fn interval(change: &Change) -> String {
-    change.percent_interval.map_or_else(String::new, |[low, high]| format!("{}..{}", signed(low), signed(high)))
-}
-
-/// Short words: the table has eighty columns.
 fn verdict(verdict: Verdict) -> Cell {
     match verdict {
         Verdict::Better => Cell::from("better").good(),
         Verdict::Worse => Cell::from("worse").bad(),
-        Verdict::NotFound => "none found".into(),
-        Verdict::Identical => "identical".into(),
-        Verdict::Untested => Cell::from("untested").quiet(),
+        Verdict::NotFound => "none".into(),
+        Verdict::Identical => "same".into(),
+        Verdict::Untested => Cell::from("once").quiet(),
         Verdict::Unjudged => Cell::default(),
     }
 }
