@@ -145,7 +145,7 @@ impl<S: Switches> Lab<'_, S> {
     }
 
     fn effect(&self, set: Set, ends: [f64; 2]) -> Result<Effect, S::Error> {
-        let values = self.runs(&[set.clone()], self.search.runs)?.remove(0);
+        let values = self.runs(std::slice::from_ref(&set), self.search.runs)?.remove(0);
         let mean = mean(&values);
         Ok(Effect { set, mean, part: (mean - ends[0]) / (ends[1] - ends[0]), runs: values.len() as u64 })
     }

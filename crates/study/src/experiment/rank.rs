@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn counting_and_the_normal_distribution_meet() {
+    fn the_normal_distribution_is_near_what_is_counted_and_errs_to_the_careful_side() {
         let doubled: Vec<usize> = (1..=MOST_COUNTED).map(|rank| 2 * rank).collect();
         for least in [1000, 1200, 1400, 1700] {
             let (exact, near) = (counted(&doubled, least), approximated(&doubled, least));
-            assert!((exact - near).abs() < 0.0005 && (exact / near - 1.0).abs() < 0.1, "{least}: {exact} {near}");
+            assert!((exact - near).abs() < 0.002 && near > exact * 0.99, "{least}: {exact} {near}");
         }
     }
 

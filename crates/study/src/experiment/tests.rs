@@ -124,15 +124,17 @@ fn many_metrics_together_mislead_no_more_often_than_one() {
 #[test]
 fn looking_again_and_again_misleads_no_more_often_than_once() {
     const EXPERIMENTS: usize = 300;
-    let found = |seed: u64| {
+    let mut looks = 0;
+    let mut found = |seed: u64| {
         let planted = Planted { seed, metrics: 1, noise: Noise::Normal, times: 1.0 };
         let Ok(found) = until_found(&planted, 1, Rules { detect_percent: 2.0, ..Rules::default() }, &|| true);
         let found = found.expect("there is time");
-        assert!(found.looks > 1, "one look cannot show 2 % here");
+        looks += found.looks;
         found.comparison.rows[0].changes[0].verdict != Verdict::NotFound
     };
     let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
     assert!(part <= 0.05 + three_deviations(0.05, EXPERIMENTS), "{part}");
+    assert!(looks as usize > 2 * EXPERIMENTS, "a look or two cannot show 2 % here: {looks}");
 }
 
 #[test]
@@ -178,7 +180,6 @@ fn intervals_hold_the_truth_in_95_of_100_experiments() {
         let part = (0..EXPERIMENTS as u64).filter(holds).count() as f64 / EXPERIMENTS as f64;
         let least = 0.95 - missing - three_deviations(0.95, EXPERIMENTS);
         let most = if statistic == Statistic::Median { 0.985 } else { 0.95 + three_deviations(0.95, EXPERIMENTS) };
-        println!("{statistic} of {runs}, {noise:?}: {:.1} %", 100.0 * part);
         assert!((least..=most).contains(&part), "{statistic} of {runs}, {noise:?}: {part}");
     }
 }

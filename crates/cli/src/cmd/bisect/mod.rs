@@ -140,6 +140,11 @@ fn page(
         ),
         2,
     ));
+    if culprits.rest.as_ref().is_some_and(|rest| rest.part > 0.5) {
+        let line =
+            "without the set the others have more than half of it too: more than one way leads to the difference";
+        text.push_str(&wrap(line, 2));
+    }
     if culprits.p.is_none() {
         text.push_str(&wrap(
             "all repetitions are alike, so that nothing tells an effect from an accident of this one start",

@@ -81,7 +81,9 @@ impl PlanPoints {
             ));
         }
         let words = if words.is_empty() { UNCHANGED.to_owned() } else { words.join(",") };
-        let arm = arm_of(&words).map_err(|error| format!("{words}: {error}"))?;
+        let arm = arm_of(&words).map_err(|error| {
+            format!("{words}: {error}\nhelp: settings are changes as of arms: see `fairlab sweep --help`")
+        })?;
         Ok((arm, text, kind == "bench"))
     }
 
