@@ -13,7 +13,7 @@ use super::Observation;
 use super::metrics::{Better, Metric};
 use super::power;
 use super::rank::{holm, signed_rank};
-use crate::statistics::{Statistic, widened_interval_of_pairs};
+use crate::statistics::{Statistic, interval_of_pairs, widened_interval_of_pairs};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -192,12 +192,17 @@ fn row(repetitions: &[&Vec<Observation>], metric: Metric, identical: &[bool], st
 fn change(before: &[f64], after: &[f64], statistic: Statistic) -> Change {
     let of = |values: &[f64]| statistic.of(values);
     let percent = |before: &[f64], after: &[f64]| 100.0 * (of(after) / of(before) - 1.0);
+    // Draws spread means too little, but not medians, whose intervals are wide enough.
+    let interval = |of_both: &dyn Fn(&[f64], &[f64]) -> f64| match statistic {
+        Statistic::Mean => widened_interval_of_pairs(before, after, of_both),
+        _ => interval_of_pairs(before, after, of_both),
+    };
     let has_percent = before.iter().all(|value| *value > 0.0);
     Change {
         difference: of(after) - of(before),
-        interval: widened_interval_of_pairs(before, after, |before, after| of(after) - of(before)),
+        interval: interval(&|before, after| of(after) - of(before)),
         percent: has_percent.then(|| percent(before, after)),
-        percent_interval: if has_percent { widened_interval_of_pairs(before, after, percent) } else { None },
+        percent_interval: if has_percent { interval(&percent) } else { None },
         p: None,
         p_corrected: None,
         could_show_percent: None,
