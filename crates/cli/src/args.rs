@@ -2,15 +2,18 @@
 //! The command line.
 
 use crate::cmd::bench::args::BenchArgs;
+use crate::cmd::bisect::args::BisectArgs;
 use crate::cmd::capture::CaptureArgs;
+use crate::cmd::compare::args::CompareArgs;
 use crate::cmd::export;
 use crate::cmd::import::ImportArgs;
 use crate::cmd::replay::ReplayArgs;
 use crate::cmd::schema::Form;
+use crate::cmd::sweep::args::SweepArgs;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use crate::values::{
-    FeatureList, GovernorName, arm_of, features_of, governor_of, kernel_of, micros_of, moment_of, setting_of, time_of,
+    FeatureList, GovernorName, features_of, governor_of, kernel_of, micros_of, moment_of, setting_of, time_of,
 };
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -57,8 +60,12 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Run a workload and show what its tasks and CPUs did
     Run(Box<RunArgs>),
-    /// Run a workload under several arms, side by side
-    Compare(CompareArgs),
+    /// Run a workload or a benchmark under several arms, once or as an experiment with statistics
+    Compare(Box<CompareArgs>),
+    /// Run whatever a plan spans, on all cores, into a store that survives everything
+    Sweep(SweepArgs),
+    /// Find the switch, or the set of switches, that makes a difference between two kernels or arms
+    Bisect(Box<BisectArgs>),
     /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
     Explain(ExplainArgs),
     /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
@@ -155,7 +162,7 @@ pub(crate) struct RunArgs {
 }
 
 /// What a workload runs on.
-#[derive(Clone, Debug, ClapArgs)]
+#[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct VariantArgs {
     /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
     ///
@@ -181,6 +188,12 @@ pub(crate) struct VariantArgs {
     /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
     #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: Option<PriceChoice>,
+    /// An arm's: the prices of another machine.
+    #[arg(skip)]
+    pub(crate) prices_of: Option<String>,
+    /// An arm's: prices of single operations, in picoseconds.
+    #[arg(skip)]
+    pub(crate) price: Vec<(String, u64)>,
 }
 
 impl VariantArgs {
@@ -226,54 +239,6 @@ impl JobsArgs {
             pool::limit(jobs);
         }
     }
-}
-
-const COMPARE_EXAMPLES: &str = "\
-An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, governor=NAME, or cpu_dma_latency=TIME.
-A single arm is compared with the workload as it is. The last column is the change from the first arm to the last.
-
-Examples:
-  fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
-  fairlab compare app.json --arm NO_SIS_UTIL
-  fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --json";
-
-#[derive(Debug, ClapArgs)]
-#[command(arg_required_else_help = true)]
-#[command(after_help = COMPARE_EXAMPLES)]
-pub(crate) struct CompareArgs {
-    /// Workload file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: String,
-    /// What to compare; several times
-    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of, required = true)]
-    pub(crate) arm: Vec<Arm>,
-    #[command(flatten)]
-    pub(crate) variant: VariantArgs,
-    /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
-    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
-    pub(crate) duration: Option<Nanos>,
-    /// Draw the scheduler's dice from this seed, in all arms [default: as the kernel after its boot]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Vary with the seed, alike in all arms, when tasks start, and random lengths
-    #[arg(long, requires = "seed")]
-    pub(crate) vary: bool,
-    #[command(flatten)]
-    pub(crate) jobs: JobsArgs,
-    #[command(flatten)]
-    pub(crate) exports: ExportArgs,
-}
-
-/// An arm of a comparison: its changes on top of the workload's variant.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Arm {
-    /// As it was written.
-    pub(crate) name: String,
-    pub(crate) kernel: Option<Kernel>,
-    pub(crate) governor: Option<GovernorName>,
-    pub(crate) cpu_dma_latency: Option<Nanos>,
-    pub(crate) features: Vec<(Feature, bool)>,
-    pub(crate) set: Vec<(String, i64)>,
 }
 
 const EXPLAIN_EXAMPLES: &str = "\

@@ -16,6 +16,8 @@ pub(crate) enum CliError {
     Input(String),
     /// A run could not go on, or its results could not be written.
     Run(String),
+    /// What was asked to hold does not. The results have been written.
+    Gate(String),
     /// Whoever read the output has had enough.
     ClosedPipe,
     /// A signal has stopped the run.
@@ -49,6 +51,7 @@ impl CliError {
         match self {
             Self::Input(_) => 2,
             Self::Run(_) => 1,
+            Self::Gate(_) => 3,
             Self::ClosedPipe => 0,
             Self::Stopped { signal } => 128 + *signal,
         }
@@ -58,7 +61,7 @@ impl CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(message) | Self::Run(message) => f.write_str(message),
+            Self::Input(message) | Self::Run(message) | Self::Gate(message) => f.write_str(message),
             Self::ClosedPipe => f.write_str("the output was closed"),
             Self::Stopped { signal } => write!(f, "stopped by signal {signal}"),
         }

@@ -2,10 +2,11 @@
 //! The `fairlab` command: glue and presentation only.
 //!
 //! Standard output carries results, standard error everything else. Exit status: 0 for success (a reader that closes the
-//! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out, and 128 and the
-//! signal's number for a run that a signal has stopped.
+//! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out, 3 for a comparison that
+//! was to fail on what it found, and 128 and the signal's number for a run that a signal has stopped.
 
 mod args;
+mod arms;
 mod cmd;
 mod error;
 mod exports;
@@ -14,6 +15,7 @@ mod interrupt;
 mod output;
 mod plan;
 mod rerun;
+mod trial;
 mod values;
 
 use args::{Args, Command};
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Run(run) => cmd::run::run(&mut output, run),
         Command::Compare(compare) => cmd::compare::compare(&mut output, compare),
+        Command::Sweep(sweep) => cmd::sweep::sweep(&mut output, sweep),
+        Command::Bisect(bisect) => cmd::bisect::bisect(&mut output, bisect),
         Command::Explain(explain) => cmd::explain::explain(&mut output, explain),
         Command::Export(export) => cmd::export::export(&mut output, export),
         Command::Import(import) => cmd::import::import(&mut output, import),

@@ -62,7 +62,7 @@ pub(crate) struct Choices {
 
 impl Choices {
     /// The seed of what an experimenter cannot hold still, if that is to vary.
-    fn varying_seed(self) -> Option<u64> {
+    pub(crate) fn varying_seed(self) -> Option<u64> {
         self.seed.filter(|_| self.vary)
     }
 }
@@ -72,8 +72,6 @@ pub(crate) struct Variant {
     pub(crate) kernel: Kernel,
     pub(crate) features: Vec<(Feature, bool)>,
     pub(crate) tunables: Vec<(String, i64)>,
-    /// Kernel code costs nothing.
-    pub(crate) is_free: bool,
 }
 
 impl Variant {
@@ -93,7 +91,7 @@ impl Variant {
             kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         tunables.extend(set_in_file);
         tunables.extend(variant.set.iter().cloned());
-        Self { kernel, features, tunables, is_free: variant.price_choice() == PriceChoice::Zero }
+        Self { kernel, features, tunables }
     }
 }
 
@@ -139,9 +137,7 @@ impl Plan {
         }
         let settings = Variant::new(variant, says.kernel.as_deref(), setup.features, setup.named_tunables);
         (setup.features, setup.named_tunables) = (settings.features, settings.tunables);
-        if settings.is_free {
-            setup.hardware.prices = Prices::free();
-        }
+        price(&mut setup.hardware, variant)?;
         drive(&mut setup.hardware, variant.governor)?;
         hold_latency(&mut setup.workload, variant);
         let subject = Subject {
@@ -172,6 +168,20 @@ impl Plan {
 pub(crate) fn hold_latency(workload: &mut Workload, variant: &VariantArgs) {
     let requests = [workload.cpu_dma_latency, variant.cpu_dma_latency];
     workload.cpu_dma_latency = requests.into_iter().flatten().min();
+}
+
+/// Gives kernel code its prices: the machine's or another's, or none; then those of single operations.
+pub(crate) fn price(hardware: &mut Hardware, variant: &VariantArgs) -> Result<(), CliError> {
+    if let Some(machine) = &variant.prices_of {
+        hardware.prices = Prices::from_list(input::machine(machine)?.description.prices());
+    }
+    if variant.price_choice() == PriceChoice::Zero {
+        hardware.prices = Prices::free();
+    }
+    for (operation, ps) in &variant.price {
+        hardware.prices.set_named(operation, *ps);
+    }
+    Ok(())
 }
 
 /// Has a governor drive all frequency domains.

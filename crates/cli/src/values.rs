@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Values of the command line: times, features, tunables, kernels, arms.
+//! Values of the command line: times, features, tunables, kernels.
 
-use crate::args::Arm;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
@@ -58,21 +57,6 @@ pub(crate) fn micros_of(text: &str) -> Result<Nanos, String> {
     if is_whole { Ok(time) } else { Err("the kernel takes whole microseconds, such as 0us or 20us".to_owned()) }
 }
 
-pub(crate) fn arm_of(text: &str) -> Result<Arm, String> {
-    let mut arm = Arm { name: text.to_owned(), ..Arm::default() };
-    for word in text.split(',') {
-        match word.split_once('=') {
-            Some(("kernel", release)) => arm.kernel = Some(kernel_of(release)?),
-            Some(("governor", name)) => arm.governor = Some(governor_of(name)?),
-            Some(("cpu_dma_latency", time)) => arm.cpu_dma_latency = Some(micros_of(time)?),
-            Some(_) => arm.set.push(setting_of(word)?),
-            None => arm.features.push(feature_of(word)?),
-        }
-    }
-    check_changes(&arm.features, &arm.set)?;
-    Ok(arm)
-}
-
 pub(crate) fn kernel_of(name: &str) -> Result<Kernel, String> {
     Kernel::named(name).ok_or_else(|| {
         let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
@@ -80,7 +64,7 @@ pub(crate) fn kernel_of(name: &str) -> Result<Kernel, String> {
     })
 }
 
-fn feature_of(word: &str) -> Result<(Feature, bool), String> {
+pub(crate) fn feature_of(word: &str) -> Result<(Feature, bool), String> {
     let (name, on) = word.strip_prefix("NO_").map_or((word, true), |name| (name, false));
     let feature = Feature::from_name(name);
     feature.map(|feature| (feature, on)).ok_or_else(|| unknown_feature(name, on))
@@ -153,7 +137,7 @@ pub(crate) fn features_of(text: &str) -> Result<FeatureList, String> {
 }
 
 /// Refuses what one list gives twice with different values: to take one of them would be a guess.
-fn check_changes(features: &[(Feature, bool)], set: &[(String, i64)]) -> Result<(), String> {
+pub(crate) fn check_changes(features: &[(Feature, bool)], set: &[(String, i64)]) -> Result<(), String> {
     for (place, (feature, on)) in features.iter().enumerate() {
         if features[..place].iter().any(|(other, other_on)| other == feature && other_on != on) {
             let name = feature.name();
@@ -209,7 +193,7 @@ mod tests {
     fn an_exit_latency_is_in_whole_microseconds_and_may_be_nothing() {
         assert_eq!((micros_of("0us"), micros_of("1.5ms")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(1500))));
         assert!(micros_of("20ns").expect_err("too fine").contains("whole microseconds"));
-        let arm = arm_of("cpu_dma_latency=20us,NO_SIS_UTIL").expect("an arm");
+        let arm = crate::arms::arm_of("cpu_dma_latency=20us,NO_SIS_UTIL").expect("an arm");
         assert_eq!((arm.cpu_dma_latency, arm.features.len()), (Some(Nanos::from_micros(20)), 1));
     }
 

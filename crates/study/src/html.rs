@@ -8,7 +8,7 @@ use crate::report::{Report, Row, Table, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeSet;
 
-const STYLE: &str = "
+pub(crate) const STYLE: &str = "
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; background: #fff }
 h1 { font-size: 1.5rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin-top: 2.2rem } .source { color: #57606a }
 .headline { font-weight: 600 } table { border-collapse: collapse; margin: .6rem 0 1.2rem; font-variant-numeric: tabular-nums }

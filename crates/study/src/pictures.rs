@@ -120,7 +120,9 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[Effect]) -> P
             .x_desc(unit)
             .draw()?;
         chart.draw_series(LineSeries::new([(0.0, 0.0), (0.0, count)], BLACK.mix(0.4)))?;
-        for (which, name) in ["simulated, 95 %", "published, two standard deviations"].into_iter().enumerate() {
+        let series = if rows.iter().any(|(.., theirs)| theirs.is_some()) { 2 } else { 1 };
+        let names = ["simulated, 95 %", "published, two standard deviations"];
+        for (which, name) in names.into_iter().take(series).enumerate() {
             let colour = COLOURS[which];
             let mut points = Vec::new();
             for (place, (_, ours, interval, theirs)) in rows.iter().enumerate() {

@@ -18,6 +18,11 @@ pub fn limit(jobs: NonZeroUsize) {
     pool.build_global().expect("the number of jobs is said once, before any of them");
 }
 
+/// How many runs there are at a time.
+pub fn cores() -> usize {
+    rayon::current_num_threads()
+}
+
 /// Does all jobs, and gives their results in the order of the jobs. They begin in this order too: long ones are better first.
 ///
 /// # Errors

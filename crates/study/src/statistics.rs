@@ -4,10 +4,14 @@
 //! An interval is that of percentiles: runs are drawn anew with replacement, the statistic is computed of each draw, and the interval is
 //! what the middle 95 % of the results span. The draws have one fixed seed, so that equal runs give equal intervals. Of a change, runs
 //! with the same seed are drawn together: their workloads start alike, and what they have in common is no part of the change.
+//!
+//! Draws of few runs spread less than the runs do, so that percentiles of them are too close together. Comparisons widen them by what Student's
+//! distribution asks for with so many runs; studies, whose tables are recorded, do not.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use std::fmt;
 
 /// How often runs are drawn.
@@ -16,6 +20,8 @@ pub(crate) const DRAWS: usize = 2000;
 const SEED: u64 = 0x0066_6169_726c_6162;
 /// Fewer runs have no interval: of two values there are three draws.
 const LEAST_RUNS: usize = 3;
+/// What part of the draws lies beyond each end of an interval.
+const OUTSIDE: f64 = 0.025;
 
 /// How several values become one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,7 +110,7 @@ impl TryFrom<String> for Statistic {
 /// Between which values a statistic of runs lies; none of fewer than three runs.
 pub fn interval(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Option<[f64; 2]> {
     let mut drawn = vec![0.0; values.len()];
-    middle(values.len(), |places| {
+    middle(values.len(), OUTSIDE, |places| {
         for (value, &place) in drawn.iter_mut().zip(places) {
             *value = values[place];
         }
@@ -117,9 +123,38 @@ pub fn interval(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Option<[f6
 /// # Panics
 /// If the arms have different numbers of runs.
 pub fn interval_of_pairs(before: &[f64], after: &[f64], of_both: impl Fn(&[f64], &[f64]) -> f64) -> Option<[f64; 2]> {
+    drawn_in_pairs(before, after, OUTSIDE, of_both)
+}
+
+/// The same, as wide as so few runs make it necessary: the part beyond each end is that of the normal distribution beyond Student's
+/// quantile with the runs' degrees of freedom, times the root of n/(n-1).
+///
+/// # Panics
+/// If the arms have different numbers of runs.
+pub fn widened_interval_of_pairs(
+    before: &[f64],
+    after: &[f64],
+    of_both: impl Fn(&[f64], &[f64]) -> f64,
+) -> Option<[f64; 2]> {
+    let runs = before.len() as f64;
+    if before.len() < LEAST_RUNS {
+        return None;
+    }
+    let student = StudentsT::new(0.0, 1.0, runs - 1.0).expect("there is more than one run");
+    let normal = Normal::standard();
+    let outside = normal.cdf(student.inverse_cdf(OUTSIDE) * (runs / (runs - 1.0)).sqrt());
+    drawn_in_pairs(before, after, outside, of_both)
+}
+
+fn drawn_in_pairs(
+    before: &[f64],
+    after: &[f64],
+    outside: f64,
+    of_both: impl Fn(&[f64], &[f64]) -> f64,
+) -> Option<[f64; 2]> {
     assert_eq!(before.len(), after.len(), "arms have the same seeds");
     let (mut old, mut new) = (vec![0.0; before.len()], vec![0.0; before.len()]);
-    middle(before.len(), |places| {
+    middle(before.len(), outside, |places| {
         for (slot, &place) in places.iter().enumerate() {
             (old[slot], new[slot]) = (before[place], after[place]);
         }
@@ -127,8 +162,8 @@ pub fn interval_of_pairs(before: &[f64], after: &[f64], of_both: impl Fn(&[f64],
     })
 }
 
-/// The middle 95 % of what draws of places give.
-fn middle(runs: usize, mut of_draw: impl FnMut(&[usize]) -> f64) -> Option<[f64; 2]> {
+/// The middle of what draws of places give, without this part at each end.
+fn middle(runs: usize, outside: f64, mut of_draw: impl FnMut(&[usize]) -> f64) -> Option<[f64; 2]> {
     if runs < LEAST_RUNS {
         return None;
     }
@@ -144,7 +179,7 @@ fn middle(runs: usize, mut of_draw: impl FnMut(&[usize]) -> f64) -> Option<[f64;
         })
         .collect();
     results.sort_by(f64::total_cmp);
-    let outside = DRAWS / 40;
+    let outside = (DRAWS as f64 * outside) as usize;
     Some([results[outside], results[DRAWS - 1 - outside]])
 }
 

@@ -2,6 +2,7 @@
 //! The commands, one module each.
 
 pub(crate) mod bench;
+pub(crate) mod bisect;
 pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -19,4 +20,5 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod study;
+pub(crate) mod sweep;
 pub(crate) mod tunables;

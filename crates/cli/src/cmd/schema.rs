@@ -28,7 +28,11 @@ pub(crate) struct Form {
 const FORMS: &[Form] = &[
     Form { version: summary::SCHEMA, what: "fairlab run --json; summary.json", make: of::<Summary> },
     Form { version: manifest::SCHEMA, what: "manifest.json of a run directory", make: of::<Manifest> },
-    Form { version: compare::SCHEMA, what: "fairlab compare --json", make: of::<Vec<compare::Outcome<'static>>> },
+    Form {
+        version: compare::once::SCHEMA,
+        what: "fairlab compare --json",
+        make: of::<Vec<compare::once::Outcome<'static>>>,
+    },
     Form { version: bench::SCHEMA, what: "fairlab bench NAME --json", make: of::<bench::Answer> },
     Form { version: check::SCHEMA, what: "fairlab check --json", make: of::<check::Verdict<'static>> },
     Form { version: explain::SCHEMA, what: "fairlab explain --json", make: of::<explain::Answer> },

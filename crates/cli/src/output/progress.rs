@@ -77,6 +77,57 @@ impl RunsProgress {
     }
 }
 
+/// Where there is no terminal, long work with many parts tells so often how far it is.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// Progress of many things of one kind, with an estimate: a bar on a terminal, a line now and then elsewhere, for the logs of clusters.
+pub(crate) struct CountProgress {
+    bar: Option<ProgressBar>,
+    what: &'static str,
+    whole: u64,
+    done: u64,
+    start: Instant,
+    told: Instant,
+}
+
+impl CountProgress {
+    /// Nothing is done yet of so many; 0 if nobody knows how many.
+    pub(crate) fn new(what: &'static str, whole: u64) -> Self {
+        let new = || if whole == 0 { new_counter(what) } else { new_bar(whole, what) };
+        let bar = std::io::stderr().is_terminal().then(new);
+        let now = Instant::now();
+        Self { bar, what, whole, done: 0, start: now, told: now }
+    }
+
+    /// So many more are done.
+    pub(crate) fn add(&mut self, more: u64) {
+        self.done += more;
+        if let Some(bar) = &self.bar {
+            if self.whole > 0 {
+                bar.set_message(format!("{} of {}", self.done, self.whole));
+            }
+            bar.set_position(self.done);
+        } else if self.told.elapsed() >= TELL_EVERY {
+            self.told = Instant::now();
+            let left = self.whole.saturating_sub(self.done) as f64;
+            let left = left * self.start.elapsed().as_secs_f64() / self.done as f64;
+            let line = match self.whole {
+                0 => format!("{}: {} runs\n", self.what, self.done),
+                whole => format!("{}: {} of {whole}, about {left:.0}s left\n", self.what, self.done),
+            };
+            // Whoever cannot be told goes without.
+            let _ = std::io::Write::write_all(&mut std::io::stderr().lock(), line.as_bytes());
+        }
+    }
+
+    /// All is done: the line is free again.
+    pub(crate) fn clear(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Progress of a study.
 pub(crate) struct StudyProgress {
     bar: ProgressBar,
@@ -98,6 +149,14 @@ impl Told for StudyProgress {
         self.bar.set_message(step.to_owned());
         self.bar.set_position((fraction * STEPS as f64) as u64);
     }
+}
+
+fn new_counter(what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{prefix} {spinner} {pos} runs, {elapsed}");
+    bar.set_style(style.expect("the template is well-formed"));
+    bar.set_prefix(what);
+    bar
 }
 
 fn new_bar(whole: u64, what: &'static str) -> ProgressBar {

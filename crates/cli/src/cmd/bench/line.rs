@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Lines of benchmarks in a study's data: read as behind `fairlab bench`, but where and how long they run is said by the study.
+//! Lines of benchmarks, in a study's data or an experiment: read as behind `fairlab bench`, but where and how long they run is said by
+//! whoever has the line.
 
 use super::args::{Bench, On};
 use super::models::Model;
@@ -32,6 +33,18 @@ impl Benches for BenchLines {
         let Model { workload, meter, .. } = seeded.bench.model(nr_cpus).map_err(|error| format!("{line}: {error}"))?;
         Ok(workloads::Bench { workload, meter })
     }
+}
+
+/// The benchmark of a line, with a seed if it has one. Options of fairlab's own are refused: `behind` names the command that takes them.
+pub(crate) fn parse(line: &str, seed: Option<u64>, behind: &str) -> Result<Bench, String> {
+    let words = || std::iter::once("bench").chain(line.split_whitespace());
+    let given = Line::try_parse_from(words()).map_err(|error| told(line, &error))?;
+    if let Some((option, _)) = of_the_study(given.bench.on()) {
+        return Err(format!("{line}: {option} is no part of the benchmark\nhelp: give it to `{behind}`"));
+    }
+    let Some(seed) = seed.map(|seed| seed.to_string()) else { return Ok(given.bench) };
+    let seeded = Line::try_parse_from(words().chain(["--seed", seed.as_str()])).map_err(|error| told(line, &error))?;
+    Ok(seeded.bench)
 }
 
 /// What clap says, on a line, and the way out that it knows.

@@ -3,21 +3,23 @@
 
 pub(crate) mod args;
 pub(crate) mod line;
-mod models;
+pub(crate) mod models;
 
+use crate::args::VariantArgs;
 use crate::error::CliError;
 use crate::exports::Traces;
 use crate::input;
 use crate::output::Output;
 use crate::output::progress::Progress;
-use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, hold_latency};
+use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, hold_latency, price};
 use args::{Bench, On};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Observer, Observers};
-use fairlab_machine::prices::Prices;
+use fairlab_machine::vary::vary_starts;
 use fairlab_observe::bench::{self, Meter};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::workload::Workload;
 use models::Model;
 use serde::Serialize;
 
@@ -52,22 +54,8 @@ pub(crate) struct Answer {
 pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> {
     let On { variant, seed, perturb, duration, warmup, exports } = bench.on();
     let warmup = warmup.unwrap_or_default();
-    let machine = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
-    let nr_cpus = u32::try_from(machine.description.nr_cpus()).expect("machines have at most some thousand CPUs");
-    let Model { name, mut workload, mut meter } = bench.model(nr_cpus)?;
-    if warmup > Nanos::ZERO && !meter.reset() {
-        let help = "leave --warmup out: it runs until it is done";
-        return Err(CliError::Input(format!("{name} has no warm-up\nhelp: {help}")));
-    }
-    let duration = Nanos(duration.or(workload.duration).unwrap_or(PATIENCE).0.saturating_add(warmup.0));
-    let choices = Choices { duration: Some(duration), seed: *seed, perturb: *perturb, ..Choices::default() };
-    let settings = Variant::new(variant, Some(machine.description.kernel()), Vec::new(), Vec::new());
-    let kernel = settings.kernel.name;
-    let mut hardware = Hardware::from_description(&machine.description);
-    drive(&mut hardware, variant.governor)?;
-    hold_latency(&mut workload, variant);
-    let mut machine = make(hardware, workload, settings, choices)
-        .map_err(|error| CliError::Input(format!("{}: {error}", machine.given)))?;
+    let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, ..Choices::default() };
+    let Ready { name, kernel, mut machine, mut meter, .. } = ready(bench, variant, warmup, choices)?;
     exports.refuse_stdout("bench")?;
     let mut traces = Traces::open(exports, &machine, Some(name))?;
     let mut progress = Progress::new("simulating", machine.duration());
@@ -103,28 +91,51 @@ fn both<'a>(meter: &'a mut dyn Meter, traces: &'a mut Option<Traces>) -> Observe
     Observers(observers)
 }
 
-fn make(
-    mut hardware: Hardware,
-    workload: fairlab_workload::workload::Workload,
-    settings: Variant,
-    choices: Choices,
-) -> Result<Machine, fairlab_machine::engine::SetupError> {
-    if settings.is_free {
-        hardware.prices = Prices::free();
+/// A benchmark on a machine, before its run.
+pub(crate) struct Ready {
+    pub(crate) name: &'static str,
+    pub(crate) kernel: &'static str,
+    pub(crate) machine: Machine,
+    pub(crate) meter: Box<dyn Meter>,
+    /// How much later it begins than it would if nothing varied.
+    pub(crate) later: Nanos,
+}
+
+/// Makes the machine for a benchmark. A varying seed moves its tasks' starts.
+pub(crate) fn ready(bench: &Bench, variant: &VariantArgs, warmup: Nanos, choices: Choices) -> Result<Ready, CliError> {
+    let given = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
+    let nr_cpus = u32::try_from(given.description.nr_cpus()).expect("machines have at most some thousand CPUs");
+    let Model { name, mut workload, mut meter } = bench.model(nr_cpus)?;
+    if warmup > Nanos::ZERO && !meter.reset() {
+        let help = "leave --warmup out: it runs until it is done";
+        return Err(CliError::Input(format!("{name} has no warm-up\nhelp: {help}")));
     }
+    let duration = Nanos(choices.duration.or(workload.duration).unwrap_or(PATIENCE).0.saturating_add(warmup.0));
+    let settings = Variant::new(variant, Some(given.description.kernel()), Vec::new(), Vec::new());
+    let kernel = settings.kernel.name;
+    let mut hardware = Hardware::from_description(&given.description);
+    price(&mut hardware, variant)?;
+    drive(&mut hardware, variant.governor)?;
+    hold_latency(&mut workload, variant);
+    let first = |workload: &Workload| workload.tasks.iter().filter_map(|task| task.start_at).min().unwrap_or_default();
+    let planned = first(&workload);
+    if let Some(seed) = choices.varying_seed() {
+        vary_starts(&mut workload, &hardware, seed);
+    }
+    let later = first(&workload) - planned;
     let setup = Setup {
         hardware,
         features: settings.features,
         tunables: Vec::new(),
         named_tunables: settings.tunables,
-        duration: choices.duration.unwrap_or(PATIENCE),
+        duration,
         workload,
         snapshot_every: None,
         perturb: choices.perturb,
     };
-    let mut machine = Machine::new(setup)?;
+    let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", given.given)))?;
     if let Some(seed) = choices.seed {
         machine.seed(seed);
     }
-    Ok(machine)
+    Ok(Ready { name, kernel, machine, meter, later })
 }

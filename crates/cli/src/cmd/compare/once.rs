@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab compare`: one workload under several arms, side by side.
-//!
-//! An arm is a list of changes: features, tunables, a kernel. All arms have the same machine, workload, length and seeds, so
-//! what differs between them follows from the changes. They run side by side.
+//! One run of each arm, side by side.
 
-use super::run::{Listeners, simulate_telling};
-use crate::args::{Arm, CompareArgs};
+use super::args::CompareArgs;
+use crate::arms::Arm;
+use crate::cmd::run::{Listeners, simulate_telling};
 use crate::error::CliError;
 use crate::exports::{Traces, process_of};
 use crate::input::{self, WorkloadText};
@@ -13,8 +11,7 @@ use crate::output::figures::{cpu_list, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::plan::{Choices, Plan};
-use crate::values::FeatureList;
+use crate::trial::{Trial, Work};
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::Summary;
@@ -38,16 +35,16 @@ pub(crate) struct Outcome<'a> {
     summary: Summary,
 }
 
-/// Runs the command.
-pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
-    let unchanged = Arm { name: "unchanged".to_owned(), ..Arm::default() };
-    let base = if args.arm.len() < 2 { Some(&unchanged) } else { None };
-    args.exports.refuse_stdout("compare")?;
-    args.jobs.apply();
-    let arms: Vec<&Arm> = base.into_iter().chain(&args.arm).collect();
+/// Runs them, and shows them.
+pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
+    let Some(file) = &args.file else {
+        let help = "give a workload file, or --bench 'LINE'";
+        return Err(CliError::Input(format!("nothing is run\nhelp: {help}")));
+    };
     // Once for all arms: what comes through a pipe can be read once only.
-    let input = Arc::new(input::workload(&args.file)?);
+    let input = Arc::new(input::workload(file)?);
     let progress = RunsProgress::new(arms.len());
+    let arms: Vec<&Arm> = arms.iter().collect();
     let outcomes = pool::all(arms, |arm| {
         let summary = run_arm(args, arm, Arc::clone(&input), &progress)?;
         Ok::<_, CliError>(Outcome { arm: &arm.name, summary })
@@ -91,14 +88,10 @@ fn run_arm(
     input: Arc<WorkloadText>,
     progress: &RunsProgress,
 ) -> Result<Summary, CliError> {
-    let mut variant = args.variant.clone();
-    variant.features.push(FeatureList(arm.features.clone()));
-    variant.set.extend(arm.set.iter().cloned());
-    variant.kernel = arm.kernel.or(variant.kernel);
-    variant.governor = arm.governor.or(variant.governor);
-    variant.cpu_dma_latency = arm.cpu_dma_latency.or(variant.cpu_dma_latency);
-    let choices = Choices { duration: args.duration, seed: args.seed, vary: args.vary, ..Choices::default() };
-    let mut plan = Plan::of(input, None, &variant, choices)?;
+    let work = Work::File(Arc::clone(&input));
+    let variant = arm.on(&args.variant);
+    let trial = Trial { work, variant, duration: args.duration, warmup: Nanos::ZERO, vary: args.vary };
+    let mut plan = trial.plan(&input, args.seed)?;
     let exports = args.exports.of_run(&arm.name);
     let traces = Traces::open(&exports, &plan.machine, process_of(&plan.subject.kind))?;
     let mut listeners = Listeners::recording(&plan.machine).and_exporting(traces);

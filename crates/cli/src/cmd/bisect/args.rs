@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line of `fairlab bisect`.
+
+use crate::args::{JobsArgs, VariantArgs};
+use crate::arms::{Arm, arm_of};
+use crate::cmd::compare::args::percent_of;
+use crate::values::time_of;
+use clap::{Args, ValueHint};
+use fairlab_sched::units::Nanos;
+use fairlab_study::experiment::metrics::Asked;
+
+const EXAMPLES: &str = "\
+Both ends are arms, as of `fairlab compare`. What differs between them, switch by switch, is halved and halved again (delta debugging), and
+repetitions with shared seeds decide whether a part of the switches has the difference.
+
+Examples:
+  fairlab bisect app.json --from kernel=5.4 --to kernel=6.1 --metric 'worker: wake to run p99'
+  fairlab bisect --bench 'netperf -t TCP_RR -l 1 --instances 224' --machine xeon-1s-112 --warmup 700ms --for 20ms --from kernel=5.18 --to kernel=6.1
+  fairlab bisect app.json --from unchanged --to NO_SIS_UTIL,migration_cost_ns=0,governor=performance --runs 16";
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BisectArgs {
+    /// Workload file
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "bench")]
+    pub(crate) file: Option<String>,
+    /// Or a benchmark with its options, as behind `fairlab bench`
+    #[arg(long, value_name = "LINE", conflicts_with = "file")]
+    pub(crate) bench: Option<String>,
+    /// One end: changes as of an arm
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of)]
+    pub(crate) from: Arm,
+    /// The other end
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of)]
+    pub(crate) to: Arm,
+    /// What differs: a metric's name as in `fairlab compare`, or a path [default: the first one of which one way is better]
+    #[arg(long, value_name = "METRIC", value_parser = Asked::parse)]
+    pub(crate) metric: Option<Asked>,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+    /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    pub(crate) duration: Option<Nanos>,
+    /// Simulate for this long before anything is measured; --for comes behind it
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) warmup: Option<Nanos>,
+    /// Repetitions of each set of switches to begin with
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) runs: u64,
+    /// At most so many, where fewer do not decide
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) most_runs: u64,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Let repetitions differ in the scheduler's dice alone
+    #[arg(long)]
+    pub(crate) hold_still: bool,
+    /// How many percent of decisions may be wrong
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent_of)]
+    pub(crate) level: f64,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+}

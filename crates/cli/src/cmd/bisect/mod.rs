@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab bisect`: which switch makes the difference between two arms, or which switches do together.
+
+pub(crate) mod args;
+mod switches;
+
+use crate::arms::Arm;
+use crate::cmd::compare::forms::{figure, signed};
+use crate::error::CliError;
+use crate::output::table::{Align, Cell, Table};
+use crate::output::{Output, Styles, wrap};
+use crate::trial::{Files, Trial, Work};
+use args::BisectArgs;
+use fairlab_study::experiment::bisect::{Culprits, Effect, Search, find};
+use fairlab_study::experiment::metrics::Metric;
+use serde_json::json;
+use switches::{Ends, Switch, trial_of};
+
+/// Runs the command.
+pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliError> {
+    args.jobs.apply();
+    let mut files = Files::default();
+    let work = match (&args.file, &args.bench) {
+        (Some(file), _) => files.read(file)?,
+        (None, line) => Work::Bench(line.clone().expect("there is a file or a benchmark")),
+    };
+    let trial = Trial {
+        work: work.clone(),
+        variant: args.variant.clone(),
+        duration: args.duration,
+        warmup: args.warmup.unwrap_or_default(),
+        vary: !args.hold_still,
+    };
+    let mut of = |arm: &Arm| Ok::<_, CliError>(trial_of(arm, &args.variant, &trial, files.of_arm(arm, Some(&work))?));
+    let (from, to) = (of(&args.from)?, of(&args.to)?);
+    let ends = Ends::new(from, to, args.metric.clone(), args.seed)?;
+    if ends.switches.is_empty() {
+        let help = "`fairlab kernels`, `fairlab features` and `fairlab tunables` tell what can differ";
+        return Err(CliError::Input(format!(
+            "`{}` and `{}` are the same: no switch differs\nhelp: {help}",
+            args.from.name, args.to.name
+        )));
+    }
+    let search = Search {
+        runs: args.runs,
+        most_runs: args.most_runs.max(args.runs),
+        first_seed: args.seed,
+        level: args.level / 100.0,
+    };
+    let found = find(&ends, search, &|_, _| ());
+    let Ends { switches, metric, progress, .. } = ends;
+    progress.into_inner().expect("showing does not panic").clear();
+    let culprits = found?;
+    let metric = metric.into_inner().expect("noting does not panic").expect("there was a run");
+    if output.is_json() {
+        let names: Vec<String> = switches.iter().map(ToString::to_string).collect();
+        return output.json(&json!({
+            "workload": work.name(), "from": args.from.name, "to": args.to.name, "metric": metric, "switches": names,
+            "found": culprits.found.as_ref().map(|found| found.set.iter().map(|one| &names[*one]).collect::<Vec<_>>()),
+            "culprits": culprits,
+        }));
+    }
+    let text = page(args, &work, &switches, &metric, &culprits, output.styles());
+    output.text(&text)
+}
+
+fn page(
+    args: &BisectArgs,
+    work: &Work,
+    switches: &[Switch],
+    metric: &Metric,
+    culprits: &Culprits,
+    styles: Styles,
+) -> String {
+    let mut text = wrap(&styles.bold(&format!("{}: {}", work.name(), metric.name)), 2);
+    let [near, far] = culprits.ends;
+    let show = |value: f64| figure(&metric.unit, value);
+    let percent = if near > 0.0 { format!(" ({}%)", signed(100.0 * (far / near - 1.0))) } else { String::new() };
+    let line = format!(
+        "from `{}` {} to `{}` {}{percent}, {} switches, {} runs",
+        args.from.name,
+        show(near),
+        args.to.name,
+        show(far),
+        switches.len(),
+        culprits.runs
+    );
+    text.push_str(&wrap(&line, 2));
+    let Some(found) = &culprits.found else {
+        let least = culprits.could_show.map_or_else(String::new, |least| {
+            format!(": repetitions could have shown one of {} in four cases of five", show(least))
+        });
+        text.push_str(&wrap(&format!("no difference found between the ends{least}"), 2));
+        return text;
+    };
+    let names = |set: &[usize]| set.iter().map(|one| switches[*one].to_string()).collect::<Vec<_>>().join(", ");
+    let what = if found.set.len() == 1 { "the switch" } else { "the smallest set, of which none may be missing" };
+    text.push_str(&wrap(&format!("{what}: {}", styles.bold(&names(&found.set))), 2));
+    text.push('\n');
+    let columns = [
+        ("switches as at the far end", Align::Wrap),
+        (metric.name.as_str(), Align::Right),
+        ("part", Align::Right),
+        ("runs", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    let mut row = |what: String, effect: &Effect| {
+        let cells: Vec<Cell> = vec![
+            what.into(),
+            show(effect.mean).into(),
+            format!("{:.0}%", 100.0 * effect.part).into(),
+            effect.runs.to_string().into(),
+        ];
+        table.row(cells);
+    };
+    row(names(&found.set), found);
+    for effect in &culprits.alone {
+        row(format!("{} alone", names(&effect.set)), effect);
+    }
+    for (gone, effect) in found.set.iter().zip(&culprits.without) {
+        if found.set.len() > 1 || culprits.rest.is_none() {
+            row(format!("all but {}", switches[*gone]), effect);
+        }
+    }
+    if let Some(rest) = culprits.rest.as_ref().filter(|rest| !rest.set.is_empty()) {
+        row("all others".to_owned(), rest);
+    }
+    text.push_str(&table.render(styles));
+    let undecided = culprits.asked.iter().filter(|(_, answer)| answer.is_none()).count();
+    text.push('\n');
+    text.push_str(&wrap(
+        &format!(
+            "part: of the difference between the ends. {} sets were asked whether they have more than half of it{}",
+            culprits.asked.len(),
+            if undecided > 0 {
+                format!("; of {undecided} that stayed undecided, and counts as no")
+            } else {
+                String::new()
+            }
+        ),
+        2,
+    ));
+    if culprits.rest.as_ref().is_some_and(|rest| rest.part > 0.5) {
+        let line =
+            "without the set the others have more than half of it too: more than one way leads to the difference";
+        text.push_str(&wrap(line, 2));
+    }
+    if culprits.p.is_none() {
+        text.push_str(&wrap(
+            "all repetitions are alike, so that nothing tells an effect from an accident of this one start",
+            2,
+        ));
+    }
+    text
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line of `fairlab compare`.
+
+use super::forms::{Form, Wanted, wanted_of};
+use crate::args::{JobsArgs, VariantArgs};
+use crate::arms::{Arm, arm_of};
+use crate::exports::ExportArgs;
+use crate::values::time_of;
+use clap::{Args, ValueEnum, ValueHint};
+use fairlab_sched::units::Nanos;
+use fairlab_study::experiment::metrics::Asked;
+use fairlab_study::statistics::Statistic;
+
+const EXAMPLES: &str = "\
+An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, governor=NAME, cpu_dma_latency=TIME, machine=NAME,
+prices=machine|zero|MACHINE, price.OPERATION=NS, workload=FILE or bench=LINE; `unchanged` is none. `NAME: CHANGES` gives it a name. A single
+arm is compared with the workload as it is. Without --runs each arm runs once, and the last column is the change from the first arm to
+the last.
+
+With --runs it is an experiment: each repetition has its own seed, in all arms the same. Of each metric: means, the difference with its
+95 % interval, a verdict, and the smallest difference that so many repetitions could have shown.
+
+Examples:
+  fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
+  fairlab compare app.json --arm NO_SIS_UTIL
+  fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --json
+  fairlab compare app.json --arm NO_SIS_UTIL --runs 20
+  fairlab compare --bench 'hackbench -g 4 -l 100' --machine xeon-1s-112 --arm NO_SIS_UTIL --until-significant --budget 5m
+  fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --runs 20 --format lkp --format html=page.html
+  fairlab compare app.json --arm old: --arm 'new: NO_SIS_UTIL' --runs 20 --fail-on worse --at-least 2      exit status 3";
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("seeded").args(["seed", "runs", "until_significant"]).multiple(true))]
+pub(crate) struct CompareArgs {
+    /// Workload file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<String>,
+    /// Or a benchmark with its options, as behind `fairlab bench`: 'netperf -t TCP_RR --instances 56'
+    #[arg(long, value_name = "LINE", conflicts_with = "file")]
+    pub(crate) bench: Option<String>,
+    /// What to compare; several times
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of, required = true)]
+    pub(crate) arm: Vec<Arm>,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+    /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    pub(crate) duration: Option<Nanos>,
+    /// Simulate for this long before anything is measured; --for comes behind it
+    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    pub(crate) warmup: Option<Nanos>,
+    /// Draw the scheduler's dice from this seed, in all arms; of repetitions, the first seed [default: as the kernel after its boot; 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Vary with the seed, alike in all arms, when tasks start, and random lengths; repetitions do so anyway
+    #[arg(long, requires = "seeded")]
+    pub(crate) vary: bool,
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentArgs,
+    /// How results are written, several times: text, std, mmtests, lkp, markdown, json, html, junit
+    ///
+    /// std is the `baseline(std%) compare%(std%)` of scheduler patches, mmtests its Amean and Hmean, lkp the %stddev and %change of the
+    /// kernel test robot. With =FILE it goes into a file.
+    #[arg(long, value_name = "FORM[=FILE]", value_parser = wanted_of)]
+    pub(crate) format: Vec<Wanted>,
+    /// Fail, with exit status 3, if a metric became worse, or differs at all: worse, difference
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
+    pub(crate) fail_on: Option<FailOn>,
+    /// But only for differences of so many percent
+    #[arg(long, value_name = "PERCENT", requires = "fail_on", value_parser = percent_of)]
+    pub(crate) at_least: Option<f64>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
+}
+
+/// How often, and what is looked at.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Experiments")]
+pub(crate) struct ExperimentArgs {
+    /// Run each arm so often, with seeds that all arms share
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) runs: Option<u64>,
+    /// Let repetitions differ in the scheduler's dice alone: tasks start when they should, and random lengths stay
+    #[arg(long)]
+    pub(crate) hold_still: bool,
+    /// Repeat until of each metric a difference is found, or one of --detect could have been
+    #[arg(long, conflicts_with = "runs")]
+    pub(crate) until_significant: bool,
+    /// But no longer than this [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = time_of, requires = "until_significant")]
+    pub(crate) budget: Option<Nanos>,
+    /// What the runs of an arm come to: mean, median
+    #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = statistic_of)]
+    pub(crate) statistic: Statistic,
+    /// Look at this metric alone, several times: its name as in the table, or a path as in studies, with `:less` or `:more` for what is better
+    #[arg(long, value_name = "METRIC", value_parser = Asked::parse)]
+    pub(crate) metric: Vec<Asked>,
+    /// How many percent of experiments may find a difference where there is none
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent_of)]
+    pub(crate) level: f64,
+    /// The difference in percent that is worth finding: it is told how many repetitions would show it
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent_of)]
+    pub(crate) detect: f64,
+}
+
+/// What a comparison fails on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    Worse,
+    Difference,
+}
+
+impl CompareArgs {
+    /// Whether it is more than one run of each arm beside each other.
+    pub(crate) fn is_experiment(&self) -> bool {
+        let experiment = &self.experiment;
+        let is_plain = |wanted: &Wanted| matches!(wanted.form, Form::Text | Form::Json) && wanted.file.is_none();
+        experiment.until_significant
+            || experiment.runs.is_some_and(|runs| runs > 1)
+            || !experiment.metric.is_empty()
+            || self.bench.is_some()
+            || self.arm.iter().any(|arm| arm.work.is_some())
+            || self.warmup.is_some()
+            || self.fail_on.is_some()
+            || !self.format.iter().all(is_plain)
+    }
+}
+
+fn statistic_of(text: &str) -> Result<Statistic, String> {
+    match text {
+        "mean" => Ok(Statistic::Mean),
+        "median" => Ok(Statistic::Median),
+        _ => Err("it is mean or median".to_owned()),
+    }
+}
+
+pub(crate) fn percent_of(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent.ok_or_else(|| "it is a number of percent, more than 0 and at most 100".to_owned())
+}

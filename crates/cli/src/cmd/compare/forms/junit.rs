@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A comparison as JUnit's XML: a suite for each arm, a case for each metric that is judged. What became worse has failed.
+
+use super::{Report, figure};
+use fairlab_study::experiment::comparison::{Change, Row, Verdict};
+use fairlab_study::experiment::metrics::Better;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+use std::io;
+
+pub(super) fn text(report: &Report) -> io::Result<String> {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let rows: Vec<&Row> = report.comparison.rows.iter().filter(|row| row.metric.better != Better::Neither).collect();
+    let title = report.title();
+    writer.create_element("testsuites").with_attribute(("name", "fairlab compare")).write_inner_content(|writer| {
+        for (which, arm) in report.arms.iter().enumerate().skip(1) {
+            let of = |row: &&Row| row.changes[which - 1].verdict;
+            let count = |wanted: Verdict| rows.iter().filter(|row| of(row) == wanted).count().to_string();
+            let (tests, failures, skipped) = (rows.len().to_string(), count(Verdict::Worse), count(Verdict::Untested));
+            let suite = writer.create_element("testsuite").with_attributes([
+                ("name", format!("{title}: {arm} beside {}", report.arms[0]).as_str()),
+                ("tests", tests.as_str()),
+                ("failures", failures.as_str()),
+                ("errors", "0"),
+                ("skipped", skipped.as_str()),
+            ]);
+            suite.write_inner_content(|writer| {
+                for row in &rows {
+                    case(writer, report, row, &row.changes[which - 1], arm)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })?;
+    let text = String::from_utf8(writer.into_inner()).map_err(io::Error::other)?;
+    Ok(text + "\n")
+}
+
+fn case(writer: &mut Writer<Vec<u8>>, report: &Report, row: &Row, change: &Change, arm: &str) -> io::Result<()> {
+    let told = told(row, change);
+    let class = format!("{}.{arm}", report.workload());
+    let case = writer
+        .create_element("testcase")
+        .with_attributes([("classname", class.as_str()), ("name", row.metric.name.as_str())]);
+    case.write_inner_content(|writer| {
+        match change.verdict {
+            Verdict::Worse => {
+                let failure = writer.create_element("failure").with_attribute(("message", told.as_str()));
+                failure.with_attribute(("type", "worse")).write_empty()?;
+            }
+            Verdict::Untested => {
+                let skipped = writer.create_element("skipped");
+                skipped.with_attribute(("message", "one repetition: there is no test")).write_empty()?;
+            }
+            _ => {}
+        }
+        writer.create_element("system-out").write_text_content(BytesText::new(&told))?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// The change in a line.
+fn told(row: &Row, change: &Change) -> String {
+    let unit = &row.metric.unit;
+    let from_to =
+        format!("{} to {}", figure(unit, row.arms[0].value), figure(unit, row.arms[0].value + change.difference));
+    let percent = change.percent.map_or_else(String::new, |percent| format!(", {percent:+.2} %"));
+    let interval =
+        change.percent_interval.map_or_else(String::new, |[low, high]| format!(" ({low:+.2} to {high:+.2} %)"));
+    let p = change.p_corrected.map_or_else(String::new, |p| format!(", p {p:.4}"));
+    format!("{}: {from_to}{percent}{interval}{p}", change.verdict)
+}

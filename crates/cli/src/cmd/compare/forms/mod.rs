@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Forms in which a comparison is written.
+
+mod junit;
+mod lists;
+mod markdown;
+mod ours;
+mod values;
+
+use super::report::Report;
+use crate::error::CliError;
+use crate::output::Styles;
+use fairlab_study::experiment::page::{Head, page};
+
+pub(crate) use values::{figure, signed};
+
+/// A form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Std,
+    Mmtests,
+    Lkp,
+    Markdown,
+    Json,
+    Html,
+    Junit,
+}
+
+/// A form that is wanted, and the file into which it goes if not to standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) form: Form,
+    pub(crate) file: Option<String>,
+}
+
+impl Form {
+    const ALL: [(&'static str, Self); 8] = [
+        ("text", Self::Text),
+        ("std", Self::Std),
+        ("mmtests", Self::Mmtests),
+        ("lkp", Self::Lkp),
+        ("markdown", Self::Markdown),
+        ("json", Self::Json),
+        ("html", Self::Html),
+        ("junit", Self::Junit),
+    ];
+
+    /// The report in this form.
+    pub(crate) fn of(self, report: &Report, styles: Styles) -> Result<String, CliError> {
+        Ok(match self {
+            Self::Text => ours::text(report, styles),
+            Self::Std => lists::std(report),
+            Self::Mmtests => lists::mmtests(report),
+            Self::Lkp => lists::lkp(report),
+            Self::Markdown => markdown::text(report),
+            Self::Json => serde_json::to_string_pretty(report).map_err(CliError::run)? + "\n",
+            Self::Html => html(report),
+            Self::Junit => junit::text(report).map_err(CliError::run)?,
+        })
+    }
+}
+
+/// Reads `FORM` or `FORM=FILE`.
+pub(crate) fn wanted_of(text: &str) -> Result<Wanted, String> {
+    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    let form = Form::ALL.iter().find(|(known, _)| *known == name).map(|(_, form)| *form);
+    let form = form.ok_or_else(|| {
+        let names: Vec<&str> = Form::ALL.iter().map(|(name, _)| *name).collect();
+        format!("there is no such form; there are {}", names.join(", "))
+    })?;
+    if file.is_some_and(str::is_empty) {
+        return Err("the file has no name; write FORM=FILE".to_owned());
+    }
+    Ok(Wanted { form, file: file.filter(|file| *file != "-").map(str::to_owned) })
+}
+
+fn html(report: &Report) -> String {
+    let head = Head {
+        title: report.title(),
+        arms: report.arms.clone(),
+        notes: report.notes(),
+        command: report.command.join(" "),
+    };
+    page(&report.comparison, &head, &|row, value| figure(&row.metric.unit, value))
+}
+
+#[cfg(test)]
+mod tests;

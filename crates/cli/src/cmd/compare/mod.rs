@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab compare`: a workload or a benchmark under several arms.
+//!
+//! All arms have the same seeds, so what differs between them follows from their changes. Without repetitions they are shown side by side
+//! ([`once`]); with repetitions it is an experiment, whose statistics are those of `fairlab_study::experiment` ([`trials`], [`report`]),
+//! written in the form that somebody wants to read ([`forms`]).
+
+pub(crate) mod args;
+pub(crate) mod forms;
+pub(crate) mod once;
+pub(crate) mod report;
+pub(crate) mod trials;
+
+use crate::arms::Arm;
+use crate::error::{CliError, command_line};
+use crate::output::Output;
+use crate::trial::{Files, Trial};
+use args::{CompareArgs, FailOn};
+use fairlab_study::experiment::comparison::{Rules, Verdict};
+use fairlab_study::experiment::{repeat, until_found};
+use forms::{Form, Wanted};
+use report::Report;
+use std::time::Instant;
+use trials::TrialArms;
+
+/// How long an experiment takes that goes on until something is found, if nobody says.
+const BUDGET_NS: u64 = 300_000_000_000;
+
+/// Runs the command.
+pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
+    args.exports.refuse_stdout("compare")?;
+    args.jobs.apply();
+    let arms = if args.arm.len() < 2 {
+        std::iter::once(Arm::unchanged()).chain(args.arm.iter().cloned()).collect()
+    } else {
+        args.arm.clone()
+    };
+    if args.is_experiment() {
+        return experiment(output, args, &arms);
+    }
+    if args.experiment.hold_still {
+        let help = "add --runs N, or leave it out";
+        return Err(CliError::Input(format!("--hold-still is about repetitions\nhelp: {help}")));
+    }
+    once::once(output, args, &arms)
+}
+
+fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
+    if !args.exports.export.is_empty() {
+        let help =
+            "leave --export out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
+        return Err(CliError::Input(format!("an experiment writes no traces\nhelp: {help}")));
+    }
+    let how = &args.experiment;
+    let is_single = how.runs.is_none_or(|runs| runs == 1) && !how.until_significant;
+    let mut files = Files::default();
+    let base = match (&args.file, &args.bench) {
+        (Some(file), _) => Some(files.read(file)?),
+        (None, Some(line)) => Some(crate::trial::Work::Bench(line.clone())),
+        (None, None) => None,
+    };
+    let trial = |arm: &Arm| {
+        Ok::<_, CliError>(Trial {
+            work: files.of_arm(arm, base.as_ref())?,
+            variant: arm.on(&args.variant),
+            duration: args.duration,
+            warmup: args.warmup.unwrap_or_default(),
+            vary: if is_single { args.vary } else { !how.hold_still },
+        })
+    };
+    let trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
+    let subjects =
+        trials.iter().map(|trial| trial.check(args.seed, "fairlab compare")).collect::<Result<Vec<_>, _>>()?;
+    let rules = Rules { statistic: how.statistic, level: how.level / 100.0, detect_percent: how.detect };
+    let first_seed = args.seed.unwrap_or(1);
+    let begun = Instant::now();
+    let budget = std::time::Duration::from_nanos(how.budget.map_or(BUDGET_NS, |budget| budget.0));
+    let seedless = is_single && args.seed.is_none();
+    let runs = how.runs.unwrap_or(1);
+    let telling = if how.until_significant { Err(budget) } else { Ok(runs as usize * trials.len()) };
+    let mut arms_of = TrialArms::new(trials, &how.metric, seedless, telling);
+    let found = if how.until_significant {
+        let found = until_found(&arms_of, first_seed, rules, &|| begun.elapsed() < budget);
+        arms_of.finish();
+        let found = found?.ok_or_else(|| {
+            let help = "give it more time: --budget 30m";
+            CliError::Run(format!("no repetition was finished within the budget\nhelp: {help}"))
+        })?;
+        let looks = Some((found.looks, found.is_out_of_time));
+        (found.comparison, looks)
+    } else {
+        let repetitions = repeat(&arms_of, first_seed..first_seed + runs, &|| true);
+        arms_of.finish();
+        (fairlab_study::experiment::comparison::compare(&repetitions?, rules), None)
+    };
+    output.warn_all(&arms_of.warnings())?;
+    let report = Report {
+        arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+        subjects,
+        comparison: found.0,
+        looks: found.1,
+        is_varied: arms_of.is_varied(),
+        first_seed: (!seedless).then_some(first_seed),
+        command: command_line(),
+    };
+    write(output, args, &report)?;
+    gate(args, &report)
+}
+
+/// Writes the report in all forms that were asked for.
+fn write(output: &mut Output, args: &CompareArgs, report: &Report) -> Result<(), CliError> {
+    let default = [Wanted { form: if output.is_json() { Form::Json } else { Form::Text }, file: None }];
+    let wanted = if args.format.is_empty() { &default[..] } else { &args.format[..] };
+    for Wanted { form, file } in wanted {
+        let styles = if file.is_some() { crate::output::Styles { on: false } } else { output.styles() };
+        let text = form.of(report, styles)?;
+        match file {
+            None => output.text(&text)?,
+            Some(file) => std::fs::write(file, &text).map_err(|error| CliError::write(file, &error))?,
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the comparison found what it was to fail on.
+fn gate(args: &CompareArgs, report: &Report) -> Result<(), CliError> {
+    let Some(fail_on) = args.fail_on else { return Ok(()) };
+    let least = args.at_least.unwrap_or(0.0);
+    let mut found = Vec::new();
+    for row in &report.comparison.rows {
+        for (arm, change) in row.changes.iter().enumerate() {
+            let is_meant = match change.verdict {
+                Verdict::Worse => true,
+                Verdict::Better => fail_on == FailOn::Difference,
+                _ => false,
+            };
+            if is_meant && change.percent.is_none_or(|percent| percent.abs() >= least) {
+                let by = change.percent.map_or_else(String::new, |percent| format!(" ({percent:+.1} %)"));
+                found.push(format!("{} of `{}`{by}", row.metric.name, report.arms[arm + 1]));
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let what = if fail_on == FailOn::Worse { "worse" } else { "different" };
+    Err(CliError::Gate(format!("{what} than `{}`: {}", report.arms[0], found.join(", "))))
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The arms of an experiment as trials that can be run.
+
+use crate::error::CliError;
+use crate::output::progress::{Progress, RunsProgress};
+use crate::trial::Trial;
+use fairlab_sched::units::Nanos;
+use fairlab_study::experiment::metrics::{self, Asked};
+use fairlab_study::experiment::{Arms, Observation};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Progress of an experiment: of a known number of runs, or of the time that it may take.
+enum Telling {
+    Runs(RunsProgress),
+    Time(Mutex<Progress>, Instant, Duration),
+}
+
+/// Trials, one for each arm.
+pub(crate) struct TrialArms<'a> {
+    trials: Vec<Trial>,
+    asked: &'a [Asked],
+    /// There is one repetition, as the kernel is after its boot.
+    is_seedless: bool,
+    telling: Option<Telling>,
+    warnings: Mutex<BTreeSet<String>>,
+}
+
+impl<'a> TrialArms<'a> {
+    /// Tells of so many runs, or of the time.
+    pub(crate) fn new(
+        trials: Vec<Trial>,
+        asked: &'a [Asked],
+        is_seedless: bool,
+        runs: Result<usize, Duration>,
+    ) -> Self {
+        let telling = match runs {
+            Ok(runs) => Telling::Runs(RunsProgress::new(runs)),
+            Err(budget) => {
+                let whole = Nanos(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
+                Telling::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
+            }
+        };
+        Self { trials, asked, is_seedless, telling: Some(telling), warnings: Mutex::default() }
+    }
+
+    /// All is done.
+    pub(crate) fn finish(&mut self) {
+        match self.telling.take() {
+            Some(Telling::Runs(progress)) => progress.clear(),
+            Some(Telling::Time(progress, ..)) => progress.into_inner().expect("showing does not panic").clear(),
+            None => {}
+        }
+    }
+
+    /// What runs warned of, each once.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().expect("noting does not panic").iter().cloned().collect()
+    }
+
+    /// Whether more than the dice varies.
+    pub(crate) fn is_varied(&self) -> bool {
+        self.trials.iter().any(|trial| trial.vary)
+    }
+}
+
+impl Arms for TrialArms<'_> {
+    type Error = CliError;
+
+    fn number(&self) -> usize {
+        self.trials.len()
+    }
+
+    fn run(&self, arm: usize, seed: u64) -> Result<Observation, CliError> {
+        let hears = &mut |length: Nanos, more: Nanos| match &self.telling {
+            Some(Telling::Runs(progress)) => progress.add(length, more),
+            Some(Telling::Time(progress, begun, budget)) => {
+                let elapsed = begun.elapsed().min(*budget).as_nanos();
+                let elapsed = Nanos(u64::try_from(elapsed).unwrap_or(u64::MAX));
+                progress.lock().expect("showing does not panic").show(elapsed);
+            }
+            None => {}
+        };
+        let told = self.trials[arm].run((!self.is_seedless).then_some(seed), hears)?;
+        self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());
+        let metrics = metrics::of_run(&told.json(), self.asked).map_err(CliError::Input)?;
+        Ok(Observation { digest: told.summary.digest, metrics })
+    }
+}

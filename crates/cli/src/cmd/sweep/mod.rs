@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab sweep`: everything that a plan spans, into a store.
+
+pub(crate) mod args;
+mod points;
+
+use crate::error::CliError;
+use crate::interrupt;
+use crate::output::Output;
+use crate::output::progress::CountProgress;
+use args::{SweepArgs, SweepCommand, TableFormat};
+use fairlab_machine::files;
+use fairlab_sched::units::Nanos;
+use fairlab_study::pool;
+use fairlab_study::sweep::export::Table;
+use fairlab_study::sweep::plan::Plan;
+use fairlab_study::sweep::run::{identified, pending, run};
+use fairlab_study::sweep::store::{Done, Kept, Store, StoreError};
+use points::PlanPoints;
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// So much of a point is simulated to find out what it costs.
+const MOMENT: Nanos = Nanos::from_millis(20);
+/// So many failures are shown.
+const MOST_FAILURES: usize = 5;
+
+/// Runs the command.
+pub(crate) fn sweep(output: &mut Output, args: &SweepArgs) -> Result<(), CliError> {
+    match &args.command {
+        Some(SweepCommand::Export { store, output: file, format, all }) => {
+            export(output, store, file.as_deref(), *format, *all)
+        }
+        Some(SweepCommand::Merge { stores, output: file, salvage }) => merge(output, stores, file, *salvage),
+        None => {
+            let plan = args.plan.as_deref().expect("without a command there is a plan");
+            sweep_plan(output, args, plan)
+        }
+    }
+}
+
+fn error_of(error: StoreError) -> CliError {
+    match error {
+        StoreError::Unwritable(..) => CliError::run(error),
+        error => CliError::input(error),
+    }
+}
+
+fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), CliError> {
+    args.jobs.apply();
+    let name = path.display().to_string();
+    let help = "give the path of a plan; `fairlab sweep --help` shows one";
+    let read = files::read_file(path, crate::input::MAX_BYTES);
+    let bytes = read.map_err(|error| CliError::Input(format!("{name}: cannot be read: {error}\nhelp: {help}")))?;
+    let text = fairlab_workload::error::text_of(&name, &bytes).map_err(CliError::input)?;
+    let plan = Plan::parse(&name, text).map_err(CliError::Input)?;
+    let points = plan.points();
+    let of_plan = |error: String| CliError::Input(format!("{name}: {error}"));
+    let runs = PlanPoints::new(plan, path.parent().unwrap_or(Path::new("."))).map_err(of_plan)?;
+    let points = identified(points, &runs).map_err(of_plan)?;
+    // What a plan gets wrong shows in its first point mostly; the rest would only fail one by one.
+    if let Some((_, first)) = points.first() {
+        runs.check(first)?;
+    }
+    let store_path = args.store.clone().unwrap_or_else(|| path.with_extension("sweep"));
+    if args.dry_run {
+        let store =
+            if store_path.exists() { Some(Store::existing(&store_path, false).map_err(error_of)?) } else { None };
+        return dry_run(output, args, &runs, &points, store);
+    }
+    let mut store = Store::open(&store_path).map_err(error_of)?;
+    store.plan(&points).map_err(error_of)?;
+    if args.retry {
+        store.forget_failures().map_err(error_of)?;
+    }
+    let todo = pending(&store, args.shard).map_err(error_of)?;
+    let already = points.len() - todo.len();
+    let mut progress = CountProgress::new("sweeping", todo.len() as u64);
+    interrupt::listen();
+    let mut done = 0;
+    let result = run(&mut store, todo, &runs, &|| interrupt::requested().is_none(), &mut |_: &Done| {
+        done += 1;
+        progress.add(1);
+    });
+    progress.clear();
+    let warnings: Vec<String> = runs.warnings.lock().expect("noting does not panic").iter().cloned().collect();
+    output.warn_all(&warnings)?;
+    result.map_err(error_of)?;
+    let kept = store.points().map_err(error_of)?;
+    told(output, &store_path, &kept, done, already)?;
+    if let Some(signal) = interrupt::requested() {
+        return Err(CliError::Stopped { signal });
+    }
+    failures(&store_path, &kept)
+}
+
+/// Says what there is now.
+fn told(output: &mut Output, store: &Path, kept: &[Kept], done: usize, already: usize) -> Result<(), CliError> {
+    let in_plan = kept.iter().filter(|kept| kept.in_plan);
+    let finished = in_plan.clone().filter(|kept| kept.result.is_some()).count();
+    let failed = in_plan.clone().filter(|kept| is_failure(kept)).count();
+    let (whole, others) = (in_plan.count(), kept.iter().filter(|kept| !kept.in_plan).count());
+    if output.is_json() {
+        return output.json(&json!({
+            "store": store, "points": whole, "done": finished, "failed": failed, "run_now": done, "not_in_plan": others,
+        }));
+    }
+    let mut text = format!("{}: {finished} of {whole} points are done, {done} of them now", store.display());
+    if already > 0 && done == 0 && finished < whole {
+        text.push_str("; the rest is not this shard's");
+    }
+    if others > 0 {
+        text.push_str(&format!("; {others} others are kept, which the plan does not have"));
+    }
+    output.text(&crate::output::wrap(&text, 2))?;
+    output.text(&format!("  fairlab sweep export {} -o results.csv\n", store.display()))
+}
+
+fn is_failure(kept: &Kept) -> bool {
+    kept.result.as_ref().is_some_and(|done| done.told.is_err())
+}
+
+/// Points that failed are an error in the end.
+fn failures(store: &Path, kept: &[Kept]) -> Result<(), CliError> {
+    let why = |kept: &Kept| {
+        let Err(why) = &kept.result.as_ref()?.told else { return None };
+        let settings: Vec<String> = kept.point.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        Some(format!("{} seed {}: {}", settings.join(" "), kept.point.seed, why.lines().next().unwrap_or_default()))
+    };
+    let all: Vec<String> = kept.iter().filter(|kept| kept.in_plan).filter_map(why).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<&str> = all.iter().take(MOST_FAILURES).map(String::as_str).collect();
+    let help = "they are not run again unless you say --retry";
+    Err(CliError::Run(format!("{}: {} points failed:\n{}\nhelp: {help}", store.display(), all.len(), shown.join("\n"))))
+}
+
+/// Says how many points there are, and what they will cost.
+fn dry_run(
+    output: &mut Output,
+    args: &SweepArgs,
+    runs: &PlanPoints,
+    points: &[(String, fairlab_study::sweep::plan::Point)],
+    store: Option<Store>,
+) -> Result<(), CliError> {
+    let known = store.map(|store| store.points()).transpose().map_err(error_of)?.unwrap_or_default();
+    let done_of = |id: &str| known.iter().find(|kept| kept.id == *id).and_then(|kept| kept.result.as_ref());
+    let todo: Vec<_> = points.iter().filter(|(id, _)| args.shard.has(id) && done_of(id).is_none()).collect();
+    let walls: Vec<f64> =
+        points.iter().filter_map(|(id, _)| done_of(id)).map(|done| done.wall_ns as f64 / 1e9).collect();
+    let (each, how) = if walls.len() >= 3 {
+        let mean = walls.iter().sum::<f64>() / walls.len() as f64;
+        (Some(mean), format!("the mean of the {} points that are done", walls.len()))
+    } else {
+        let places = [0, todo.len() / 2, todo.len().saturating_sub(1)];
+        let mut costs = Vec::new();
+        for (_, point) in places.iter().filter_map(|place| todo.get(*place)) {
+            let (per_s, length) = runs.tried(point, MOMENT).map_err(CliError::Input)?;
+            costs.push(length.map(|length| per_s * length.0 as f64 / 1e9));
+        }
+        let known: Option<Vec<f64>> = costs.into_iter().collect();
+        let mean = known.filter(|costs| !costs.is_empty()).map(|costs| costs.iter().sum::<f64>() / costs.len() as f64);
+        (mean, format!("{MOMENT} of three points, first, middle and last"))
+    };
+    let cores = pool::cores();
+    let whole = each.map(|each| each * todo.len() as f64 / cores as f64);
+    let keys: std::collections::BTreeSet<&String> =
+        points.iter().flat_map(|(_, point)| point.settings.keys()).collect();
+    if output.is_json() {
+        return output.json(&json!({
+            "points": points.len(), "done": walls.len(), "to_do": todo.len(), "seconds_each": each, "seconds": whole,
+            "cores": cores, "settings": keys,
+        }));
+    }
+    let keys: Vec<&str> = keys.into_iter().map(String::as_str).collect();
+    let mut text =
+        format!("{} points over {}; {} are done, {} to do\n", points.len(), keys.join(", "), walls.len(), todo.len());
+    match (each, whole) {
+        (Some(each), Some(whole)) => {
+            text.push_str(&crate::output::wrap(
+                &format!("about {} on {cores} cores: {} each, from {how}", span(whole), span(each)),
+                2,
+            ));
+        }
+        _ => text.push_str("how long that takes is not known: the benchmark runs until it is done\n"),
+    }
+    output.text(&text)
+}
+
+/// A time in words.
+fn span(seconds: f64) -> String {
+    match seconds {
+        ..1.0 => format!("{:.0}ms", seconds * 1e3),
+        ..120.0 => format!("{seconds:.1}s"),
+        ..7200.0 => format!("{:.0}min", seconds / 60.0),
+        _ => format!("{:.1}h", seconds / 3600.0),
+    }
+}
+
+fn export(
+    output: &mut Output,
+    store: &Path,
+    file: Option<&Path>,
+    format: Option<TableFormat>,
+    all: bool,
+) -> Result<(), CliError> {
+    let kept = Store::existing(store, false).and_then(|store| store.points()).map_err(error_of)?;
+    let kept: Vec<Kept> = kept.into_iter().filter(|kept| all || kept.in_plan).collect();
+    let table = Table::of(&kept);
+    let ending = file.and_then(Path::extension).and_then(|ending| ending.to_str());
+    let format = format.unwrap_or(match ending {
+        Some("parquet") => TableFormat::Parquet,
+        Some("jsonl" | "ndjson") => TableFormat::Jsonl,
+        _ => TableFormat::Csv,
+    });
+    if format == TableFormat::Parquet {
+        return parquet(&table, file);
+    }
+    let mut text = Vec::new();
+    let written = if format == TableFormat::Csv { table.csv(&mut text) } else { table.jsonl(&mut text) };
+    written.map_err(|error| CliError::write("the table", &error))?;
+    match file {
+        None => output.text(&String::from_utf8(text).expect("tables are text")),
+        Some(file) => {
+            let wrote = std::fs::File::create(file).and_then(|mut out| out.write_all(&text));
+            wrote.map_err(|error| CliError::write(&file.display().to_string(), &error))?;
+            output.text(&format!("{}: {} rows\n", file.display(), table.len()))
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(table: &Table, file: Option<&Path>) -> Result<(), CliError> {
+    let file = file.ok_or_else(|| CliError::Input("Parquet is no text\nhelp: give -o FILE.parquet".to_owned()))?;
+    let written = std::fs::File::create(file).and_then(|out| table.parquet(out));
+    written.map_err(|error| CliError::write(&file.display().to_string(), &error))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_table: &Table, _file: Option<&Path>) -> Result<(), CliError> {
+    let help = "build it with `cargo build --release --features parquet`, or export csv or jsonl";
+    Err(CliError::Input(format!("this fairlab was built without Parquet\nhelp: {help}")))
+}
+
+fn merge(output: &mut Output, stores: &[PathBuf], file: &Path, salvage: bool) -> Result<(), CliError> {
+    let mut all = Store::open(file).map_err(error_of)?;
+    for path in stores {
+        let store = Store::existing(path, salvage).map_err(error_of)?;
+        let points = if salvage { store.salvage() } else { store.points() };
+        let points = points.map_err(error_of)?;
+        let results = points.iter().filter(|kept| kept.result.is_some()).count();
+        let new = all.merge(&path.display().to_string(), &points).map_err(error_of)?;
+        let text = format!("{}: {} points, {results} of them done, {new} new here\n", path.display(), points.len());
+        output.text(&text)?;
+    }
+    Ok(())
+}

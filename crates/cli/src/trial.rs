@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Trials: what is run again and again, by comparisons, sweeps and bisections. A trial with a seed is a run of `fairlab run` or
+//! `fairlab bench`, and tells the same.
+
+use crate::args::VariantArgs;
+use crate::arms::{Arm, ArmWork};
+use crate::cmd::bench::args::Bench;
+use crate::cmd::bench::{Ready, line, ready};
+use crate::cmd::run::{Listeners, simulate_telling};
+use crate::error::CliError;
+use crate::input::{self, WorkloadText};
+use crate::plan::{Choices, Plan};
+use fairlab_machine::engine::START;
+use fairlab_machine::observer::{Observer, Observers};
+use fairlab_observe::bench::{self, Meter};
+use fairlab_observe::recorder::Recorder;
+use fairlab_observe::summary::{Subject, Summary};
+use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::TUNABLES;
+use fairlab_sched::units::Nanos;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// A workload file, read once for all its runs.
+    File(Arc<WorkloadText>),
+    /// The line of a benchmark.
+    Bench(String),
+}
+
+impl Work {
+    /// What it is called.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::File(text) => &text.name,
+            Self::Bench(line) => line,
+        }
+    }
+}
+
+/// What is run, under what, and for how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub(crate) work: Work,
+    pub(crate) variant: VariantArgs,
+    pub(crate) duration: Option<Nanos>,
+    /// So long is simulated before anything is measured.
+    pub(crate) warmup: Nanos,
+    /// Starts and random lengths vary with the seed.
+    pub(crate) vary: bool,
+}
+
+/// Switches of a scheduler.
+pub(crate) struct Settings {
+    pub(crate) features: Vec<(Feature, bool)>,
+    pub(crate) tunables: Vec<(&'static str, i64)>,
+}
+
+/// What a run told.
+pub(crate) struct Told {
+    pub(crate) summary: Summary,
+    /// What the benchmark measured.
+    bench: Option<Value>,
+}
+
+/// Hears how long a run is and how much more of it is done.
+pub(crate) type Hears<'a> = &'a mut dyn FnMut(Nanos, Nanos);
+
+/// Workload files that have been read: each is read once, since what comes through a pipe can be read once only.
+#[derive(Default)]
+pub(crate) struct Files(BTreeMap<String, Arc<WorkloadText>>);
+
+impl Files {
+    /// A workload file.
+    pub(crate) fn read(&mut self, given: &str) -> Result<Work, CliError> {
+        if !self.0.contains_key(given) {
+            self.0.insert(given.to_owned(), Arc::new(input::workload(given)?));
+        }
+        Ok(Work::File(Arc::clone(&self.0[given])))
+    }
+
+    /// What an arm runs, or what all do.
+    pub(crate) fn of_arm(&mut self, arm: &Arm, base: Option<&Work>) -> Result<Work, CliError> {
+        match (&arm.work, base) {
+            (Some(ArmWork::File(file)), _) => self.read(file),
+            (Some(ArmWork::Bench(line)), _) => Ok(Work::Bench(line.clone())),
+            (None, Some(base)) => Ok(base.clone()),
+            (None, None) => {
+                let help = "give a workload file, --bench 'LINE', or workload= or bench= in each arm";
+                Err(CliError::Input(format!("nothing is run by `{}`\nhelp: {help}", arm.name)))
+            }
+        }
+    }
+}
+
+impl Trial {
+    fn choices(&self, seed: Option<u64>) -> Choices {
+        Choices { duration: self.duration, seed, vary: self.vary, ..Choices::default() }
+    }
+
+    /// The run of a file with a seed, before it begins; its warm-up comes before what it is to last.
+    pub(crate) fn plan(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Plan, CliError> {
+        let mut choices = self.choices(seed);
+        if self.warmup > Nanos::ZERO {
+            let help = "say how long is measured: --for 500ms";
+            let duration = self.duration.ok_or_else(|| {
+                CliError::Input(format!(
+                    "a warm-up of {} needs to know how long comes behind it\nhelp: {help}",
+                    text.name
+                ))
+            })?;
+            choices.duration = Some(Nanos(duration.0.saturating_add(self.warmup.0)));
+        }
+        Plan::of(Arc::clone(text), None, &self.variant, choices)
+    }
+
+    /// Looks whether it can be run, without running it; tells what it is run on.
+    pub(crate) fn check(&self, seed: Option<u64>, behind: &str) -> Result<Subject, CliError> {
+        match &self.work {
+            Work::File(text) => Ok(self.plan(text, seed)?.subject),
+            Work::Bench(line) => {
+                let Ready { name, kernel, machine, .. } = self.ready(line, seed, behind)?;
+                Ok(Subject {
+                    workload: line.clone(),
+                    kind: name.to_owned(),
+                    machine: machine.hardware().name.clone(),
+                    kernel: kernel.to_owned(),
+                })
+            }
+        }
+    }
+
+    /// Features and tunables as they are when it begins.
+    pub(crate) fn settings(&self, seed: Option<u64>, behind: &str) -> Result<Settings, CliError> {
+        let machine = match &self.work {
+            Work::File(text) => self.plan(text, seed)?.machine,
+            Work::Bench(line) => self.ready(line, seed, behind)?.machine,
+        };
+        let sched = machine.sched();
+        Ok(Settings {
+            features: Feature::ALL.iter().map(|&feature| (feature, sched.features().has(feature))).collect(),
+            tunables: TUNABLES.iter().map(|info| (info.name, info.get(sched.tunables()))).collect(),
+        })
+    }
+
+    fn ready(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<Ready, CliError> {
+        let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
+        ready(&bench, &self.variant, self.warmup, self.choices(seed))
+    }
+
+    /// Runs it.
+    pub(crate) fn run(&self, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
+        match &self.work {
+            Work::File(text) => self.run_file(text, seed, hears),
+            Work::Bench(line) => self.run_bench(line, seed, hears),
+        }
+    }
+
+    fn run_file(&self, text: &Arc<WorkloadText>, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
+        let mut plan = self.plan(text, seed)?;
+        let mut listeners = Listeners::recording(&plan.machine);
+        let failed = |error| CliError::run(format!("{}: {error}", text.name));
+        let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
+        let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
+        if self.warmup > Nanos::ZERO {
+            plan.machine.start(&mut listeners).map_err(failed)?;
+            plan.machine.advance(&mut listeners, START + self.warmup).map_err(failed)?;
+            let recorder = listeners.recorder.as_mut().expect("trials are recorded");
+            recorder.forget(&plan.machine, START + self.warmup);
+            plan.machine.advance(&mut listeners, Nanos(u64::MAX)).map_err(failed)?;
+            plan.machine.finish(&mut listeners);
+            told(length);
+        } else {
+            simulate_telling(&mut plan.machine, &mut listeners, &mut told).map_err(failed)?;
+        }
+        let recorder = listeners.recorder.expect("trials are recorded");
+        Ok(Told { summary: Summary::new(plan.subject, &plan.machine, &recorder), bench: None })
+    }
+
+    fn run_bench(&self, line: &str, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
+        let Ready { name, kernel, mut machine, mut meter, later } = self.ready(line, seed, "fairlab compare")?;
+        let failed = |error| CliError::run(format!("{line}: {error}"));
+        let mut recorder = Recorder::new(&machine);
+        bench::warm_up(&mut machine, &mut both(&mut *meter, &mut recorder), self.warmup).map_err(failed)?;
+        if self.warmup > Nanos::ZERO {
+            meter.reset();
+            recorder.forget(&machine, START + self.warmup);
+        }
+        let (length, mut shown) = (machine.duration(), Nanos::ZERO);
+        let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
+        bench::go_on(&mut machine, &mut both(&mut *meter, &mut recorder), &mut told).map_err(failed)?;
+        // Who is done early is done.
+        told(length);
+        let subject = Subject {
+            workload: line.to_owned(),
+            kind: name.to_owned(),
+            machine: machine.hardware().name.clone(),
+            kernel: kernel.to_owned(),
+        };
+        let mut data = meter.outcome(&machine, machine.duration() - self.warmup).data;
+        take_off(&mut data, later);
+        Ok(Told { summary: Summary::new(subject, &machine, &recorder), bench: Some(data) })
+    }
+}
+
+/// Who listens to a benchmark.
+fn both<'a>(meter: &'a mut dyn Meter, recorder: &'a mut Recorder) -> Observers<'a> {
+    let observers: Vec<&mut dyn Observer> = vec![meter, recorder];
+    Observers(observers)
+}
+
+/// A benchmark that tells how long it took counts from its own begin, not from that of the run.
+fn take_off(data: &mut Value, later: Nanos) {
+    let Some(time) = data["time_s"].as_f64().filter(|time| later > Nanos::ZERO && *time > 0.0) else { return };
+    let own = time - later.0 as f64 / 1e9;
+    data["time_s"] = json!(own);
+    for (key, times) in [("usecs_per_op", own / time), ("ops_per_s", time / own)] {
+        if let Some(value) = data[key].as_f64() {
+            data[key] = json!(value * times);
+        }
+    }
+}
+
+impl Told {
+    /// All of it as JSON: what `fairlab run --json` tells, with what a benchmark measured as `bench`.
+    pub(crate) fn json(&self) -> Value {
+        let mut told = serde_json::to_value(&self.summary).expect("a summary is JSON");
+        told["bench"] = self.bench.clone().unwrap_or(Value::Null);
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_benchmark_takes_is_counted_from_its_own_begin() {
+        let mut data = json!({ "time_s": 0.5, "is_done": true, "usecs_per_op": 5.0, "ops_per_s": 200_000.0 });
+        take_off(&mut data, Nanos::from_millis(100));
+        assert_eq!((data["time_s"].as_f64(), data["usecs_per_op"].as_f64()), (Some(0.4), Some(4.0)));
+        assert_eq!(data["ops_per_s"].as_f64(), Some(250_000.0));
+        let mut other = json!({ "sum": 5.0 });
+        take_off(&mut other, Nanos::from_millis(100));
+        assert_eq!(other, json!({ "sum": 5.0 }));
+    }
+}

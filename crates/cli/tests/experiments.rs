@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab compare` with repetitions, and `fairlab bisect`.
+
+mod common;
+
+use common::{complaint, fairlab, items, json_of, number, stdout_of};
+use serde_json::Value;
+
+const HELLO: &str = "scenarios/hello.json";
+
+#[test]
+fn an_arm_against_itself_is_identical_and_that_is_said() {
+    let args = ["compare", HELLO, "--for", "100ms", "--arm", "one:", "--arm", "other: SIS_UTIL", "--runs", "4"];
+    let text = stdout_of(&args);
+    assert!(text.replace("\n  ", " ").contains("`other` made no difference"), "{text}");
+    assert!(text.contains("4 repetitions (seeds 1 to 4)"), "{text}");
+    assert!(!text.contains("better") && !text.contains("worse"), "{text}");
+}
+
+#[test]
+fn repetitions_that_cannot_differ_say_so_instead_of_inventing_a_spread() {
+    let args =
+        ["compare", "scenarios/scan-limit.scn", "--features", "NO_NI_RANDOM", "--arm", "NO_SIS_UTIL", "--runs", "5"];
+    let text = stdout_of(&[&args[..], &["--hold-still"]].concat());
+    assert!(text.replace("\n  ", " ").contains("All of them are the same run, event for event"), "{text}");
+    assert!(!text.contains("..") && text.contains("once"), "{text}");
+    let varied = json_of(&[&args[..], &["--json"]].concat());
+    assert_eq!(varied["comparison"]["distinct"], 5);
+    let runs = items(&varied["comparison"]["rows"][0]["arms"][0]["runs"]);
+    assert!(runs.iter().any(|run| *run != runs[0]), "{varied:#}");
+}
+
+#[test]
+fn an_experiment_finds_what_an_arm_does_in_every_form_and_fails_where_it_is_to() {
+    let place = tempfile::tempdir().expect("there is room for temporary files");
+    let file = |name: &str| place.path().join(name).display().to_string();
+    let (html, junit) = (format!("html={}", file("page.html")), format!("junit={}", file("junit.xml")));
+    let args = [
+        "compare",
+        "scenarios/energy-aware.json",
+        "--machine",
+        "hikey960",
+        "--for",
+        "300ms",
+        "--runs",
+        "8",
+        "--metric",
+        "energy, busy",
+        "--arm",
+        "with: energy_aware=1",
+        "--arm",
+        "without: energy_aware=0",
+        "--fail-on",
+        "worse",
+        "--format",
+        "text",
+        "--format",
+        "lkp",
+        "--format",
+        "mmtests",
+        "--format",
+        "std",
+        "--format",
+        "markdown",
+        "--format",
+        &html,
+        "--format",
+        &junit,
+    ];
+    let output = fairlab(&args);
+    let (text, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("worse than `with`: energy, busy of `without`"), "{told}");
+    for expected in ["worse", "%stddev", "Amean     energy, busy", "compare%( std%)", "| energy, busy |"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let page = std::fs::read_to_string(file("page.html")).expect("it was written");
+    assert!(page.contains("without beside with") && page.contains("<svg"));
+    let xml = std::fs::read_to_string(file("junit.xml")).expect("it was written");
+    assert!(xml.contains(r#"failures="1""#), "{xml}");
+    let allowed = fairlab(&[&args[..], &["--at-least", "100"]].concat());
+    assert_eq!(allowed.status.code(), Some(0), "no more than twice as much");
+}
+
+#[test]
+fn a_benchmark_is_compared_with_its_own_metrics_and_the_same_with_any_number_of_jobs() {
+    let of = |jobs: &str| {
+        let args = [
+            "compare",
+            "--bench",
+            "perf sched pipe -l 300",
+            "--machine",
+            "hikey",
+            "--arm",
+            "kernel=5.4",
+            "--arm",
+            "governor=powersave",
+            "--runs",
+            "4",
+            "--jobs",
+            jobs,
+        ];
+        stdout_of(&args)
+    };
+    let text = of("1");
+    assert!(text.starts_with("perf sched pipe -l 300: on hikey, several kernels\n"), "{text}");
+    assert!(text.contains("time of a round") && text.contains("CPUs scanned"), "{text}");
+    assert_eq!(of("3"), text);
+}
+
+#[test]
+fn an_experiment_goes_on_until_something_is_found() {
+    let args = [
+        "compare",
+        HELLO,
+        "--for",
+        "100ms",
+        "--arm",
+        "price.ContextSwitch=20000",
+        "--metric",
+        "waiting",
+        "--metric",
+        "totals.kernel_ns:less",
+        "--until-significant",
+        "--detect",
+        "50",
+        "--budget",
+        "5m",
+        "--json",
+    ];
+    let report = json_of(&args);
+    assert!(number(&report["looks"][0]) >= 1 && report["looks"][1] == false, "{report:#}");
+    assert_eq!(report["comparison"]["rows"][1]["changes"][0]["verdict"], "worse");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_the_way_out() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["compare", "--arm", "NO_SIS_UTIL"], "--bench"),
+        (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--vary"], "--runs"),
+        (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--hold-still"], "--runs"),
+        (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "0"], "1..=10000"),
+        (
+            &["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "2", "--for", "10ms", "--metric", "wating"],
+            "did you mean",
+        ),
+        (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "2", "--warmup", "10ms"], "--for"),
+        (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--format", "xml"], "junit"),
+        (&["compare", "--bench", "hackbench --machine hikey", "--arm", "NO_SIS_UTIL"], "--machine is no part"),
+        (&["bisect", HELLO, "--from", "kernel=6.1", "--to", "unchanged"], "no switch differs"),
+    ];
+    for (args, expected) in cases {
+        let text = complaint(&args.join(" "), &fairlab(args));
+        assert!(text.contains(expected), "{args:?} does not mention {expected}:\n{text}");
+    }
+}
+
+#[test]
+fn bisect_finds_the_switch_that_makes_a_difference_between_two_kernels() {
+    let args = [
+        "bisect",
+        "scenarios/scan-limit.scn",
+        "--from",
+        "kernel=5.18",
+        "--to",
+        "kernel=6.1",
+        "--metric",
+        "CPUs scanned",
+        "--runs",
+        "8",
+        "--json",
+    ];
+    let found = json_of(&args);
+    assert_eq!(found["found"], Value::from(vec!["SIS_UTIL"]), "{found:#}");
+    assert!(items(&found["switches"]).len() >= 5, "{found:#}");
+    let text = stdout_of(&args[..args.len() - 1]);
+    assert!(text.contains("the switch: SIS_UTIL\n"), "{text}");
+}
+
+#[test]
+fn bisect_finds_two_switches_that_only_matter_together() {
+    // Looking at a CPU costs something, and many are looked at: either alone takes no time worth a word.
+    let args = [
+        "bisect",
+        "scenarios/scan-limit.scn",
+        "--from",
+        "unchanged",
+        "--to",
+        "NO_WA_BIAS,price.ScanCpu=1000,migration_cost_ns=400000,NO_SIS_UTIL",
+        "--metric",
+        "totals.kernel_ns",
+    ];
+    let found = json_of(&[&args[..], &["--json"]].concat());
+    assert_eq!(found["found"], Value::from(vec!["NO_SIS_UTIL", "prices"]), "{found:#}");
+    let text = stdout_of(&args);
+    assert!(text.contains("the smallest set, of which none may be missing: NO_SIS_UTIL, prices"), "{text}");
+    assert!(text.contains("prices alone") && text.contains("all others"), "{text}");
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is measured of a run: numbers with a name, a unit and a direction, taken from what the run tells as JSON.
+//!
+//! [`KNOWN`] is the list of those that are looked at without being asked for. Others are paths, as in studies.
+
+use crate::data::path::{Miss, Path};
+use fairlab_workload::suggest;
+use serde::Serialize;
+use serde_json::Value;
+
+/// So many task families have metrics of their own.
+const MOST_FAMILIES: usize = 12;
+
+/// Which way is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// Less is better.
+    Less,
+    /// More is better.
+    More,
+    /// Neither: the number is told beside the others, and not judged.
+    Neither,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Metric {
+    /// Its name.
+    pub name: String,
+    /// Its unit: `ns`, `us`, `ms`, `s`, `uJ`, `/s`, `MB/s`, `%`, or nothing for a number of things.
+    pub unit: String,
+    /// Which way is good.
+    pub better: Better,
+}
+
+/// A metric that is looked at without being asked for: name, path, what it is divided by, unit, and which way is good.
+type Known = (&'static str, &'static str, Option<&'static str>, &'static str, Better);
+
+use Better::{Less, More, Neither};
+
+/// What benchmarks tell, under `bench`; each has some of these.
+const OF_BENCHES: &[Known] = &[
+    ("time", "bench.time_s", None, "s", Less),
+    ("time of a round", "bench.usecs_per_op", None, "us", Less),
+    ("transactions", "bench.sum", None, "/s", More),
+    ("transactions", "bench.per_s", None, "/s", More),
+    ("requests", "bench.average_rps", None, "/s", More),
+    ("throughput", "bench.throughput_mb_s", None, "MB/s", More),
+    ("bogo operations", "bench.bogo_ops_per_s", None, "/s", More),
+    ("latency p50", "bench.latency.p50_ns", None, "ns", Less),
+    ("latency p99", "bench.latency.p99_ns", None, "ns", Less),
+    ("latency p50", "bench.percentiles[percent=50].value", None, "us", Less),
+    ("latency p99", "bench.percentiles[percent=99].value", None, "us", Less),
+    ("wake-up p99", "bench.wakeup_latency_us.percentiles[percent=99].value", None, "us", Less),
+    ("request p99", "bench.request_latency_us.percentiles[percent=99].value", None, "us", Less),
+    ("latency max", "bench.max_latency_ms", None, "ms", Less),
+];
+
+/// What every run tells before its families.
+const OF_RUNS: &[Known] = &[
+    ("energy, busy", "energy.busy_uj", None, "uJ", Less),
+    ("CPU time", "totals.busy_ns", None, "ns", Neither),
+    ("waiting", "totals.wait_ns", None, "ns", Less),
+];
+
+/// What every run tells behind them.
+const BESIDE: &[Known] = &[
+    ("migrations", "totals.migrations", None, "", Neither),
+    ("switches", "totals.switches", None, "", Neither),
+    ("CPUs scanned", "selection.cpus_scanned", Some("selection.wakeups"), "", Neither),
+    ("nohz kicks", "balance.kicks", None, "", Neither),
+];
+
+/// What a family tells: the end of the metric's name, what stands behind the family, unit, and which way is good.
+const OF_FAMILIES: &[(&str, &str, &str, Better)] = &[
+    ("wake to run p50", "wake_to_run.p50_ns", "ns", Less),
+    ("wake to run p99", "wake_to_run.p99_ns", "ns", Less),
+    ("queued p99", "wakeup_latency.p99_ns", "ns", Less),
+    ("timers missed", "timers.missed", "", Less),
+];
+
+/// What somebody asks for: a metric's name or a path, and which way is good if that has to be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    text: String,
+    path: Option<Path>,
+    better: Option<Better>,
+}
+
+impl Asked {
+    /// Reads `NAME`, `PATH:less` or `PATH:more`.
+    ///
+    /// # Errors
+    /// If it looks like a path and is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let directions = [(":less", Less), (":more", More), (":neither", Neither)];
+        let found = directions.iter().find_map(|(end, better)| Some((text.strip_suffix(end)?, *better)));
+        let (text, better) = found.map_or((text, None), |(text, better)| (text, Some(better)));
+        let is_path = text.contains(['.', '[']) && !text.contains(": ");
+        let path = is_path.then(|| Path::parse(text)).transpose()?;
+        Ok(Self { text: text.to_owned(), path, better })
+    }
+
+    /// As it was written, without the direction.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Takes it from what a run tells.
+    ///
+    /// # Errors
+    /// If no run has it; with what there is instead.
+    fn take(&self, told: &Value, known: &[(Metric, f64)]) -> Result<Option<(Metric, f64)>, String> {
+        let Some(path) = &self.path else {
+            let found = known.iter().find(|(metric, _)| metric.name == self.text);
+            let (metric, value) = found.ok_or_else(|| {
+                let names: Vec<&str> = known.iter().map(|(metric, _)| metric.name.as_str()).collect();
+                format!(
+                    "metric {}: no run tells that\nhelp: {}; or give a path, such as totals.migrations",
+                    self.text,
+                    suggest::help(&self.text, "there is", &names)
+                )
+            })?;
+            let better = self.better.unwrap_or(metric.better);
+            return Ok(Some((Metric { better, ..metric.clone() }, *value)));
+        };
+        let numbers = path.numbers(told).map_err(|miss| match miss {
+            Miss::Key { at, key, known } => {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                let place = if at.is_empty() { "a run".to_owned() } else { format!("`{at}`") };
+                format!(
+                    "metric {}: {place} has no `{key}`\nhelp: {}",
+                    self.text,
+                    suggest::help(&key, "there is", &known)
+                )
+            }
+            Miss::Kind { at, what } => {
+                format!("metric {}: `{at}` {what}\nhelp: `fairlab run --json` shows what there is", self.text)
+            }
+        })?;
+        let better = self.better.unwrap_or(Neither);
+        let metric = Metric { name: self.text.clone(), unit: unit_of(&self.text).to_owned(), better };
+        Ok((!numbers.is_empty()).then(|| (metric, numbers.iter().sum())))
+    }
+}
+
+/// The unit in which a key of what runs tell ends.
+fn unit_of(path: &str) -> &'static str {
+    let ends = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s"), ("_uj", "uJ")];
+    ends.iter().find(|(end, _)| path.ends_with(end)).map_or("", |(_, unit)| unit)
+}
+
+/// The metrics of a run, from what it tells: those that were asked for, or if nothing was, all that are known of.
+///
+/// # Errors
+/// If something was asked for that no run tells.
+pub fn of_run(told: &Value, asked: &[Asked]) -> Result<Vec<(Metric, f64)>, String> {
+    let known = known_of(told);
+    if asked.is_empty() {
+        return Ok(known);
+    }
+    let taken: Vec<Option<(Metric, f64)>> = asked.iter().map(|one| one.take(told, &known)).collect::<Result<_, _>>()?;
+    Ok(taken.into_iter().flatten().collect())
+}
+
+fn known_of(told: &Value) -> Vec<(Metric, f64)> {
+    let mut found = Vec::new();
+    let mut look = |name: &str, path: &str, per: Option<&str>, unit: &str, better: Better| {
+        let Some(mut value) = number_at(told, path) else { return };
+        if let Some(per) = per {
+            match number_at(told, per).filter(|divisor| *divisor > 0.0) {
+                Some(divisor) => value /= divisor,
+                None => return,
+            }
+        }
+        found.push((Metric { name: name.to_owned(), unit: unit.to_owned(), better }, value));
+    };
+    let is_bench = !told["bench"].is_null();
+    for &(name, path, per, unit, better) in OF_BENCHES.iter().chain(if is_bench { &[] } else { OF_RUNS }) {
+        look(name, path, per, unit, better);
+    }
+    let families = told["families"].as_array().map_or(0, Vec::len);
+    // What a benchmark's tasks are called is the benchmark's affair: it tells itself what it measures.
+    for place in 0..if is_bench { 0 } else { families.min(MOST_FAMILIES) } {
+        let family = told["families"][place]["name"].as_str().unwrap_or_default();
+        for &(what, behind, unit, better) in OF_FAMILIES {
+            look(&format!("{family}: {what}"), &format!("families[{place}].{behind}"), None, unit, better);
+        }
+    }
+    for &(name, path, per, unit, better) in BESIDE {
+        look(name, path, per, unit, better);
+    }
+    found
+}
+
+/// The number at a path, if a run tells one there.
+fn number_at(told: &Value, path: &str) -> Option<f64> {
+    let path = Path::parse(path).expect("paths of this module are well-formed");
+    path.numbers(told).ok().and_then(|numbers| numbers.first().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told() -> Value {
+        json!({
+            "bench": null,
+            "totals": { "busy_ns": 5, "wait_ns": 7, "migrations": 3, "switches": 9 },
+            "families": [
+                { "name": "ui", "wake_to_run": { "p50_ns": 10, "p99_ns": 20 }, "timers": { "missed": 1 } },
+                { "name": "hog", "wake_to_run": null },
+            ],
+            "selection": { "cpus_scanned": 10, "wakeups": 4 },
+            "balance": { "kicks": 0 },
+        })
+    }
+
+    #[test]
+    fn a_run_of_a_file_has_metrics_of_its_families_and_of_the_machine() {
+        let metrics = of_run(&told(), &[]).expect("nothing was asked for");
+        let names: Vec<&str> = metrics.iter().map(|(metric, _)| metric.name.as_str()).collect();
+        let expected = [
+            "CPU time",
+            "waiting",
+            "ui: wake to run p50",
+            "ui: wake to run p99",
+            "ui: timers missed",
+            "migrations",
+            "switches",
+            "CPUs scanned",
+            "nohz kicks",
+        ];
+        assert_eq!(names, expected);
+        let of = |name: &str| metrics.iter().find(|(metric, _)| metric.name == name).expect("it is one of them");
+        assert_eq!((of("CPUs scanned").1, of("ui: wake to run p99").1), (2.5, 20.0));
+        assert_eq!((of("waiting").0.better, of("migrations").0.better), (Less, Neither));
+    }
+
+    #[test]
+    fn a_benchmark_tells_what_it_measures_and_its_tasks_nothing() {
+        let mut told = told();
+        told["bench"] = json!({ "sum": 1000.5, "latency": { "p50_ns": 8, "p99_ns": 90 } });
+        let metrics = of_run(&told, &[]).expect("nothing was asked for");
+        let names: Vec<&str> = metrics.iter().map(|(metric, _)| metric.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["transactions", "latency p50", "latency p99", "migrations", "switches", "CPUs scanned", "nohz kicks"]
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_is_a_name_or_a_path_with_a_direction() {
+        let of = |text: &str| of_run(&told(), &[Asked::parse(text).expect("it can be read")]);
+        let (metric, value) = of("totals.wait_ns:less").expect("a run tells that").remove(0);
+        assert_eq!((metric.unit.as_str(), metric.better, value), ("ns", Less, 7.0));
+        assert_eq!(of("ui: wake to run p99").expect("it is known")[0].1, 20.0);
+        assert_eq!(of("migrations:more").expect("it is known")[0].0.better, More);
+        assert!(of("wating").expect_err("misspelt").contains("did you mean `waiting`"));
+        assert!(of("totals.wait").expect_err("there is none").contains("wait_ns"));
+        assert!(Asked::parse("totals..x").is_err());
+        assert!(of("energy.busy_uj").is_err(), "the machine has no powers");
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A comparison as one page that needs nothing else: the effects with their intervals, the tables, and how it was done.
+
+use super::comparison::{Change, Comparison, Row, Verdict};
+use crate::html::STYLE;
+use crate::pictures::{self, Effect};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// What a page tells beside the numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    /// What was compared.
+    pub title: String,
+    /// The arms.
+    pub arms: Vec<String>,
+    /// How it was done.
+    pub notes: Vec<String>,
+    /// The command that repeats it.
+    pub command: String,
+}
+
+/// Writes a value with its unit.
+pub type Show<'a> = &'a dyn Fn(&Row, f64) -> String;
+
+/// The page.
+pub fn page(comparison: &Comparison, head: &Head, show: Show<'_>) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (head.title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (head.title) }
+                p.source { (comparison.repetitions) " repetitions of each arm, " (comparison.statistic.to_string()) " of runs" }
+                @for (which, arm) in head.arms.iter().enumerate().skip(1) {
+                    h2 { (arm) " beside " (head.arms[0]) }
+                    (effects(comparison, which))
+                    (table(comparison, head, which, show))
+                }
+                h2 { "How it was done" }
+                ul { @for note in &head.notes { li { (note) } } }
+                pre { (head.command) }
+                p.source { "fairlab " (env!("CARGO_PKG_VERSION")) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The changes of an arm in percent, with their intervals.
+fn effects(comparison: &Comparison, arm: usize) -> Markup {
+    let effect = |row: &Row| -> Option<Effect> {
+        let change = &row.changes[arm - 1];
+        Some((row.metric.name.clone(), change.percent?, change.percent_interval, None))
+    };
+    let rows: Vec<Effect> = comparison.rows.iter().filter_map(effect).collect();
+    if rows.is_empty() {
+        return html! {};
+    }
+    let picture = pictures::effects("effects", "Change from the first arm", "%", &rows);
+    html! { figure { (PreEscaped(picture.svg)) } }
+}
+
+fn table(comparison: &Comparison, head: &Head, arm: usize, show: Show<'_>) -> Markup {
+    html! {
+        table {
+            thead { tr {
+                th { "metric" } th.n { (head.arms[0]) } th.n { (head.arms[arm]) } th.n { "change" } th.n { "95 %" }
+                th.n { "p" } th { "verdict" } th.n { "could show" }
+            } }
+            tbody { @for row in &comparison.rows { (table_row(row, arm, show)) } }
+        }
+    }
+}
+
+fn table_row(row: &Row, arm: usize, show: Show<'_>) -> Markup {
+    let change = &row.changes[arm - 1];
+    let figure = |which: usize| {
+        let figure = &row.arms[which];
+        html! { td.n { (show(row, figure.value)) @if figure.deviation > 0.0 { " ±" (show(row, figure.deviation)) } } }
+    };
+    html! {
+        tr {
+            td { (row.metric.name) }
+            (figure(0)) (figure(arm))
+            td.n { (percent(change)) }
+            td.n { @if let Some([low, high]) = change.percent_interval { (format!("{low:+.2} to {high:+.2} %")) } }
+            td.n { @if let Some(p) = change.p_corrected { (format!("{p:.4}")) } }
+            td class=(class(change.verdict)) { (change.verdict.to_string()) }
+            td.n { @if let Some(least) = change.could_show_percent { (format!("{least:.2} %")) } }
+        }
+    }
+}
+
+fn percent(change: &Change) -> String {
+    change.percent.map_or_else(String::new, |percent| format!("{percent:+.2} %"))
+}
+
+/// Colours are those of a study's verdicts.
+const fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "reproduced",
+        Verdict::Worse => "not-reproduced",
+        Verdict::NotFound | Verdict::Identical | Verdict::Untested | Verdict::Unjudged => "",
+    }
+}

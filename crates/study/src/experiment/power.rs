@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What so many repetitions could have shown, and how many would show so much.
+//!
+//! A difference could have been shown if the test would have found it in four experiments of five. How far that is follows from the
+//! standard deviation of the pairs' differences, as for Student's test; the rank test needs pi/3 as many pairs for the same.
+
+use super::rank::attainable;
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+use std::f64::consts::PI;
+
+/// In what part of experiments a difference is found that could be shown.
+pub const POWER: f64 = 0.8;
+/// More repetitions are not asked for.
+const MOST_RUNS: usize = 1_000_000;
+
+/// The smallest difference that could be shown, in units of the standard deviation of pairs' differences; `None` if so few pairs cannot
+/// show any at this level.
+pub fn smallest(pairs: usize, level: f64) -> Option<f64> {
+    let level = attainable(pairs, level)?;
+    let freedom = pairs.saturating_sub(1) as f64;
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let away = student.inverse_cdf(1.0 - level / 2.0) + student.inverse_cdf(POWER);
+    Some(away * (PI / 3.0 / pairs as f64).sqrt())
+}
+
+/// How many repetitions would show a difference, in units of the standard deviation of pairs' differences.
+pub fn needed(difference: f64, level: f64) -> Option<usize> {
+    let shows = |pairs: usize| smallest(pairs, level).is_some_and(|least| least <= difference);
+    let mut most = 2;
+    while !shows(most) {
+        most *= 2;
+        if most > MOST_RUNS {
+            return None;
+        }
+    }
+    let mut least = most / 2;
+    while most - least > 1 {
+        let middle = least.midpoint(most);
+        if shows(middle) { most = middle } else { least = middle }
+    }
+    Some(most)
+}
+
+/// A standard deviation that the true one does not exceed in four of five cases. Plans use it: with a deviation that was estimated too
+/// small, too few repetitions would be made.
+pub fn cautious(deviation: f64, pairs: usize) -> f64 {
+    let freedom = pairs.saturating_sub(1).max(1) as f64;
+    let chi_squared = ChiSquared::new(freedom).expect("there is a degree of freedom");
+    deviation * (freedom / chi_squared.inverse_cdf(1.0 - POWER)).sqrt()
+}
+
+/// The standard deviation of values, as estimated from a sample.
+pub fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_pairs_show_nothing_and_more_show_less() {
+        assert_eq!(smallest(5, 0.05), None);
+        assert!(smallest(6, 0.05) > smallest(20, 0.05));
+        // For many pairs: (1.96 + 0.84) times the root of pi/3n.
+        let many = smallest(1000, 0.05).expect("so many show something");
+        assert!((many - 2.8016 * (PI / 3000.0).sqrt()).abs() < 0.001, "{many}");
+    }
+
+    #[test]
+    fn what_is_needed_shows_it_and_one_less_does_not() {
+        for difference in [0.2, 0.5, 1.0, 3.0] {
+            let pairs = needed(difference, 0.05).expect("there is such a number");
+            assert!(smallest(pairs, 0.05).is_some_and(|least| least <= difference), "{difference}: {pairs}");
+            assert!(smallest(pairs - 1, 0.05).is_none_or(|least| least > difference), "{difference}: {pairs}");
+        }
+        assert_eq!(needed(1e-9, 0.05), None);
+    }
+
+    #[test]
+    fn deviations_are_those_of_samples() {
+        assert_eq!(deviation(&[2.0, 4.0]), 2.0_f64.sqrt());
+        assert_eq!(deviation(&[7.0]), 0.0);
+        assert!(cautious(1.0, 10) > 1.2 && cautious(1.0, 1000) < 1.03);
+    }
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Synthetic experiments of which the truth is known: how often something is found where there is nothing, whether what is there is found
+//! with as many repetitions as are asked for, and how often intervals hold the truth.
+
+use super::bisect::{Search, Switches, find};
+use super::comparison::{Rules, Verdict, compare};
+use super::metrics::{Better, Metric};
+use super::power::{POWER, needed};
+use super::{Arms, Observation, repeat, until_found};
+use crate::statistics::Statistic;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Draws from the standard normal distribution.
+struct Dice(Pcg64Mcg);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    fn part(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.part().ln()).sqrt() * (std::f64::consts::TAU * self.part()).cos()
+    }
+}
+
+/// How runs differ.
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    /// Normally, by 2 %.
+    Normal,
+    /// As the logarithm of something normal, by 20 %: a long tail upwards.
+    Tail,
+    /// Evenly, between -5 % and 5 %.
+    Even,
+}
+
+impl Noise {
+    const ALL: [Self; 3] = [Self::Normal, Self::Tail, Self::Even];
+
+    fn draw(self, dice: &mut Dice) -> f64 {
+        match self {
+            Self::Normal => 1.0 + 0.02 * dice.normal(),
+            Self::Tail => (0.2 * dice.normal()).exp(),
+            Self::Even => 0.95 + 0.1 * dice.part(),
+        }
+    }
+}
+
+/// Two arms of which the second is so many times the first, with noise of the pair and of each run.
+struct Planted {
+    seed: u64,
+    metrics: usize,
+    noise: Noise,
+    times: f64,
+}
+
+impl Arms for Planted {
+    type Error = Infallible;
+
+    fn number(&self) -> usize {
+        2
+    }
+
+    fn run(&self, arm: usize, seed: u64) -> Result<Observation, Infallible> {
+        let mut of_pair = Dice::new(self.seed << 20 | seed << 2);
+        let mut own = Dice::new(self.seed << 20 | seed << 2 | (1 + arm as u64));
+        let metric = |place: usize| {
+            let times = if arm == 1 { self.times } else { 1.0 };
+            let value = 100.0 * times * self.noise.draw(&mut of_pair) * self.noise.draw(&mut own);
+            let (name, unit) = (format!("m{place}"), String::new());
+            (Metric { name, unit, better: Better::Less }, value)
+        };
+        let metrics = (0..self.metrics).map(metric).collect();
+        Ok(Observation { digest: format!("{}-{seed}-{arm}", self.seed), metrics })
+    }
+}
+
+fn experiment(planted: &Planted, runs: u64, rules: Rules) -> super::comparison::Comparison {
+    let Ok(repetitions) = repeat(planted, 1..1 + runs, &|| true);
+    compare(&repetitions, rules)
+}
+
+/// Three standard deviations of a part of so many.
+fn three_deviations(part: f64, of: usize) -> f64 {
+    3.0 * (part * (1.0 - part) / of as f64).sqrt()
+}
+
+#[test]
+fn an_arm_against_itself_differs_as_often_as_the_level_says() {
+    // Each experiment has 200 repetitions and one metric, so that the level is that of one test.
+    const EXPERIMENTS: usize = 600;
+    for noise in Noise::ALL {
+        let found = |seed: u64| {
+            let planted = Planted { seed, metrics: 1, noise, times: 1.0 };
+            let Ok(repetitions) = repeat(&planted, 1..201, &|| true);
+            let pairs = repetitions.iter().map(|runs| runs[1].metrics[0].1 - runs[0].metrics[0].1);
+            super::rank::signed_rank(&pairs.collect::<Vec<_>>()) <= 0.05
+        };
+        let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
+        assert!((part - 0.05).abs() <= three_deviations(0.05, EXPERIMENTS), "{noise:?}: {part}");
+    }
+}
+
+#[test]
+fn many_metrics_together_mislead_no_more_often_than_one() {
+    const EXPERIMENTS: usize = 300;
+    let rules = Rules::default();
+    let found = |seed: u64| {
+        let planted = Planted { seed, metrics: 10, noise: Noise::Normal, times: 1.0 };
+        let rows = experiment(&planted, 20, rules).rows;
+        rows.iter().any(|row| row.changes[0].verdict != Verdict::NotFound)
+    };
+    let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
+    assert!(part <= 0.05 + three_deviations(0.05, EXPERIMENTS), "{part}");
+}
+
+#[test]
+fn looking_again_and_again_misleads_no_more_often_than_once() {
+    const EXPERIMENTS: usize = 300;
+    let mut looks = 0;
+    let mut found = |seed: u64| {
+        let planted = Planted { seed, metrics: 1, noise: Noise::Normal, times: 1.0 };
+        let Ok(found) = until_found(&planted, 1, Rules { detect_percent: 2.0, ..Rules::default() }, &|| true);
+        let found = found.expect("there is time");
+        looks += found.looks;
+        found.comparison.rows[0].changes[0].verdict != Verdict::NotFound
+    };
+    let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
+    assert!(part <= 0.05 + three_deviations(0.05, EXPERIMENTS), "{part}");
+    assert!(looks as usize > 2 * EXPERIMENTS, "a look or two cannot show 2 % here: {looks}");
+}
+
+#[test]
+fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for() {
+    const EXPERIMENTS: usize = 300;
+    let mut found = 0;
+    for seed in 0..EXPERIMENTS as u64 {
+        let planted = |seed| Planted { seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
+        let look = experiment(&planted(2 * seed), 20, Rules::default());
+        let runs = look.rows[0].changes[0].needed.expect("a number of runs shows a percent") as u64;
+        let comparison = experiment(&planted(2 * seed + 1), runs, Rules::default());
+        found += usize::from(comparison.rows[0].changes[0].verdict == Verdict::Worse);
+    }
+    let part = found as f64 / EXPERIMENTS as f64;
+    assert!(part >= POWER - three_deviations(POWER, EXPERIMENTS), "{part}");
+    // With the deviation known, the number that is asked for is no waste either. Differences vary by 2 % times the root of two.
+    let runs = needed(0.01 / 0.0283, 0.05).expect("a number of runs shows a percent") as u64;
+    let is_found = |seed: &u64| {
+        let planted = Planted { seed: 10_000 + seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
+        experiment(&planted, runs, Rules::default()).rows[0].changes[0].verdict == Verdict::Worse
+    };
+    let part = (0..EXPERIMENTS as u64).filter(is_found).count() as f64 / EXPERIMENTS as f64;
+    assert!((part - POWER).abs() <= three_deviations(POWER, EXPERIMENTS), "{runs} runs: {part}");
+}
+
+#[test]
+fn intervals_hold_the_truth_in_95_of_100_experiments() {
+    const EXPERIMENTS: usize = 1000;
+    // Of a noise with a tail the mean of few runs is not normal, which no interval of percentiles mends: a percent may be missing.
+    for (statistic, noise, runs, missing) in [
+        (Statistic::Mean, Noise::Normal, 10, 0.0),
+        (Statistic::Mean, Noise::Even, 10, 0.0),
+        (Statistic::Mean, Noise::Tail, 20, 0.01),
+        (Statistic::Median, Noise::Normal, 20, 0.0),
+    ] {
+        let rules = Rules { statistic, ..Rules::default() };
+        let holds = |seed: &u64| {
+            let planted = Planted { seed: *seed, metrics: 1, noise, times: 1.03 };
+            let comparison = experiment(&planted, runs, rules);
+            let [low, high] = comparison.rows[0].changes[0].percent_interval.expect("there are enough runs");
+            (low..=high).contains(&3.0)
+        };
+        let part = (0..EXPERIMENTS as u64).filter(holds).count() as f64 / EXPERIMENTS as f64;
+        let least = 0.95 - missing - three_deviations(0.95, EXPERIMENTS);
+        let most = if statistic == Statistic::Median { 0.985 } else { 0.95 + three_deviations(0.95, EXPERIMENTS) };
+        assert!((least..=most).contains(&part), "{statistic} of {runs}, {noise:?}: {part}");
+    }
+}
+
+#[test]
+fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_told() {
+    let run = |digest: &str, value: f64| {
+        let metric = Metric { name: "time".to_owned(), unit: "s".to_owned(), better: Better::Less };
+        Observation { digest: digest.to_owned(), metrics: vec![(metric, value)] }
+    };
+    let twins: Vec<_> = (0..20).map(|_| vec![run("a", 1.0), run("b", 1.1)]).collect();
+    let comparison = compare(&twins, Rules::default());
+    assert_eq!((comparison.repetitions, comparison.distinct, comparison.tests), (20, 1, 0));
+    let change = &comparison.rows[0].changes[0];
+    assert_eq!((change.verdict, change.interval, change.p), (Verdict::Untested, None, None));
+    assert!(change.percent.is_some_and(|percent| (percent - 10.0).abs() < 1e-9));
+
+    let same: Vec<_> = (0..5).map(|seed| vec![run(&seed.to_string(), 1.0), run(&seed.to_string(), 1.0)]).collect();
+    let comparison = compare(&same, Rules::default());
+    assert_eq!((comparison.distinct, &comparison.identical[..]), (5, &[true][..]));
+    assert_eq!(comparison.rows[0].changes[0].verdict, Verdict::Identical);
+}
+
+#[test]
+fn a_metric_that_some_runs_lack_is_named_and_not_compared() {
+    let metric = |name: &str| Metric { name: name.to_owned(), unit: String::new(), better: Better::More };
+    let of = |digest: u64, names: &[&str]| Observation {
+        digest: digest.to_string(),
+        metrics: names.iter().map(|name| (metric(name), 1.0)).collect(),
+    };
+    let comparison = compare(&[vec![of(1, &["a", "b"]), of(2, &["a"])]], Rules::default());
+    assert_eq!((comparison.rows.len(), comparison.partial), (1, vec!["b".to_owned()]));
+}
+
+#[test]
+fn an_experiment_without_time_tells_what_it_reached() {
+    let planted = Planted { seed: 1, metrics: 1, noise: Noise::Normal, times: 1.0 };
+    let left = AtomicUsize::new(13);
+    let goes_on = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+    let Ok(found) = until_found(&planted, 1, Rules::default(), &goes_on);
+    let found = found.expect("some repetitions were made");
+    assert!(
+        found.is_out_of_time && (1..=6).contains(&found.comparison.repetitions),
+        "{}",
+        found.comparison.repetitions
+    );
+    let Ok(nothing) = until_found(&planted, 1, Rules::default(), &|| false);
+    assert!(nothing.is_none());
+}
+
+/// Switches of which some sets make a number greater by a part of a hundred.
+struct Many {
+    number: usize,
+    effects: Vec<(Vec<usize>, f64)>,
+    noise: f64,
+}
+
+impl Switches for Many {
+    type Error = Infallible;
+
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    fn run(&self, set: &[usize], seed: u64) -> Result<f64, Infallible> {
+        let place = set.iter().fold(seed, |all, one| all.wrapping_mul(31).wrapping_add(*one as u64 + 1));
+        let is_in = |effect: &&(Vec<usize>, f64)| effect.0.iter().all(|one| set.contains(one));
+        let effect: f64 = self.effects.iter().filter(is_in).map(|(_, size)| size).sum();
+        Ok(100.0 + effect + self.noise * Dice::new(place).normal())
+    }
+}
+
+#[test]
+fn the_switch_that_makes_a_difference_is_found_among_many() {
+    for noise in [0.0, 2.0] {
+        let many = Many { number: 17, effects: vec![(vec![11], 5.0), (vec![3], 0.5)], noise };
+        let Ok(culprits) = find(&many, Search::default(), &|_, _| ());
+        let found = culprits.found.expect("there is a difference");
+        assert_eq!(found.set, [11], "noise {noise}");
+        assert!((found.part - 5.0 / 5.5).abs() < 0.3, "{}", found.part);
+        assert!(culprits.rest.is_some_and(|rest| rest.part < 0.5));
+    }
+}
+
+#[test]
+fn two_switches_that_only_matter_together_are_both_found() {
+    for noise in [0.0, 1.0] {
+        let many = Many { number: 12, effects: vec![(vec![2, 9], 5.0)], noise };
+        let Ok(culprits) = find(&many, Search::default(), &|_, _| ());
+        assert_eq!(culprits.found.expect("there is a difference").set, [2, 9], "noise {noise}");
+        assert!(culprits.alone.len() == 2 && culprits.alone.iter().all(|one| one.part < 0.5), "{:?}", culprits.alone);
+    }
+}
+
+#[test]
+fn where_there_is_no_difference_nothing_is_blamed() {
+    let many = Many { number: 5, effects: vec![], noise: 1.0 };
+    let Ok(culprits) = find(&many, Search { most_runs: 16, ..Search::default() }, &|_, _| ());
+    assert!(culprits.found.is_none() && culprits.asked.is_empty());
+    assert!(culprits.could_show.is_some_and(|least| least > 0.5 && least < 5.0), "{:?}", culprits.could_show);
+    let alike = Many { number: 5, effects: vec![], noise: 0.0 };
+    let Ok(culprits) = find(&alike, Search::default(), &|_, _| ());
+    assert_eq!((culprits.found, culprits.p, culprits.runs), (None, None, 16));
+}

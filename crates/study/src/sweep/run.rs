@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Running what is not done yet: on all cores, each result into the store as soon as it is there.
+
+use super::Points;
+use super::plan::Point;
+use super::store::{Done, Kept, Store, StoreError, identity};
+use crate::pool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Instant;
+
+/// So many results wait at most to be written.
+const MOST_WAITING: usize = 256;
+
+/// Which part of a plan's points one process runs: the `which`th of `of`, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    which: u64,
+    of: u64,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self { which: 1, of: 1 }
+    }
+}
+
+impl Shard {
+    /// Reads `2/8`.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || "a shard is i/N: 1/4 is the first of four".to_owned();
+        let (which, of) = text.split_once('/').ok_or_else(wrong)?;
+        let (which, of) = (which.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
+        if which < 1 || which > of { Err(wrong()) } else { Ok(Self { which, of }) }
+    }
+
+    /// Whether a point belongs to it. That hangs on the point alone, so that a changed plan moves none.
+    pub fn has(self, id: &str) -> bool {
+        let place = u64::from_str_radix(&id[..8], 16).expect("identities are hexadecimal");
+        place % self.of == self.which - 1
+    }
+}
+
+/// Points of a plan with their identities.
+///
+/// # Errors
+/// If one cannot be run: its settings, and why.
+pub fn identified(points: Vec<Point>, runs: &impl Points) -> Result<Vec<(String, Point)>, String> {
+    let mut all: Vec<(String, Point)> = Vec::with_capacity(points.len());
+    let mut seen = std::collections::BTreeSet::new();
+    for point in points {
+        let id = identity(&runs.inputs(&point)?, &point);
+        // Draws of a sample may be the same.
+        if seen.insert(id.clone()) {
+            all.push((id, point));
+        }
+    }
+    Ok(all)
+}
+
+/// What of a plan is to be done by a shard.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn pending(store: &Store, shard: Shard) -> Result<Vec<Kept>, StoreError> {
+    let mut kept = store.points()?;
+    kept.retain(|kept| kept.in_plan && kept.result.is_none() && shard.has(&kept.id));
+    Ok(kept)
+}
+
+/// Runs these points. `told` hears of each that is done and written; `goes_on` is asked before each.
+///
+/// # Errors
+/// If a result cannot be written: then no more is begun. What was written is safe.
+pub fn run(
+    store: &mut Store,
+    pending: Vec<Kept>,
+    runs: &impl Points,
+    goes_on: &(dyn Fn() -> bool + Sync),
+    told: &mut dyn FnMut(&Done),
+) -> Result<(), StoreError> {
+    let (sender, receiver) = sync_channel(MOST_WAITING);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let is_over = &is_over;
+        scope.spawn(move || {
+            let one = |kept: Kept| {
+                if is_over.load(Ordering::Relaxed) || !goes_on() {
+                    return Ok::<_, ()>(());
+                }
+                let begun = Instant::now();
+                let Some(told) = runs.run(&kept.point) else { return Ok(()) };
+                let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                // Nobody listens any more once a result could not be written.
+                let _ = sender.send((kept.id, Done { told, wall_ns }));
+                Ok(())
+            };
+            pool::all(pending, one).expect("failures are results");
+        });
+        let written = write(store, &receiver, told);
+        is_over.store(written.is_err(), Ordering::Relaxed);
+        // Who waits to send is let go.
+        drop(receiver);
+        written
+    })
+}
+
+/// Writes what comes, as much at a time as is there.
+fn write(
+    store: &mut Store,
+    receiver: &Receiver<(String, Done)>,
+    told: &mut dyn FnMut(&Done),
+) -> Result<(), StoreError> {
+    while let Ok(first) = receiver.recv() {
+        let batch: Vec<(String, Done)> = std::iter::once(first).chain(receiver.try_iter()).collect();
+        store.put(&batch)?;
+        batch.iter().for_each(|(_, done)| told(done));
+    }
+    Ok(())
+}
