@@ -64,7 +64,8 @@ impl Ends {
     /// Looks what differs: features and tunables as they come out on the first end's machine, and what else an arm can change.
     pub(super) fn new(from: Trial, to: Trial, asked: Option<Asked>, seed: u64) -> Result<Self, CliError> {
         let variant = VariantArgs { machine: from.variant.machine.clone(), ..to.variant.clone() };
-        let there = Trial { variant, work: from.work.clone(), ..to.clone() };
+        let (duration, warmup, vary) = (to.duration, to.warmup, to.vary);
+        let there = Trial { variant, work: from.work.clone(), duration, warmup, vary };
         let settings = |trial: &Trial| trial.settings(Some(seed), "fairlab bisect");
         let (near, far) = (settings(&from)?, settings(&there)?);
         let mut switches = Vec::new();

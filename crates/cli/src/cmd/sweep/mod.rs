@@ -57,7 +57,7 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     let plan = Plan::parse(&name, text).map_err(CliError::Input)?;
     let points = plan.points();
     let of_plan = |error: String| CliError::Input(format!("{name}: {error}"));
-    let runs = PlanPoints::new(plan, path.parent().unwrap_or(Path::new("."))).map_err(of_plan)?;
+    let runs = PlanPoints::new(plan, path.parent().unwrap_or_else(|| Path::new("."))).map_err(of_plan)?;
     let points = identified(points, &runs).map_err(of_plan)?;
     // What a plan gets wrong shows in its first point mostly; the rest would only fail one by one.
     if let Some((_, first)) = points.first() {
