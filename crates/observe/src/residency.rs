@@ -62,6 +62,9 @@ impl FamilyResidency {
     }
 }
 
+/// Of a family: its time at each kind of CPU and operating point, and on CPUs too small and too large, in ns.
+type Sums = (BTreeMap<(usize, Capacity), u64>, u64, u64);
+
 /// Where each family ran since the machine's tasks had `before`; none if the machine keeps no account.
 pub(crate) fn of_families(machine: &Machine, before: &[Residency]) -> BTreeMap<String, FamilyResidency> {
     let domains = &machine.hardware().frequency_domains;
@@ -70,7 +73,7 @@ pub(crate) fn of_families(machine: &Machine, before: &[Residency]) -> BTreeMap<S
         return BTreeMap::new();
     }
     let nothing = Residency::default();
-    let mut families: BTreeMap<String, (BTreeMap<(usize, Capacity), u64>, u64, u64)> = BTreeMap::new();
+    let mut families: BTreeMap<String, Sums> = BTreeMap::new();
     for (place, task) in machine.tasks().iter().enumerate().filter(|(_, task)| task.id.is_some()) {
         let before = before.get(place).unwrap_or(&nothing);
         let (spent, too_small, too_large) =
@@ -84,7 +87,7 @@ pub(crate) fn of_families(machine: &Machine, before: &[Residency]) -> BTreeMap<S
         *too_small += (task.residency.too_small - before.too_small).0;
         *too_large += (task.residency.too_large - before.too_large).0;
     }
-    let told = |(spent, too_small_ns, too_large_ns): (BTreeMap<(usize, Capacity), u64>, u64, u64)| {
+    let told = |(spent, too_small_ns, too_large_ns): Sums| {
         let points = all_points(kinds, domains, &spent);
         let is_known = |point: &&ResidencyPoint| point.ns > 0;
         let energy_uj = points.iter().filter(is_known).map(|point| point.uj).sum();

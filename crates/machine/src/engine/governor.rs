@@ -141,7 +141,7 @@ impl Machine {
         self.go_on(task);
         if let Some(khz) = self.governor_threads[domain].khz.take() {
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
-                sched.end_frequency_transition(ctx, domain, khz)
+                sched.end_frequency_transition(ctx, domain, khz);
             });
         }
     }

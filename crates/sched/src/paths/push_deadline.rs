@@ -47,7 +47,8 @@ impl Sched {
         let rq = &self.rqs[cpu.index()];
         let Some((_, task)) = rq.dl.pushable.first().filter(|_| rq.dl.overloaded) else { return false };
         let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
-        if curr.class == SchedClass::Deadline && p.dl.preempts(&curr.dl) && curr.nr_cpus_allowed > 1 {
+        let is_earlier = time_before(p.dl.deadline, curr.dl.deadline);
+        if curr.class == SchedClass::Deadline && is_earlier && curr.nr_cpus_allowed > 1 {
             self.resched_curr(ctx, cpu);
             return false;
         }
@@ -102,7 +103,7 @@ impl Sched {
         let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
         let is_wanted = time_before(p.dl.deadline, earliest_pulled)
             && self.would_be_earliest(task, this_cpu)
-            && !p.dl.preempts(&curr.dl);
+            && !time_before(p.dl.deadline, curr.dl.deadline);
         is_wanted.then_some(task)
     }
 }
