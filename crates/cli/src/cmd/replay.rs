@@ -128,7 +128,7 @@ fn tables(credibility: &Credibility, all: bool, styles: Styles) -> String {
     let most = if all { usize::MAX } else { MOST_FAMILIES };
     let mut rows: Vec<&TaskRow> = credibility.families.iter().take(most).collect();
     rows.push(&credibility.all);
-    let mut text = "\nof each figure the recorded one, then the simulated one\n\n".to_owned();
+    let mut text = "\nof each figure the recorded one, then the simulated one; sw: switches to it,\nsame: its recorded time that it spends on the same CPU\n\n".to_owned();
     text.push_str(&tasks(&rows, credibility.has_wakeups, styles));
     if rows.iter().any(|row| row.latency.recorded.is_some()) {
         text.push('\n');
@@ -147,11 +147,11 @@ fn tasks(rows: &[&TaskRow], has_wakeups: bool, styles: Styles) -> String {
         ("", Align::Right),
         ("wait", Align::Right),
         ("", Align::Right),
-        ("switches", Align::Right),
+        ("sw", Align::Right),
         ("", Align::Right),
         ("migr", Align::Right),
         ("", Align::Right),
-        ("same CPU", Align::Right),
+        ("same", Align::Right),
     ]);
     for row in rows {
         let mut cells: Vec<Cell> = vec![row.name.as_str().into(), row.tasks.to_string().into()];

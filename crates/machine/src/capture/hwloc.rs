@@ -62,7 +62,7 @@ fn cpu_of(object: Node<'_, '_>) -> Option<Cpu> {
         |wanted: &str| object.ancestors().find(|node| kind(*node) == wanted).map(|node| node.range().start as u64);
     Some(Cpu {
         number,
-        core: nearest("Core").unwrap_or(object.range().start as u64),
+        core: nearest("Core").unwrap_or_else(|| object.range().start as u64),
         cluster: None,
         // The outermost cache is that of the highest level.
         llc: inside(&|kind| kind.ends_with("Cache") && !kind.ends_with("iCache")),

@@ -80,7 +80,7 @@ fn read_cpu(tree: &Tree, cpu: u32, nodes: &BTreeMap<u32, u64>) -> Cpu {
     let packages = topology("package_cpus_list").or_else(|| topology("core_siblings_list"));
     Cpu {
         number: cpu,
-        core: first(siblings).unwrap_or(cpu.into()),
+        core: first(siblings).unwrap_or_else(|| cpu.into()),
         cluster,
         llc: last_level_cache(tree, cpu),
         package: first(packages).unwrap_or(0),
