@@ -93,7 +93,7 @@ pub(crate) struct HostCpu {
 impl HostCpu {
     /// After its frequency or its part of a core has changed.
     fn set_rate(&mut self) {
-        self.rate = self.freq * self.share >> CAPACITY_SHIFT;
+        self.rate = (self.freq * self.share) >> CAPACITY_SHIFT;
     }
 }
 

@@ -91,7 +91,7 @@ fn allowed(turbo: &Turbo, busy_cores: u64) -> Capacity {
         return turbo.part(turbo.base_khz());
     }
     let place = turbo.busy_cores().iter().position(|&cores| busy_cores <= cores);
-    turbo.part(turbo.khz()[place.unwrap_or(turbo.khz().len() - 1)])
+    turbo.part(turbo.khz()[place.unwrap_or_else(|| turbo.khz().len() - 1)])
 }
 
 /// What `arch_scale_freq_capacity()` becomes: time at the actual frequency over time at the one that counts as full.

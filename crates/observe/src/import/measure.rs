@@ -119,16 +119,13 @@ impl Measure {
                 self.switch(event.at, event.cpu, prev, next, state);
             }
             What::Waking { who } if self.basis == Basis::Waking => self.woken(event.at, who.pid, false),
-            What::Wakeup { who, is_new, .. } => {
-                if is_new || self.basis == Basis::Wakeup {
-                    self.woken(event.at, who.pid, is_new);
-                }
+            What::Wakeup { who, is_new, .. } if is_new || self.basis == Basis::Wakeup => {
+                self.woken(event.at, who.pid, is_new);
             }
             What::Lost { .. } => {
-                if let Some(current) = self.current.get_mut(event.cpu as usize) {
-                    if let Some(Some(thread)) = current.take() {
-                        self.tracks[thread].runs = None;
-                    }
+                let current = self.current.get_mut(event.cpu as usize).and_then(Option::take);
+                if let Some(Some(thread)) = current {
+                    self.tracks[thread].runs = None;
                 }
             }
             _ => {}

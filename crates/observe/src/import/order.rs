@@ -60,7 +60,7 @@ fn put_instant(known: &mut Known, group: &mut [Event]) {
     let mut left: Vec<Option<Event>> = group.iter().copied().map(Some).collect();
     known.announced = group.iter().filter_map(announces).collect();
     known.forked = group.iter().filter_map(forks).collect();
-    for place in 0..group.len() {
+    for slot in group {
         let mut tried = Vec::new();
         let mut first = None;
         let mut chosen = None;
@@ -87,7 +87,7 @@ fn put_instant(known: &mut Known, group: &mut [Event]) {
         let index = chosen.or(first).expect("as many are left as there are places");
         let mut event = left[index].take().expect("it was not taken yet");
         known.happens(&mut event);
-        group[place] = event;
+        *slot = event;
     }
     known.announced.clear();
     known.forked.clear();

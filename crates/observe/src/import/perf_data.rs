@@ -86,7 +86,7 @@ pub(super) fn read(file: &[u8]) -> Read<Recording> {
         let (at, length) = (table.u64("the place of a feature")?, table.u64("the length of a feature")?);
         match bit {
             FEATURE_TRACING_DATA => {
-                formats = Some(trace_dat::formats_of_perf(slice(file, at, length, "the formats")?)?)
+                formats = Some(trace_dat::formats_of_perf(slice(file, at, length, "the formats")?)?);
             }
             FEATURE_NR_CPUS => {
                 let mut content = slice(file, at, length, "the number of CPUs")?;

@@ -112,7 +112,7 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
         hardware.prices = Prices::free();
         hardware
     };
-    let capacities = hardware().topology.capacity.clone();
+    let capacities = hardware().topology.capacity;
     let options = fairlab_workload::rtapp::Options::for_capacities(&capacities);
     let workload = fairlab_workload::rtapp::parse("app.json", APP, options).unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine::new(setup(hardware(), workload, Nanos::from_millis(600))).expect("a possible machine");
@@ -187,6 +187,9 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
     }
 }
 
+/// What packs some bytes.
+type Packer<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+
 #[test]
 fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
     use std::io::Write;
@@ -200,7 +203,7 @@ fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
         encoder.write_all(content).and_then(|()| encoder.finish()).expect("memory does not fail")
     };
     let zstd = |content: &[u8]| zstd::bulk::compress(content, 3).expect("memory does not fail");
-    let packers: [(&str, &dyn Fn(&[u8]) -> Vec<u8>); 2] = [("zlib", &zlib), ("zstd", &zstd)];
+    let packers: [(&str, Packer<'_>); 2] = [("zlib", &zlib), ("zstd", &zstd)];
     for (name, pack) in packers {
         let packed = pack_v7(&bytes, name, pack);
         assert!(packed.len() < bytes.len(), "{name} makes it smaller");
@@ -209,7 +212,7 @@ fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
 }
 
 /// The same trace.dat of version 7 with all sections and pages compressed.
-fn pack_v7(file: &[u8], algorithm: &str, pack: &dyn Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+fn pack_v7(file: &[u8], algorithm: &str, pack: Packer<'_>) -> Vec<u8> {
     let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
     let u16_at = |at: usize| u16::from_le_bytes(file[at..at + 2].try_into().expect("two bytes"));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn sleeps(nr: u64, of: impl Fn(u64) -> (u64, u64)) -> Vec<Sleep> {
-        (0..nr).map(|i| of(i)).map(|(from, to)| Sleep { from, to }).collect()
+        (0..nr).map(of).map(|(from, to)| Sleep { from, to }).collect()
     }
 
     #[test]

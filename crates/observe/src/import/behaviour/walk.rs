@@ -450,7 +450,7 @@ impl<'a> Walk<'a> {
                 task.flush();
             }
         }
-        let (tasks, task_of) = self.into_tasks();
+        let (tasks, task_of) = self.take_tasks();
         let mut recorded = Recorded {
             nr_cpus: self.recording.nr_cpus.max(1),
             capacities: self.rates.capacities(),
@@ -467,7 +467,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Tasks in the order of their threads, without those that are left out.
-    fn into_tasks(&mut self) -> (Vec<RecordedTask>, Vec<Option<usize>>) {
+    fn take_tasks(&mut self) -> (Vec<RecordedTask>, Vec<Option<usize>>) {
         let mut task_of = Vec::new();
         let mut nr = 0;
         for thread in 0..self.tasks.len() {
