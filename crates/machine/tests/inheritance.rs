@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Priority inversion and inheritance (Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990) with rt-app's
-//! mutexes, against figures worked out by hand.
+//! mutexes, against figures worked out by hand. The task that begins with the mutex sleeps for 50 us first: all threads meet at the start with
+//! the policy of their creator, and the last of them would go on at once, before the others have begun to sleep.
 
 mod common;
 
@@ -55,7 +56,7 @@ const CHAIN: &str = r#"{ "global": { "pi_enabled": true }, "tasks": {
     "hog": { "policy": "SCHED_FIFO", "priority": 25, "loop": 1, "sleep": 2000, "run": 30000 },
     "mid": { "policy": "SCHED_FIFO", "priority": 20, "loop": 1, "sleep": 1000, "lock0": "b", "lock1": "a", "run": 2000,
              "unlock0": "a", "unlock1": "b" },
-    "low": { "policy": "SCHED_FIFO", "priority": 10, "loop": 1, "lock": "a", "run": 10000, "unlock": "a" } } }"#;
+    "low": { "policy": "SCHED_FIFO", "priority": 10, "loop": 1, "sleep": 50, "lock": "a", "run": 10000, "unlock": "a" } } }"#;
 
 #[test]
 fn inheritance_goes_along_a_chain_of_owners() {
@@ -69,7 +70,7 @@ const DEADLINE: &str = r#"{ "global": { "pi_enabled": true }, "tasks": {
     "edf": { "policy": "SCHED_DEADLINE", "dl-runtime": 2000, "dl-period": 20000, "dl-deadline": 20000, "loop": 1, "sleep": 2000,
              "lock": "m", "run": 1000, "unlock": "m" },
     "urgent": { "policy": "SCHED_FIFO", "priority": 99, "loop": 1, "sleep": 1000, "run": 30000 },
-    "fair": { "policy": "SCHED_OTHER", "loop": 1, "lock": "m", "run0": 4000, "unlock": "m", "run1": 1000 } } }"#;
+    "fair": { "policy": "SCHED_OTHER", "loop": 1, "sleep": 50, "lock": "m", "run0": 4000, "unlock": "m", "run1": 1000 } } }"#;
 
 #[test]
 fn a_fair_task_inherits_the_deadline_of_its_waiter() {

@@ -47,9 +47,10 @@ fn a_task_that_sleeps_as_long_as_another_waits_for_io_is_not_boosted() {
 /// The writer waits for I/O from 37.7 us to 1037.7 us, and then for the CPU, which the hog has from 1 ms to 3 ms.
 #[test]
 fn a_task_counts_as_waiting_for_io_until_it_runs_again() {
-    let tasks = r#""hog": { "policy": "SCHED_FIFO", "priority": 10, "sleep": 1000, "run": 2000, "sleep2": 50000 },
-        "writer": { "iorun": 500000, "run": 5000, "sleep": 50000 }"#;
-    let counts_at = |end: &str| rtapp(end, tasks).task("writer-1").in_iowait;
+    // The last thread to come to the start goes on first.
+    let tasks = r#""writer": { "iorun": 500000, "run": 5000, "sleep": 50000 },
+        "hog": { "policy": "SCHED_FIFO", "priority": 10, "sleep": 1000, "run": 2000, "sleep2": 50000 }"#;
+    let counts_at = |end: &str| rtapp(end, tasks).task("writer-0").in_iowait;
     let waits = ["20us", "500us", "1020us", "2ms", "2990us", "3010us", "8ms"].map(counts_at);
     assert_eq!(waits, [false, true, true, true, true, false, false]);
 }

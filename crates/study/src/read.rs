@@ -188,7 +188,7 @@ mod tests {
                 &format!("{arm}governor = 'perfomance'\n[[table]]"),
                 "line 7: unknown variant `perfomance`\nhelp: did you mean `performance`?",
             ),
-            (&format!("table = []\n{arm}kernel = '5.3'"), "arm a: there is no kernel 5.3\nhelp: did you mean `5.0`?"),
+            (&format!("table = []\n{arm}kernel = '5.30'"), "arm a: there is no kernel 5.30\nhelp: did you mean `5."),
             (&format!("table = []\n{arm}features = {{ SIS_UTL = true }}"), "did you mean `SIS_UTIL`?"),
             (
                 &format!("table = []\n{arm}tunables = {{ scan_costs = 1 }}"),

@@ -124,8 +124,9 @@ pub fn compare(recording: &Recording, imported: &Imported, machine: &Machine, si
     }
     let mut of_task: Vec<&ThreadFigures> = vec![&nothing; imported.recorded.tasks.len()];
     for (thread, figures) in simulated.threads.list().iter().zip(&simulated.figures) {
-        if let Some(&spec) = spec_of.get(&thread.pid) {
-            of_task[spec] = figures;
+        // Threads of the kernel that the machine has are none of the recorded tasks.
+        if let Some(own) = spec_of.get(&thread.pid).and_then(|&spec| of_task.get_mut(spec)) {
+            *own = figures;
         }
     }
     let mut pairs: Vec<(&ThreadFigures, &ThreadFigures)> = of_task.iter().map(|&own| (&nothing, own)).collect();

@@ -119,7 +119,8 @@ impl<'a> Reader<'a> {
     fn task(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
         let name = words.name("the task's name", MAX_NAME)?;
         if self.names.insert(name.text, self.recorded.tasks.len()).is_some() {
-            return Err(words.error(name, format!("two tasks have the name `{}`", name.text)));
+            let message = format!("two tasks have the name `{}`", name.text);
+            return Err(words.error(name, message).with_help("give each task a name of its own"));
         }
         let nr_cpus = self.recorded.nr_cpus;
         let mut task = RecordedTask {
