@@ -108,7 +108,7 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
         "child": {"instance": 0, "loop": 40, "run": 1500, "sleep": 4000},
         "heavy": {"run": 9000, "timer": {"ref": "unique", "period": 16000}}}}"#;
     let hardware = || {
-        let mut hardware = Hardware::from_description(&preset("hikey960").expect("it comes with the program"));
+        let mut hardware = Hardware::from_description(&preset("sc7180").expect("it comes with the program"));
         hardware.prices = Prices::free();
         hardware
     };
