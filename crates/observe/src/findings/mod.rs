@@ -15,6 +15,7 @@ mod misfit;
 mod moves;
 mod run;
 mod slow;
+mod spells;
 #[cfg(test)]
 mod tests;
 mod trace;
