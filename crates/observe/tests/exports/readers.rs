@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! As much of readers as is needed to find events again: what they are is taken from the formats in the files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What was found in a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub(crate) struct Found {
     pub(crate) order: Vec<(u64, String)>,
     /// Sums of `sched_stat_runtime`.
     pub(crate) runtime: BTreeMap<i32, u64>,
-    /// Who runs at the end.
-    pub(crate) runs: BTreeSet<i32>,
+    /// Who runs at the end on each CPU that has switched.
+    pub(crate) runs: BTreeMap<u32, i32>,
     /// Names, as `task_rename` has them.
     pub(crate) names: BTreeMap<i32, String>,
 }
@@ -38,13 +38,8 @@ impl Found {
         self.order.push((at, event.to_owned()));
     }
 
-    fn switched(&mut self, prev: i32, next: i32) {
-        self.runs.remove(&prev);
-        self.runs.insert(next);
-    }
-
     /// An event as bytes, with its format.
-    fn add_bytes(&mut self, at: u64, formats: &BTreeMap<u16, Event>, bytes: &[u8]) {
+    fn add_bytes(&mut self, at: u64, cpu: u32, formats: &BTreeMap<u16, Event>, bytes: &[u8]) {
         let event = &formats[&u16::from_le_bytes(bytes[..2].try_into().expect("two bytes"))];
         // The event of markers has another name as text.
         self.add(at, if event.name == "print" { "tracing_mark_write" } else { &event.name });
@@ -58,7 +53,9 @@ impl Found {
                 let runtime = u64::from_le_bytes(field("runtime").try_into().expect("eight bytes"));
                 *self.runtime.entry(int("pid")).or_default() += runtime;
             }
-            "sched_switch" => self.switched(int("prev_pid"), int("next_pid")),
+            "sched_switch" => {
+                self.runs.insert(cpu, int("next_pid"));
+            }
             "task_rename" => {
                 let name = field("newcomm").split(|&byte| byte == 0).next().expect("a name");
                 self.names.insert(int("pid"), String::from_utf8(name.to_vec()).expect("text"));
@@ -81,7 +78,11 @@ pub(crate) fn text(bytes: &[u8]) -> Found {
             "sched_stat_runtime" => {
                 *found.runtime.entry(pid("pid=")).or_default() += value(fields, "runtime=").parse::<u64>().expect("ns");
             }
-            "sched_switch" => found.switched(pid("prev_pid="), pid("next_pid=")),
+            "sched_switch" => {
+                let (_, cpu) = line.split_once('[').expect("a CPU");
+                let cpu = cpu.split_once(']').expect("a CPU").0.parse().expect("a number");
+                found.runs.insert(cpu, pid("next_pid="));
+            }
             "task_rename" => {
                 let name = fields.split_once("newcomm=").and_then(|(_, rest)| rest.split_once(" oom")).expect("both");
                 found.names.insert(pid("pid="), name.0.to_owned());
@@ -187,9 +188,9 @@ pub(crate) fn trace_dat(file: &[u8]) -> Found {
     let mut formats = BTreeMap::new();
     let mut found = Found::default();
     let places = if version == "6" { places_v6(&mut at, &mut formats) } else { places_v7(file, at, &mut formats) };
-    for (offset, length) in places {
+    for (cpu, (offset, length)) in (0..).zip(places) {
         for page in file[offset as usize..][..length as usize].chunks(4096) {
-            read_page(page, &formats, &mut found);
+            read_page(page, cpu, &formats, &mut found);
         }
     }
     found.order.sort_by_key(|&(at, _)| at);
@@ -246,7 +247,7 @@ fn places_v7(file: &[u8], mut at: Cursor<'_>, formats: &mut BTreeMap<u16, Event>
     }
 }
 
-fn read_page(page: &[u8], formats: &BTreeMap<u16, Event>, found: &mut Found) {
+fn read_page(page: &[u8], cpu: u32, formats: &BTreeMap<u16, Event>, found: &mut Found) {
     let mut at = Cursor(page);
     let (mut time, used) = (at.u64(), at.u64() as usize);
     let mut events = Cursor(&page[16..16 + used]);
@@ -257,9 +258,9 @@ fn read_page(page: &[u8], formats: &BTreeMap<u16, Event>, found: &mut Found) {
             30 => time += u64::from(events.u32()) << 27,
             0 => {
                 let length = events.u32() as usize - 4;
-                found.add_bytes(time, formats, events.take(length));
+                found.add_bytes(time, cpu, formats, events.take(length));
             }
-            words => found.add_bytes(time, formats, events.take(4 * words as usize)),
+            words => found.add_bytes(time, cpu, formats, events.take(4 * words as usize)),
         }
     }
 }
@@ -297,7 +298,7 @@ pub(crate) fn perf_data(file: &[u8]) -> Found {
         let (time, cpu, period, raw) = (record.u64(), record.u64(), record.u64(), record.u32() as usize);
         assert!(time >= last && cpu < 64 && period == 1 && raw == record.0.len());
         last = time;
-        found.add_bytes(time, &formats, record.0);
+        found.add_bytes(time, cpu as u32, &formats, record.0);
     }
     found
 }
