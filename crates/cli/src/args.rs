@@ -6,6 +6,7 @@ use crate::cmd::bisect::args::BisectArgs;
 use crate::cmd::capture::CaptureArgs;
 use crate::cmd::compare::args::CompareArgs;
 use crate::cmd::export;
+use crate::cmd::fuzz::args::FuzzArgs;
 use crate::cmd::import::ImportArgs;
 use crate::cmd::replay::ReplayArgs;
 use crate::cmd::schema::Form;
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Find the switch, or the set of switches, that makes a difference between two kernels or arms
     Bisect(Box<BisectArgs>),
+    /// Search for machines and workloads that break a property: idle CPUs while tasks wait, starvation, latency, ...
+    Fuzz(Box<FuzzArgs>),
     /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
     Explain(ExplainArgs),
     /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...

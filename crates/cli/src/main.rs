@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => cmd::compare::compare(&mut output, compare),
         Command::Sweep(sweep) => cmd::sweep::sweep(&mut output, sweep),
         Command::Bisect(bisect) => cmd::bisect::bisect(&mut output, bisect),
+        Command::Fuzz(fuzz) => cmd::fuzz::fuzz(&mut output, fuzz),
         Command::Explain(explain) => cmd::explain::explain(&mut output, explain),
         Command::Export(export) => cmd::export::export(&mut output, export),
         Command::Import(import) => cmd::import::import(&mut output, import),

@@ -11,6 +11,7 @@ pub mod definition;
 pub mod evidence;
 pub mod experiment;
 mod forms;
+pub mod fuzz;
 pub mod html;
 pub mod kernels;
 pub mod loaded;

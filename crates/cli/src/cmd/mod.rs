@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod features;
 pub(crate) mod findings;
+pub(crate) mod fuzz;
 pub(crate) mod import;
 pub(crate) mod kernels;
 pub(crate) mod machine;

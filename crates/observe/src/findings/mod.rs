@@ -197,6 +197,11 @@ impl Findings {
     /// Looks at what nobody tells. To be called now and then.
     pub fn look(&mut self, machine: &Machine) {
         for (&id, track) in &mut self.tasks {
+            // Who waits for his group's quota does not wait for a CPU.
+            if track.waits_since.is_some() && machine.sched().waits_for_quota(id) {
+                track.waits_since = Some(machine.now());
+                track.woken_at = None;
+            }
             let allowed = &machine.sched().task(id).cpus_allowed;
             if track.allowed.as_ref() != Some(allowed) {
                 track.allowed = Some(allowed.clone());

@@ -7,8 +7,10 @@ use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_machine::observer::{Observer, Observers};
 use fairlab_sched::units::Nanos;
 
-/// In so many parts a run is divided, after each of which there is a look.
+/// In so many parts a run is divided at the least, after each of which there is a look.
 const PARTS: u64 = 1000;
+/// No longer is simulated without a look.
+const LONGEST_PART: Nanos = Nanos::from_millis(10);
 
 /// Runs a machine and says what is wrong, the worst first. `told` hears how far it is.
 ///
@@ -23,8 +25,9 @@ pub fn find(
     let mut findings = Findings::new(machine, limits);
     machine.start(&mut both(&mut recorder, &mut findings))?;
     let length = u128::from(machine.duration().0);
-    for part in 1..=u128::from(PARTS) {
-        let until = START.0 + u64::try_from(length * part / u128::from(PARTS)).unwrap_or(u64::MAX - START.0);
+    let parts = u128::from(PARTS).max(length / u128::from(LONGEST_PART.0));
+    for part in 1..=parts {
+        let until = START.0 + u64::try_from(length * part / parts).unwrap_or(u64::MAX - START.0);
         let goes_on = machine.advance(&mut both(&mut recorder, &mut findings), Nanos(until))?;
         findings.look(machine);
         told(machine.elapsed());

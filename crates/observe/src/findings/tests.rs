@@ -47,6 +47,18 @@ fn a_task_that_gets_no_cpu_starves_and_one_that_gets_it_late_is_late() {
 }
 
 #[test]
+fn who_waits_for_the_quota_of_his_group_does_not_wait_for_a_cpu() {
+    let scenario = |quota: &str| format!("cpus 2\nend 500ms\ngroup g {quota}\ntask a group=g n=2 cpu=0 run 10s\n");
+    let findings = found(&scenario("quota=20ms period=100ms"));
+    assert!(of(&findings, "starvation").is_none(), "{findings:?}");
+    let idle = of(&findings, "idle-while-waiting").map_or(0, |finding| finding.worst_ns);
+    assert!(idle < 20_000_000, "only until the two have parted: {findings:?}");
+    assert!(of(&found(&scenario("quota=20ms period=100ms").replace("group=g", "")), "starvation").is_none());
+    let hogged = scenario("quota=20ms period=100ms") + "task rt fifo=10 cpu=0 n=2 start=150ms run 10s\n";
+    assert!(of(&found(&hogged), "starvation").is_some(), "nobody waits for a quota that is there");
+}
+
+#[test]
 fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
     let mut machine = machine("cpus 2\nend 100ms\ntask a cpu=0 run 1ms\n");
     let limits = Limits::of(&machine);

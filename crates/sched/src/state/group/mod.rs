@@ -9,8 +9,8 @@ pub(crate) mod pool;
 
 use crate::state::State;
 use crate::state::group::bandwidth::CfsBandwidth;
-use crate::state::task::Uclamp;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId};
+use crate::state::task::{SchedClass, Uclamp};
+use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 use crate::words::weight::NICE_0_LOAD;
 
 /// The kernel's `struct task_group`.
@@ -68,5 +68,11 @@ impl State {
     /// Whether a cfs_rq or a group above it is throttled.
     pub(crate) fn is_throttled_hierarchy(&self, id: CfsRqId) -> bool {
         self.cfs_rqs[id.index()].throttle_count > 0
+    }
+
+    /// Whether a task cannot run, however many CPUs idle, since its group or one above has used up its quota where the task is.
+    pub fn waits_for_quota(&self, task: TaskId) -> bool {
+        let p = self.task(task);
+        p.class == SchedClass::Fair && self.is_throttled_hierarchy(self.cfs_rq_of_group(p.group, p.cpu))
     }
 }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which properties a scenario breaks: by the rules of findings, or by comparing two arms.
+
+use crate::args::VariantArgs;
+use crate::arms::{Arm, arm_of};
+use crate::cmd::explain;
+use crate::error::CliError;
+use crate::input::WorkloadText;
+use crate::plan::{Choices, Plan};
+use crate::trial::{Trial, Work};
+use fairlab_observe::findings::{Finding, Limits, find};
+use fairlab_sched::units::Nanos;
+use fairlab_study::experiment::comparison::{Row, Rules, Verdict, compare};
+use fairlab_study::experiment::metrics::{self, Asked};
+use fairlab_study::experiment::{Arms, Observation, repeat};
+use fairlab_study::fuzz::{Broken, Case, Check, scn};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Repetitions of a comparison: as many as signed ranks need for two dozen metrics at [`LEVEL`].
+const RUNS: u64 = 14;
+/// Repetitions that show whether it is worth more.
+const FIRST_RUNS: u64 = 2;
+/// How often a comparison of a case may find what is not there: there are many cases.
+const LEVEL: f64 = 0.01;
+
+/// What is looked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Looked {
+    /// What findings are of these rules.
+    Rules { rules: Vec<String>, idle_ns: u64, latency_ns: u64, starvation_ns: u64 },
+    /// A metric that is worse by so many percent.
+    Worse { from: String, to: String, metric: Option<String>, by_percent: f64 },
+}
+
+/// Runs scenarios and looks.
+pub(super) struct Looker {
+    pub(super) variant: VariantArgs,
+    pub(super) looked: Looked,
+}
+
+impl Looker {
+    /// What a scenario breaks.
+    pub(super) fn look(&self, text: String) -> Result<Vec<Broken>, CliError> {
+        let text = workload(text);
+        match &self.looked {
+            Looked::Rules { rules, idle_ns, latency_ns, starvation_ns } => {
+                let mut plan = Plan::of(text, None, &self.variant, Choices::default())?;
+                let limits = Limits {
+                    idle: Nanos(*idle_ns),
+                    latency: Nanos(*latency_ns),
+                    starvation: Nanos(*starvation_ns),
+                    ..Limits::of(&plan.machine)
+                };
+                let (found, _) = find(&mut plan.machine, limits, &mut |_| ()).map_err(CliError::run)?;
+                Ok(worst_of_each(rules, found))
+            }
+            Looked::Worse { from, to, metric, by_percent } => {
+                let asked = metric.as_deref().map(Asked::parse).transpose().map_err(CliError::Input)?;
+                let arms = [from, to].map(|arm| arm_of(arm));
+                let [Ok(from), Ok(to)] = arms else { return Err(CliError::input("the finding's arms cannot be read")) };
+                self.worse(&text, [&from, &to], asked, *by_percent)
+            }
+        }
+    }
+
+    fn worse(
+        &self,
+        text: &Arc<WorkloadText>,
+        arms: [&Arm; 2],
+        asked: Option<Asked>,
+        by_percent: f64,
+    ) -> Result<Vec<Broken>, CliError> {
+        let trial = |arm: &Arm| Trial {
+            work: Work::File(Arc::clone(text)),
+            variant: arm.on(&self.variant),
+            duration: None,
+            warmup: Nanos::ZERO,
+            vary: true,
+        };
+        let pair = Pair { trials: arms.map(trial), asked: asked.into_iter().collect() };
+        let wanted = pair.asked.first().map(|asked| asked.text().to_owned());
+        let is_wanted = |name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        let mut repetitions = repeat(&pair, 1..1 + FIRST_RUNS, &|| true)?;
+        let first = compare(&repetitions, Rules::default());
+        let is_far =
+            |row: &&Row| row.changes.iter().any(|change| change.percent.is_some_and(|p| p.abs() >= by_percent));
+        if !first.rows.iter().filter(|row| is_wanted(&row.metric.name)).any(|row| is_far(&row)) {
+            return Ok(Vec::new());
+        }
+        repetitions.extend(repeat(&pair, 1 + FIRST_RUNS..1 + RUNS, &|| true)?);
+        let comparison = compare(&repetitions, Rules { level: LEVEL, ..Rules::default() });
+        let rows = comparison.rows.iter().filter(|row| is_wanted(&row.metric.name));
+        let worse = rows.filter_map(|row| {
+            let change = row.changes.first().filter(|change| change.verdict == Verdict::Worse)?;
+            let percent = change.percent?.abs();
+            (percent >= by_percent).then(|| Broken {
+                property: format!("worse: {}", kind_of(&row.metric.name)),
+                worst: percent,
+                sentence: format!("{} is worse by {percent:.0} % ({RUNS} repetitions)", row.metric.name),
+                at_ns: 0,
+                question: None,
+            })
+        });
+        // The worst of each kind is the one that is told.
+        let mut found: Vec<Broken> = Vec::new();
+        for broken in worse {
+            match found.iter_mut().find(|known| known.property == broken.property) {
+                Some(known) if known.worst >= broken.worst => {}
+                Some(known) => *known = broken,
+                None => found.push(broken),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Why: what `explain` says of the worst moment.
+    pub(super) fn because(&self, text: String, broken: &Broken) -> Result<Vec<String>, CliError> {
+        let Some(question) = &broken.question else { return Ok(Vec::new()) };
+        let mut plan = Plan::of(workload(text), None, &self.variant, Choices::default())?;
+        Ok(explain::look_at(&mut plan.machine, question, Nanos(broken.at_ns))?.sentences)
+    }
+}
+
+impl Check for Looker {
+    type Error = CliError;
+
+    fn broken(&self, case: &Case) -> Result<Vec<Broken>, CliError> {
+        self.look(scn::text(case, &[]))
+    }
+}
+
+fn workload(text: String) -> Arc<WorkloadText> {
+    Arc::new(WorkloadText { given: "case.scn".to_owned(), name: "case.scn".to_owned(), text })
+}
+
+/// A metric of a family is one of the families that a smaller case may not have.
+fn kind_of(metric: &str) -> &str {
+    metric.split_once(": ").map_or(metric, |(_, kind)| kind)
+}
+
+/// Of the findings of each rule the worst.
+fn worst_of_each(rules: &[String], found: Vec<Finding>) -> Vec<Broken> {
+    let of_rule = |rule: &String| {
+        let of_rule = found.iter().filter(|finding| finding.rule == rule);
+        let finding = of_rule.max_by_key(|finding| finding.worst_ns)?;
+        Some(Broken {
+            property: rule.clone(),
+            worst: finding.worst_ns as f64,
+            sentence: finding.sentence.clone(),
+            at_ns: finding.at_ns,
+            question: (finding.at_ns > 0).then(|| finding.question.clone()),
+        })
+    };
+    rules.iter().filter_map(of_rule).collect()
+}
+
+/// Two arms of a case.
+struct Pair {
+    trials: [Trial; 2],
+    asked: Vec<Asked>,
+}
+
+impl Arms for Pair {
+    type Error = CliError;
+
+    fn number(&self) -> usize {
+        self.trials.len()
+    }
+
+    fn run(&self, arm: usize, seed: u64) -> Result<Observation, CliError> {
+        let told = self.trials[arm].run(Some(seed), &mut |_, _| ())?;
+        // A case need not have the family that a metric is about.
+        let metrics = metrics::of_run(&told.json(), &self.asked).unwrap_or_default();
+        Ok(Observation { digest: told.summary.digest, metrics })
+    }
+}

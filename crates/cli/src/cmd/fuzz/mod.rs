@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab fuzz`: searches for machines and workloads on which a property is broken, makes them small, and keeps them.
+
+pub(crate) mod args;
+mod check;
+mod kept;
+
+use crate::error::{CliError, command_line};
+use crate::interrupt;
+use crate::output::progress::Progress;
+use crate::output::table::{Align, Table};
+use crate::output::{Output, Styles, wrap};
+use args::{FuzzArgs, Property};
+use check::{Looked, Looker};
+use fairlab_sched::units::Nanos;
+use fairlab_study::fuzz::case::Ground;
+use fairlab_study::fuzz::{Found, Search, Tally, scn, search};
+use kept::{Kept, name_of};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What is looked for if nobody says.
+const DEFAULT: [Property; 4] =
+    [Property::IdleWhileWaiting, Property::Starvation, Property::LateWakeup, Property::UnfairShare];
+
+/// Runs the command.
+pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError> {
+    args.jobs.apply();
+    if let Some(dir) = &args.again {
+        return again(output, args, dir);
+    }
+    let looker = Looker { variant: variant_of_cases(args), looked: looked(args) };
+    let machine = args.variant.machine.as_deref().map(|name| {
+        let description = crate::input::machine(name)?.description;
+        Ok::<_, CliError>(Ground::Named(name.to_owned(), description.nr_cpus() as u32))
+    });
+    let asked = Search {
+        first_seed: args.seed,
+        most_cases: args.cases,
+        most_findings: args.findings,
+        machine: machine.transpose()?,
+        with_switches: args.switches,
+        without: args.without.clone(),
+    };
+    interrupt::listen();
+    let begun = Instant::now();
+    let goes_on = || begun.elapsed().as_nanos() < u128::from(args.budget.0) && interrupt::requested().is_none();
+    let mut progress = Progress::new("searching", args.budget);
+    let (mut told, mut list) = (0, Vec::new());
+    let tally = search(&looker, &asked, &goes_on, &mut |_, found| {
+        let elapsed = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        progress.show(Nanos(elapsed.min(args.budget.0)));
+        let Some(found) = found else { return Ok(()) };
+        told += 1;
+        progress.clear();
+        list.push(tell(output, args, &looker, found, told)?);
+        Ok(())
+    })?;
+    progress.clear();
+    if output.is_json() {
+        let others = |place: usize| tally.found[place].others;
+        for (place, found) in list.iter_mut().enumerate() {
+            found["others"] = json!(others(place));
+        }
+        return output.json(&json!({
+            "cases": tally.cases, "broken": tally.broken, "runs": tally.runs, "next_seed": args.seed + tally.cases, "findings": list,
+        }));
+    }
+    let page = page(args, &tally, output.styles());
+    output.text(&page)
+}
+
+/// What cases run under: a case names its machine itself.
+fn variant_of_cases(args: &FuzzArgs) -> crate::args::VariantArgs {
+    crate::args::VariantArgs { machine: None, ..args.variant.clone() }
+}
+
+fn looked(args: &FuzzArgs) -> Looked {
+    if let Some(to) = &args.to {
+        return Looked::Worse {
+            from: args.from.clone(),
+            to: to.clone(),
+            metric: args.metric.as_ref().map(|metric| metric.text().to_owned()),
+            by_percent: args.by,
+        };
+    }
+    let properties = if args.property.is_empty() { &DEFAULT[..] } else { &args.property };
+    Looked::Rules {
+        rules: properties.iter().map(|property| property.rule()).collect(),
+        idle_ns: args.idle.0,
+        latency_ns: args.latency.0,
+        starvation_ns: args.starvation.0,
+    }
+}
+
+/// Tells a finding, and keeps it if it is to be kept.
+fn tell(
+    output: &mut Output,
+    args: &FuzzArgs,
+    looker: &Looker,
+    found: &Found,
+    number: usize,
+) -> Result<Value, CliError> {
+    let because = looker.because(scn::text(&found.case, &[]), &found.broken)?;
+    let kept = Kept {
+        property: found.broken.property.clone(),
+        looked: looker.looked.clone(),
+        sentence: found.broken.sentence.clone(),
+        worst: found.broken.worst,
+        at_ns: found.broken.at_ns,
+        because,
+        seed: found.seed,
+        command: command_line().join(" "),
+    };
+    let folder: Option<PathBuf> = args.output.as_deref().map(|dir| kept::write(dir, found, &kept)).transpose()?;
+    let name = name_of(&kept.property, &found.ingredients);
+    if !output.is_json() {
+        let styles = output.styles();
+        let mut text = format!("{}\n", styles.bold(&format!("{number}  {name}")));
+        text.push_str(&wrap(&format!("   {}.", kept.sentence.trim_end_matches('.')), 3));
+        if let Some(first) = kept.because.first() {
+            text.push_str(&wrap(&format!("   {first}"), 3));
+        }
+        for line in scn::text(&found.case, &[]).lines() {
+            text.push_str(&format!("     {line}\n"));
+        }
+        text.push('\n');
+        output.text(&text)?;
+        output.flush()?;
+    }
+    Ok(json!({
+        "name": name, "property": kept.property, "ingredients": found.ingredients, "worst": kept.worst, "sentence": kept.sentence,
+        "because": kept.because, "at_ns": kept.at_ns, "seed": kept.seed, "runs": found.runs,
+        "scenario": scn::text(&found.case, &[]), "folder": folder.map(|folder| folder.display().to_string()),
+    }))
+}
+
+fn page(args: &FuzzArgs, tally: &Tally, styles: Styles) -> String {
+    let mut text = String::new();
+    if !tally.found.is_empty() {
+        let mut table = Table::new(&[
+            ("#", Align::Right),
+            ("finding", Align::Wrap),
+            ("worst", Align::Right),
+            ("tasks", Align::Right),
+            ("CPUs", Align::Right),
+            ("seed", Align::Right),
+            ("alike", Align::Right),
+        ]);
+        for (number, found) in tally.found.iter().enumerate() {
+            let worst = match args.to {
+                None => Nanos(found.broken.worst as u64).to_string(),
+                Some(_) => format!("{:.0}%", found.broken.worst),
+            };
+            table.row(vec![
+                (number + 1).to_string().into(),
+                name_of(&found.broken.property, &found.ingredients).into(),
+                worst.into(),
+                found.case.nr_tasks().to_string().into(),
+                found.case.machine.nr_cpus().to_string().into(),
+                found.seed.to_string().into(),
+                found.others.to_string().into(),
+            ]);
+        }
+        text.push_str(&table.render(styles));
+        text.push('\n');
+    }
+    let found = match tally.found.len() {
+        0 => "nothing found".to_owned(),
+        1 => "1 finding".to_owned(),
+        number => format!("{number} findings"),
+    };
+    let line = format!(
+        "{found} in {} cases, of which {} broke something; {} runs in all. --seed {} goes on where this ended.",
+        tally.cases,
+        tally.broken,
+        tally.runs,
+        args.seed + tally.cases
+    );
+    text.push_str(&wrap(&line, 2));
+    match &args.output {
+        Some(dir) if !tally.found.is_empty() => {
+            let line = format!(
+                "Kept in {}: scenarios, rt-app files, scripts; `fairlab fuzz --again {}` runs them again.",
+                dir.display(),
+                dir.display()
+            );
+            text.push_str(&wrap(&line, 2));
+        }
+        None if !tally.found.is_empty() => text.push_str("-o DIR keeps them.\n"),
+        _ => {}
+    }
+    text
+}
+
+/// Runs kept findings again.
+fn again(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(), CliError> {
+    let (mut rows, mut broken) = (Vec::new(), 0);
+    let mut table = Table::new(&[("finding", Align::Wrap), ("then", Align::Right), ("now", Align::Right)]);
+    for (name, kept, text) in kept::read(dir)? {
+        let looker = Looker { variant: args.variant.clone(), looked: kept.looked.clone() };
+        let now = looker.look(text)?.into_iter().find(|broken| broken.property == kept.property);
+        broken += usize::from(now.is_some());
+        let figure = |worst: f64| match kept.looked {
+            Looked::Rules { .. } => Nanos(worst as u64).to_string(),
+            Looked::Worse { .. } => format!("{worst:.0}%"),
+        };
+        let state = now.as_ref().map_or_else(|| "holds".to_owned(), |now| figure(now.worst));
+        table.row(vec![name.clone().into(), figure(kept.worst).into(), state.into()]);
+        rows.push(json!({ "name": name, "then": kept.worst, "now": now.map(|now| now.worst) }));
+    }
+    if output.is_json() {
+        output.json(&rows)?;
+    } else {
+        let text = table.render(output.styles());
+        output.text(&text)?;
+    }
+    if broken > 0 {
+        return Err(CliError::Gate(format!("{broken} of {} findings still break their property", rows.len())));
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Makes a case as small as it can be while it still breaks its property: nothing that is left can be taken away or made plainer
+//! by any of the steps here.
+//!
+//! Steps go from coarse to fine; each that still breaks the property is taken at once. It ends when no step is left that does.
+
+use super::case::{Case, Class, Ground, Program, TaskSet};
+use super::ingredients;
+use super::{Broken, Check};
+
+/// The smallest case that was found, how it breaks the property, and how many runs that took.
+///
+/// # Errors
+/// If a case could not be run.
+pub fn minimise<C: Check>(check: &C, case: Case, broken: Broken) -> Result<(Case, Broken, u64), C::Error> {
+    let (mut best, mut how, mut runs) = (case, broken, 0);
+    'again: loop {
+        for smaller in steps(&best) {
+            runs += 1;
+            let found = check.broken(&smaller)?.into_iter().find(|found| found.property == how.property);
+            if let Some(found) = found {
+                (best, how) = (smaller, found);
+                continue 'again;
+            }
+        }
+        return Ok((best, how, runs));
+    }
+}
+
+/// Cases that are a step smaller, the greatest steps first; each has tasks, and is another one.
+fn steps(case: &Case) -> Vec<Case> {
+    let mut steps: Vec<Case> = ingredients::of(case).into_iter().map(|ingredient| ingredient.out_of(case)).collect();
+    let mut step = |change: &dyn Fn(&mut Case)| {
+        let mut smaller = case.clone();
+        change(&mut smaller);
+        steps.push(smaller);
+    };
+    for place in 0..case.tasks.len() {
+        step(&|case| {
+            case.tasks.remove(place);
+        });
+    }
+    step(&|case| case.end_ms = (case.end_ms / 2).max(100));
+    for place in 0..case.tasks.len() {
+        for change in OF_SETS {
+            step(&|case| change(&mut case.tasks[place]));
+        }
+    }
+    for place in 0..case.groups.len() {
+        step(&|case| case.groups[place].quota_ms = None);
+        step(&|case| case.groups[place].shares = 1024);
+    }
+    for place in 0..case.features.len() {
+        step(&|case| {
+            case.features.remove(place);
+        });
+    }
+    for place in 0..case.tunables.len() {
+        step(&|case| {
+            case.tunables.remove(place);
+        });
+    }
+    steps.extend((0..case.groups.len()).map(|place| case.without_group(place)));
+    if let Ground::Shape(shape) = &case.machine {
+        let fewer = [shape.nr_cpus / 2, shape.nr_cpus.saturating_sub(shape.node), shape.nr_cpus - 1];
+        steps.extend(fewer.into_iter().filter(|&nr_cpus| nr_cpus > 0).map(|nr_cpus| case.with_cpus(nr_cpus)));
+    }
+    steps.retain(|smaller| smaller != case && !smaller.tasks.is_empty());
+    steps
+}
+
+/// What makes a set of tasks smaller or plainer.
+const OF_SETS: &[fn(&mut TaskSet)] = &[
+    |set| set.number = set.number.div_ceil(2),
+    |set| set.number = (set.number - 1).max(1),
+    |set| set.group = None,
+    |set| set.mask = None,
+    |set| set.class = Class::Normal,
+    |set| set.nice = 0,
+    |set| set.start_ms = 0,
+    |set| set.cpu = 0,
+    |set| set.mask = set.mask.map(|(_, last)| (last, last)),
+    |set| {
+        if let Program::Waker { run_us, sleep_us } = set.program {
+            set.program = Program::Sleeper { run_us, sleep_us };
+        }
+    },
+    |set| set.program = with_times(set.program, |time| time.div_ceil(1_000) * 1_000),
+    |set| {
+        set.program = with_times(set.program, |time| if time > 10_000 { time.div_ceil(10_000) * 10_000 } else { time })
+    },
+];
+
+fn with_times(program: Program, round: fn(u64) -> u64) -> Program {
+    match program {
+        Program::Hog => Program::Hog,
+        Program::Sleeper { run_us, sleep_us } => Program::Sleeper { run_us: round(run_us), sleep_us: round(sleep_us) },
+        Program::Waker { run_us, sleep_us } => Program::Waker { run_us: round(run_us), sleep_us: round(sleep_us) },
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A case for a real machine: rt-app files, one for each group since threads of a process share their group, and a shell script that runs them.
+//!
+//! What a file cannot say, the script does or tells: groups are made in cgroup v2 (shares become `cpu.weight`, quotas `cpu.max`), features are
+//! written to debugfs, CPUs beyond those of the case are left to `taskset`. The shape of the machine and tunables without a file are told only.
+
+use super::case::{Case, Class, Ground, Group, Program, TaskSet};
+use super::scn::{group_name, partner_name, task_name};
+use std::fmt::Write as _;
+
+/// A file by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// What it has.
+    pub text: String,
+}
+
+/// The rt-app files: that of the root group is `case.json`, others have the names of their groups.
+pub fn files(case: &Case) -> Vec<File> {
+    places(case)
+        .map(|place| {
+            let stem = stem(place);
+            File { name: format!("{stem}.json"), text: file(case, place, &stem) }
+        })
+        .collect()
+}
+
+/// Groups that have tasks; none is the root group.
+fn places(case: &Case) -> impl Iterator<Item = Option<usize>> {
+    let all = std::iter::once(None).chain((0..case.groups.len()).map(Some));
+    all.filter(|place| case.tasks.iter().any(|set| set.group == *place))
+}
+
+fn stem(place: Option<usize>) -> String {
+    place.map_or_else(|| "case".to_owned(), |place| format!("case-{}", group_name(place)))
+}
+
+fn file(case: &Case, place: Option<usize>, stem: &str) -> String {
+    let sets = case.tasks.iter().enumerate().filter(|(_, set)| set.group == place);
+    let tasks: Vec<String> = sets.flat_map(|(at, set)| tasks(at, set)).collect();
+    let seconds = case.end_ms.div_ceil(1000);
+    format!(
+        "{{\n    \"global\": {{\"duration\": {seconds}, \"calibration\": \"CPU0\", \"default_policy\": \"SCHED_OTHER\", \"pi_enabled\": false, \
+         \"lock_pages\": false, \"logdir\": \"./\", \"log_basename\": \"{stem}\"}},\n    \"tasks\": {{\n{}\n    }}\n}}\n",
+        tasks.join(",\n")
+    )
+}
+
+/// The tasks of a set: alike ones are instances of one, but each waker has a partner of its own.
+fn tasks(at: usize, set: &TaskSet) -> Vec<String> {
+    let name = task_name(at, set.program);
+    let task = |name: &str, number: u32, events: &str| {
+        let mut text = format!("        \"{name}\": {{\"instance\": {number}, \"loop\": -1");
+        let policy = match set.class {
+            Class::Normal => "SCHED_OTHER",
+            Class::Batch => "SCHED_BATCH",
+            Class::Idle => "SCHED_IDLE",
+            Class::Fifo => "SCHED_FIFO",
+        };
+        let priority = if set.class == Class::Fifo { 10 } else { set.nice };
+        write!(text, ", \"policy\": \"{policy}\", \"priority\": {priority}").expect("text can be written");
+        if let Some((first, last)) = set.mask {
+            let cpus: Vec<String> = (first..=last).map(|cpu| cpu.to_string()).collect();
+            write!(text, ", \"cpus\": [{}]", cpus.join(", ")).expect("text can be written");
+        }
+        if set.start_ms > 0 {
+            write!(text, ", \"delay\": {}", set.start_ms * 1000).expect("text can be written");
+        }
+        write!(text, ", {events}}}").expect("text can be written");
+        text
+    };
+    match set.program {
+        Program::Hog => vec![task(&name, set.number, "\"run\": 10000")],
+        Program::Sleeper { run_us, sleep_us } => {
+            vec![task(&name, set.number, &format!("\"run\": {run_us}, \"sleep\": {sleep_us}"))]
+        }
+        Program::Waker { run_us, sleep_us } => (0..set.number)
+            .flat_map(|number| {
+                let partner = format!("{}{number}", partner_name(at));
+                let wakes = format!("\"run\": {run_us}, \"resume\": \"{partner}\", \"sleep\": {sleep_us}");
+                let is_woken = format!("\"suspend\": \"{partner}\", \"run\": {run_us}");
+                [task(&partner, 1, &is_woken), task(&format!("{name}{number}"), 1, &wakes)]
+            })
+            .collect(),
+    }
+}
+
+/// `cpu.weight` of shares, as the kernel converts them.
+fn weight(group: &Group) -> u32 {
+    (group.shares * 100).div_ceil(1024).clamp(1, 10_000)
+}
+
+/// The script that runs the files on a real machine. `about` are lines that say what it shows.
+pub fn script(case: &Case, about: &[String]) -> String {
+    let mut text = "#!/bin/sh\n".to_owned();
+    let mut line = |line: &str| writeln!(text, "{line}").expect("text can be written");
+    about.iter().for_each(|about| line(&format!("# {about}")));
+    let nr_cpus = case.machine.nr_cpus();
+    match &case.machine {
+        Ground::Named(name, _) => line(&format!("# The machine of the case: {name}, {nr_cpus} CPUs.")),
+        Ground::Shape(shape) => line(&format!(
+            "# The machine of the case: {nr_cpus} CPUs, {} in a core, {} behind a last-level cache, {} in a node, {} of them little.",
+            shape.smt, shape.llc, shape.node, shape.nr_little
+        )),
+    }
+    line(
+        "# Needs rt-app; groups, features and real-time policies need root. What can be seen of it: set TRACE=1 for a trace by trace-cmd.",
+    );
+    line("set -eu");
+    line("cd \"$(dirname \"$0\")\"");
+    line("command -v rt-app >/dev/null || { echo 'rt-app is missing: apt-get install rt-app' >&2; exit 2; }");
+    line(&format!("if [ \"$(nproc --all)\" -lt {nr_cpus} ]; then"));
+    line(&format!(
+        "    echo \"this machine has $(nproc --all) CPUs, the case {nr_cpus}: it will not be the same\" >&2"
+    ));
+    line("fi");
+    line(&format!("cpus=0-$(( $(nproc --all) < {nr_cpus} ? $(nproc --all) - 1 : {} ))", nr_cpus - 1));
+    for (feature, is_on) in &case.features {
+        let name = format!("{}{}", if *is_on { "" } else { "NO_" }, feature.name());
+        line(&format!("echo {name} > /sys/kernel/debug/sched/features"));
+    }
+    for (name, value) in &case.tunables {
+        line(&format!("echo 'set the tunable {name} to {value} by hand: its file differs by release' >&2"));
+    }
+    line("if [ \"${TRACE:-0}\" = 1 ]; then");
+    line("    trace-cmd start -e sched_switch -e sched_waking -e sched_migrate_task");
+    line("fi");
+    for place in places(case) {
+        let stem = stem(place);
+        let run = format!("exec taskset -c \"$cpus\" rt-app {stem}.json");
+        match place.map(|place| (group_name(place), &case.groups[place])) {
+            None => line(&format!("( {run} ) &")),
+            Some((name, group)) => {
+                let path = format!("/sys/fs/cgroup/fairlab-{name}");
+                line(
+                    "grep -qw cpu /sys/fs/cgroup/cgroup.subtree_control || echo +cpu > /sys/fs/cgroup/cgroup.subtree_control",
+                );
+                line(&format!("mkdir -p {path}"));
+                line(&format!("echo {} > {path}/cpu.weight", weight(group)));
+                if let Some(quota) = group.quota_ms {
+                    line(&format!("echo {} 100000 > {path}/cpu.max", quota * 1000));
+                }
+                line(&format!("( sh -c 'echo $PPID' > {path}/cgroup.procs; {run} ) &"));
+            }
+        }
+    }
+    line("wait");
+    line("if [ \"${TRACE:-0}\" = 1 ]; then");
+    line("    trace-cmd stop; trace-cmd extract -o trace.dat");
+    line("fi");
+    for (place, _) in case.groups.iter().enumerate() {
+        line(&format!("rmdir /sys/fs/cgroup/fairlab-{} 2>/dev/null || true", group_name(place)));
+    }
+    text
+}
