@@ -78,6 +78,8 @@ fn done(root: &Path, step: &Step) -> Result<()> {
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => bail!("{status}"),
-        Err(error) => bail!("{} cannot be started: {error}", step.program),
+        Err(error) => {
+            bail!("{0} cannot be started: {error}; `cargo install --locked {0}` installs it", step.program)
+        }
     }
 }

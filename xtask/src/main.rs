@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
 mod bench_oracle;
+mod browser;
 mod codegen;
 mod fuzz_oracle;
 mod instructions;
@@ -52,6 +53,8 @@ enum Chore {
     FuzzOracle(fuzz_oracle::Args),
     /// Compare the speed of whole runs with the reference program, in one run.
     BenchOracle(bench_oracle::Args),
+    /// Use every control of the page of `fairlab report` in a headless Chromium.
+    Browser(browser::Args),
     /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
     BenchScale(scale::Args),
     /// Build the optimised program: a static file, compiled with a profile of the project's own runs.
@@ -72,6 +75,7 @@ fn main() -> Result<()> {
         Chore::Oracle(args) => oracle::compare(&root(), &args),
         Chore::FuzzOracle(args) => fuzz_oracle::run(&root(), &args),
         Chore::BenchOracle(args) => bench_oracle::bench(&root(), &args),
+        Chore::Browser(args) => browser::run(&root(), &args),
         Chore::BenchScale(args) => scale::bench(&root(), &args),
         Chore::Release(args) => release::build(&root(), &args),
         Chore::Instructions(args) => instructions::run(&root(), &args),

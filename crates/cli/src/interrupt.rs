@@ -3,6 +3,8 @@
 //!
 //! Not the second signal does that, but one that comes after the run has noticed the first: `timeout` sends each signal twice.
 
+use crate::error::CliError;
+use fairlab_sched::units::Nanos;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -35,4 +37,12 @@ pub(crate) fn requested() -> Option<u8> {
     let signal = u8::try_from(signals.came.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)?;
     signals.is_noticed.store(true, Ordering::Relaxed);
     Some(signal)
+}
+
+/// How a command ends: with the signal's number if one has cut its run short of what it was to be.
+pub(crate) fn end(cut_short_of: Option<Nanos>) -> Result<(), CliError> {
+    match requested().filter(|_| cut_short_of.is_some()) {
+        Some(signal) => Err(CliError::Stopped { signal }),
+        None => Ok(()),
+    }
 }

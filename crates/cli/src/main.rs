@@ -17,6 +17,7 @@ mod plan;
 mod rerun;
 mod trial;
 mod values;
+mod work_args;
 
 use args::{Args, Command};
 use clap::Parser;

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::input::{self, MachineText, WorkloadText};
 use crate::values::GovernorName;
 use fairlab_machine::engine::{Machine, Setup};
-use fairlab_machine::hardware::{Governor, Hardware, SchedutilConfig};
+use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilConfig};
 use fairlab_machine::prices::Prices;
 use fairlab_machine::vary::vary_starts;
 use fairlab_observe::summary::Subject;
@@ -128,7 +128,7 @@ impl Plan {
                 let machine = given.map_or_else(|| input::machine(DEFAULT_MACHINE), Ok)?;
                 (FileSays::of_rtapp(&input, choices.keep_duplicate_keys, &machine)?, Some(machine))
             }
-            Kind::Recorded => (FileSays::of_recorded(&input, given.as_ref())?, given),
+            Kind::Recorded => (FileSays::of_recorded(&input, given.as_ref(), variant.governor)?, given),
         };
         let mut setup = says.setup;
         if variant.prices == Some(PriceChoice::Machine) && setup.hardware.prices.is_free() {
@@ -254,12 +254,21 @@ impl FileSays {
     }
 
     /// On the machine that was given, or on what the trace has told of its own.
-    fn of_recorded(input: &WorkloadText, machine: Option<&MachineText>) -> Result<Self, CliError> {
-        let recorded = recorded::parse(&input.name, &input.text).map_err(CliError::input)?;
+    fn of_recorded(
+        input: &WorkloadText,
+        machine: Option<&MachineText>,
+        governor: Option<GovernorName>,
+    ) -> Result<Self, CliError> {
+        let mut recorded = recorded::parse(&input.name, &input.text).map_err(CliError::input)?;
         let hardware = match machine {
             Some(machine) => Hardware::from_description(&machine.description),
             None => Hardware::from_recorded(&recorded),
         };
+        let mut driven = hardware.clone();
+        drive(&mut driven, governor)?;
+        if driven.frequency_domains.iter().any(FrequencyDomain::has_governor_thread) {
+            recorded.leave_out_governor_threads();
+        }
         let nr_cpus = u32::try_from(hardware.nr_cpus()).unwrap_or(u32::MAX);
         let duration = recorded.end;
         let setup = Setup {

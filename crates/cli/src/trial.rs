@@ -9,6 +9,7 @@ use crate::cmd::bench::{Ready, line, ready};
 use crate::cmd::run::{Listeners, simulate_telling};
 use crate::error::CliError;
 use crate::input::{self, WorkloadText};
+use crate::interrupt;
 use crate::plan::{Choices, Plan};
 use fairlab_machine::engine::START;
 use fairlab_machine::observer::{Observer, Observers};
@@ -184,14 +185,20 @@ impl Trial {
         let Ready { name, kernel, mut machine, mut meter, later } = self.ready(line, seed, "fairlab compare")?;
         let failed = |error| CliError::run(format!("{line}: {error}"));
         let mut recorder = Recorder::new(&machine);
-        bench::warm_up(&mut machine, &mut both(&mut *meter, &mut recorder), self.warmup).map_err(failed)?;
+        let goes_on = || interrupt::requested().is_none();
+        bench::warm_up(&mut machine, &mut both(&mut *meter, &mut recorder), self.warmup, &mut |_| goes_on())
+            .map_err(failed)?;
         if self.warmup > Nanos::ZERO {
             meter.reset();
             recorder.forget(&machine, START + self.warmup);
         }
         let (length, mut shown) = (machine.duration(), Nanos::ZERO);
         let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
-        bench::go_on(&mut machine, &mut both(&mut *meter, &mut recorder), &mut told).map_err(failed)?;
+        let heard = &mut |elapsed: Nanos| {
+            told(elapsed);
+            goes_on()
+        };
+        bench::go_on(&mut machine, &mut both(&mut *meter, &mut recorder), heard).map_err(failed)?;
         // Who is done early is done.
         told(length);
         let subject = Subject {
@@ -200,7 +207,7 @@ impl Trial {
             machine: machine.hardware().name.clone(),
             kernel: kernel.to_owned(),
         };
-        let mut data = meter.outcome(&machine, machine.duration() - self.warmup).data;
+        let mut data = meter.outcome(&machine, machine.duration().saturating_since(self.warmup)).data;
         take_off(&mut data, later);
         Ok(Told { summary: Summary::new(subject, &machine, &recorder), bench: Some(data) })
     }

@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{complaint, fairlab, json_of, number, stdout_of};
+use common::{complaint, fairlab, json_of, number, program, stdout_of};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Runs a benchmark by a command line with spaces.
 fn bench(line: &str) -> String {
@@ -78,6 +80,9 @@ fn wrong_options_get_a_way_out() {
         ("make --jobs 4 --object", "--objects"),
         ("hackbench --machine nowhere", "nowhere"),
         ("hackbench --warmup 5ms", "leave --warmup out"),
+        ("hackbench --prices zero", "no time would pass"),
+        ("perf sched messaging --machine laptop-8", "nothing but kernel work"),
+        ("perf sched pipe --machine uniprocessor", "nothing but kernel work"),
         ("dbench", "subcommand"),
     ] {
         let args: Vec<&str> = ["bench"].into_iter().chain(line.split(' ')).collect();
@@ -97,4 +102,27 @@ fn wrong_options_get_a_way_out() {
 fn a_pair_that_costs_nothing_cannot_be_asked_for() {
     let text = complaint("own work", &fairlab(&["bench", "netperf", "--own-work", "0"]));
     assert!(text.contains("--own-work"));
+}
+
+#[test]
+fn a_signal_ends_a_benchmark_with_what_it_has_reached_and_marks_it() {
+    for (signal, number_of, json) in [("INT", 2, false), ("TERM", 15, true)] {
+        let mut command = program();
+        command.args(["bench", "netperf", "-l", "1000000", "--machine", "hikey"]);
+        command.args(json.then_some("--json")).stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = command.spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_secs(2));
+        let kill = ["-s", signal, &child.id().to_string()].map(str::to_owned);
+        assert!(Command::new("kill").args(kill).status().expect("there is kill").success());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(128 + number_of));
+        let text = String::from_utf8_lossy(&output.stdout);
+        if json {
+            let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is whole");
+            assert_eq!(number(&answer["cut_short_of_ns"]), 1_000_000_000_000_000);
+            assert!(number(&answer["simulated_ns"]) < 1_000_000_000_000_000);
+        } else {
+            assert!(text.starts_with("STOPPED before its end") && text.contains("trans/s"), "{text}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{complaint, fairlab, json_of, number, stdout_of};
+use common::{complaint, fairlab, items, json_of, number, stdout_of};
 use tempfile::TempDir;
 
 /// A machine without idle states: when a timer expires while its CPU leaves one, a trace does not tell.
@@ -89,4 +89,28 @@ fn a_captured_machine_runs() {
     stdout_of(&["machine", "capture", &saved, "--name", "mine", "-o", &machine]);
     assert!(stdout_of(&["machine", "show", &machine]).contains("mine"));
     stdout_of(&["run", "scenarios/hello.json", "--machine", &machine, "--for", "20ms"]);
+}
+
+#[test]
+fn a_machine_s_own_governor_threads_stand_for_recorded_ones() {
+    let place = Place::new();
+    let trace = place.file("trace.txt");
+    let board = ["--machine", "hikey960", "--for", "300ms", "--prices", "zero"];
+    let export = format!("ftrace={trace}");
+    let run: Vec<&str> = ["run", "scenarios/hello.json", "--export", &export].into_iter().chain(board).collect();
+    stdout_of(&run);
+    let replay = |more: &[&str]| {
+        let words = [&["replay", trace.as_str(), "--as-recorded", "--machine", "hikey960", "--json"], more].concat();
+        json_of(&words)
+    };
+    let says_so =
+        |told: &serde_json::Value| told["notes"].to_string().contains("threads of schedutil (sugov:N) are left out");
+    let told = replay(&[]);
+    assert!(says_so(&told), "{}", told["notes"]);
+    let family = items(&told["families"]).iter().find(|family| family["name"] == "sugov:0").expect("it was recorded");
+    assert_eq!(number(&family["tasks"]), 1);
+    assert!(number(&family["switches"]["simulated"]) > 0, "the machine's own: {family}");
+    assert!(!says_so(&replay(&["--governor", "performance"])), "this machine has none");
+    let text = stdout_of(&["replay", &trace, "--as-recorded", "--machine", "hikey960"]);
+    assert!(text.contains("threads of schedutil"), "{text}");
 }

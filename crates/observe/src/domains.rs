@@ -3,6 +3,7 @@
 //! groups, which debugfs does not have.
 
 use crate::export::schedstat::mask;
+use fairlab_machine::description::cpu_list;
 use fairlab_machine::engine::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::SchedDomain;
@@ -86,7 +87,7 @@ fn numbers(cpus: impl Iterator<Item = CpuId>) -> Vec<u32> {
 
 impl Domain {
     /// Lines `cpuN/domainM/FILE: CONTENT`, as `grep -r .` shows them in debugfs.
-    pub fn text(&self, cpu_list: impl Fn(&[u32]) -> String) -> String {
+    pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |file: &str, content: String| {
             text.push_str(&format!("cpu{}/domain{}/{file}:{content}\n", self.cpu, self.domain));

@@ -59,7 +59,7 @@ fn measure<M: Meter>(hardware: Hardware, workload: Workload, meter: M, duration:
     };
     let mut meter = meter;
     let mut machine = Machine::new(setup).expect("the machine is possible");
-    run(&mut machine, &mut meter, &mut |_| {}).expect("the programs make progress");
+    run(&mut machine, &mut meter, &mut |_| true).expect("the programs make progress");
     (meter, machine)
 }
 
@@ -277,9 +277,9 @@ fn a_warm_up_is_not_measured() {
     };
     let mut machine = Machine::new(setup).expect("the machine is possible");
     let mut meter = NetperfMeter::new(bench);
-    warm_up(&mut machine, &mut meter, Nanos::from_millis(4)).expect("the programs make progress");
+    warm_up(&mut machine, &mut meter, Nanos::from_millis(4), &mut |_| true).expect("the programs make progress");
     assert!(meter.reset());
-    go_on(&mut machine, &mut meter, &mut |_| {}).expect("the programs make progress");
+    go_on(&mut machine, &mut meter, &mut |_| true).expect("the programs make progress");
     let result = meter.result(Nanos::from_millis(6));
     assert!((result.sum - 1e6).abs() <= 200.0, "{}", result.sum);
     assert!(result.latency.count.abs_diff(6000) <= 1, "{}", result.latency.count);

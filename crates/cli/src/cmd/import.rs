@@ -19,7 +19,7 @@ const EXAMPLES: &str = "\
 TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script), a page of systrace,
 or a trace of Perfetto. Record at least sched_switch; the more of these it has, the more is known:
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new -e sched_migrate_task -e sched_process_fork \\
-      -e sched_process_exec -e sched_process_exit -e task_rename -e cpu_idle -e cpu_frequency -- COMMAND
+      -e sched_process_exec -e sched_process_exit -e task_rename -e cgroup_attach_task -e cpu_idle -e cpu_frequency -- COMMAND
 
 Examples:
   fairlab import trace.dat                             what is in it, and what is not

@@ -5,7 +5,6 @@ use crate::args::{MachineArgs, MachineCommand};
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
-use crate::output::figures::cpu_list;
 use crate::output::table::{Align, Table};
 use fairlab_machine::description::{MachineDescription, describe, presets};
 use fairlab_machine::engine::{Machine, Setup};
@@ -128,6 +127,6 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
     if output.is_json() {
         return output.json(&all);
     }
-    let text: String = all.iter().map(|domain| domain.text(cpu_list)).collect();
+    let text: String = all.iter().map(|domain| domain.text()).collect();
     output.text(&text)
 }

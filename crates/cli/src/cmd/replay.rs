@@ -93,7 +93,7 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
             machine: &plan.subject.machine,
             kernel: &plan.subject.kernel,
             digest: plan.machine.digest().to_string(),
-            notes: &imported.recorded.notes,
+            notes: &plan.machine.workload().assumptions,
             credibility: &credibility,
         });
     }
@@ -112,6 +112,10 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     );
     page.push_str(&tables(&credibility, args.all, output.styles()));
     page.push_str(&sentences(&credibility));
+    // Beside what the trace does not tell: what was left out for this machine.
+    for note in plan.machine.workload().assumptions.iter().skip(imported.recorded.notes.len()) {
+        page.push_str(&wrap(note, 2));
+    }
     page.push_str(&wrap(
         &format!(
             "{} notes on what the trace does not tell: fairlab import {}",

@@ -159,7 +159,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         trace.finish().map_err(|error| CliError::write(&target.name(), &error))?;
     }
     listeners.finish_traces(&plan.machine)?;
-    let Some(recorder) = listeners.recorder else { return end(cut_short_of) };
+    let Some(recorder) = listeners.recorder else { return interrupt::end(cut_short_of) };
     let mut summary = Summary::new(plan.subject.clone(), &plan.machine, &recorder);
     summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
     if let Some(directory) = directory {
@@ -171,12 +171,12 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     }
     output.warn_all(&summary.warnings)?;
     if !wants_report {
-        return end(cut_short_of);
+        return interrupt::end(cut_short_of);
     }
     let summary = summary.with_speed(wall, peak_rss_bytes());
     if output.is_json() {
         output.json(&summary)?;
-        return end(cut_short_of);
+        return interrupt::end(cut_short_of);
     }
     let styles = if to_stdout { output.stderr_styles() } else { output.styles() };
     let report = report::run(
@@ -194,15 +194,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     } else {
         output.text(&report)?;
     }
-    end(cut_short_of)
-}
-
-/// How the command ends: with the signal's number if one has cut the run short.
-fn end(cut_short_of: Option<Nanos>) -> Result<(), CliError> {
-    match interrupt::requested().filter(|_| cut_short_of.is_some()) {
-        Some(signal) => Err(CliError::Stopped { signal }),
-        None => Ok(()),
-    }
+    interrupt::end(cut_short_of)
 }
 
 /// The most memory that this program has had, as Linux tells it; `None` elsewhere.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Figures for people: times with three digits, percentages, bars, lists of CPUs.
 
+pub(crate) use fairlab_machine::description::cpu_list;
+
 /// A time with three digits, in the unit that suits it.
 pub(crate) fn time(ns: u64) -> String {
     let (unit, name) = match ns {
@@ -72,17 +74,6 @@ pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.digits$}")
 }
 
-/// Numbers as the kernel writes lists of CPUs: `0-3,8`.
-pub(crate) fn cpu_list(cpus: &[u32]) -> String {
-    let runs = cpus.chunk_by(|a, b| a + 1 == *b);
-    let words = runs.map(|run| match run {
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first}-{last}"),
-        [] => String::new(),
-    });
-    words.collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,11 +102,5 @@ mod tests {
             assert_eq!(bar(part, 100, 7).chars().count(), 7);
         }
         assert_eq!((bar(0, 9, 3).as_str(), bar(9, 9, 3).as_str()), ("░░░", "███"));
-    }
-
-    #[test]
-    fn lists_of_cpus_are_short() {
-        assert_eq!(cpu_list(&[0, 1, 2, 3, 8, 10, 11]), "0-3,8,10-11");
-        assert_eq!(cpu_list(&[]), "");
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod figures;
 pub(crate) mod measure;
 pub(crate) mod progress;
 pub(crate) mod report;
-mod residency;
+pub(crate) mod residency;
 pub(crate) mod table;
 
 use crate::args::Color;

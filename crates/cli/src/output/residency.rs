@@ -13,7 +13,7 @@ use fairlab_observe::summary::Summary;
 const MOST_KINDS: usize = 4;
 
 /// The kinds of CPUs: which, and their capacity.
-fn kinds(residency: &FamilyResidency) -> Vec<(&[u32], u64)> {
+pub(crate) fn kinds(residency: &FamilyResidency) -> Vec<(&[u32], u64)> {
     let mut kinds: Vec<(&[u32], u64)> = Vec::new();
     for ResidencyPoint { cpus, capacity, .. } in &residency.points {
         if !kinds.iter().any(|(known, _)| known == cpus) {

@@ -2,7 +2,7 @@
 //! What was captured as the text of a machine file.
 
 use super::{Captured, Cpu, Domain, State};
-use crate::description::KERNEL_PROFILES;
+use crate::description::{KERNEL_PROFILES, cpu_list};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -126,7 +126,7 @@ fn put_types(text: &mut String, captured: &Captured) {
         let _ = writeln!(
             text,
             "\n[[cpu_type]]\nname = \"capacity-{capacity}\"\ncpus = \"{}\"\ncapacity = {}",
-            list(&cpus),
+            cpu_list(&cpus),
             (capacity * 1024 / most).max(1)
         );
     }
@@ -141,7 +141,7 @@ fn put_domain(text: &mut String, domain: &Domain, place: &BTreeMap<u32, u32>) {
     if !GOVERNORS.contains(&governor.as_str()) && !governor.is_empty() {
         let _ = writeln!(text, "# Its governor is {governor}, which is not modelled.");
     }
-    let _ = writeln!(text, "[[frequency_domain]]\ncpus = \"{}\"\nkhz = {khz:?}", list(&placed(cpus, place)));
+    let _ = writeln!(text, "[[frequency_domain]]\ncpus = \"{}\"\nkhz = {khz:?}", cpu_list(&placed(cpus, place)));
     if power_uw.len() == khz.len() {
         let _ = writeln!(text, "power_uw = {power_uw:?}");
     }
@@ -158,7 +158,7 @@ fn put_state(text: &mut String, state: &State, cpus: &[u32], place: &BTreeMap<u3
     let _ = writeln!(text, "\n[[idle_state]]\nname = \"{}\"", clean.trim_start_matches(['-', '.']));
     let cpus = placed(cpus, place);
     if cpus.len() < place.len() {
-        let _ = writeln!(text, "cpus = \"{}\"", list(&cpus));
+        let _ = writeln!(text, "cpus = \"{}\"", cpu_list(&cpus));
     }
     let _ = writeln!(text, "exit_latency_ns = {}", state.exit_latency_us.saturating_mul(1000));
     let _ = writeln!(
@@ -173,15 +173,4 @@ fn put_state(text: &mut String, state: &State, cpus: &[u32], place: &BTreeMap<u3
 
 fn placed(cpus: &[u32], place: &BTreeMap<u32, u32>) -> Vec<u32> {
     cpus.iter().filter_map(|cpu| place.get(cpu).copied()).collect()
-}
-
-/// As Linux writes lists.
-fn list(cpus: &[u32]) -> String {
-    let runs = cpus.chunk_by(|a, b| a + 1 == *b);
-    let words = runs.map(|run| match run {
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first}-{last}"),
-        [] => String::new(),
-    });
-    words.collect::<Vec<_>>().join(",")
 }

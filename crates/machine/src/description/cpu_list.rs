@@ -83,15 +83,27 @@ fn range(part: &str) -> Result<(u32, u32), String> {
 }
 
 impl fmt::Display for CpuList {
-    /// As Linux writes it: ranges, separated by commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, run) in self.0.chunk_by(|a, b| a + 1 == *b).enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            match run {
-                [only] => write!(f, "{comma}{only}")?,
-                _ => write!(f, "{comma}{}-{}", run[0], run[run.len() - 1])?,
-            }
-        }
-        Ok(())
+        f.write_str(&cpu_list(&self.0))
+    }
+}
+
+/// CPUs in ascending order, as Linux writes them: ranges, separated by commas.
+pub fn cpu_list(cpus: &[u32]) -> String {
+    let ranges = cpus.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [only] => only.to_string(),
+        _ => format!("{}-{}", run[0], run[run.len() - 1]),
+    });
+    ranges.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_short() {
+        assert_eq!(cpu_list(&[0, 1, 2, 3, 8, 10, 11]), "0-3,8,10-11");
+        assert_eq!(cpu_list(&[]), "");
     }
 }

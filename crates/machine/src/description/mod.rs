@@ -27,7 +27,7 @@ mod suggest;
 mod turbo;
 mod write;
 
-pub use cpu_list::CpuList;
+pub use cpu_list::{CpuList, cpu_list};
 pub use cpu_types::CpuType;
 pub use cpus::MAX_CPUS;
 pub use describe::describe;

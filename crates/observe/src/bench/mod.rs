@@ -49,14 +49,19 @@ pub trait Meter: Observer {
     fn outcome(&self, machine: &Machine, measured: Nanos) -> Outcome;
 }
 
-/// How often it is looked whether all tasks have ended.
-const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+/// So much is simulated before somebody says whether the run is to go on.
+const PART: Nanos = Nanos::from_millis(5);
+/// After so many parts it is looked whether all tasks have ended.
+const LOOK_EVERY: u32 = 10;
 
-/// Runs a machine until its run is over or all its tasks have ended. Tells after each part how much time has passed.
+/// Hears after each part how much time has passed, and says whether the run is to go on.
+pub type Told<'a> = &'a mut dyn FnMut(Nanos) -> bool;
+
+/// Runs a machine until its run is over, all its tasks have ended, or it is not to go on.
 ///
 /// # Errors
 /// If a program makes no progress.
-pub fn run(machine: &mut Machine, observer: &mut dyn Observer, told: &mut dyn FnMut(Nanos)) -> Result<(), RunError> {
+pub fn run(machine: &mut Machine, observer: &mut dyn Observer, told: Told<'_>) -> Result<(), RunError> {
     machine.start(observer)?;
     go_on(machine, observer, told)
 }
@@ -65,27 +70,48 @@ pub fn run(machine: &mut Machine, observer: &mut dyn Observer, told: &mut dyn Fn
 ///
 /// # Errors
 /// If a program makes no progress.
-pub fn warm_up(machine: &mut Machine, observer: &mut dyn Observer, length: Nanos) -> Result<(), RunError> {
+pub fn warm_up(
+    machine: &mut Machine,
+    observer: &mut dyn Observer,
+    length: Nanos,
+    told: Told<'_>,
+) -> Result<(), RunError> {
     machine.start(observer)?;
-    machine.advance(observer, START + length).map(|_| ())
+    let mut until = START;
+    while until < START + length {
+        until = (until + PART).min(START + length);
+        if !part(machine, observer, until, told)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Runs a machine on, after its warm-up.
 ///
 /// # Errors
 /// If a program makes no progress.
-pub fn go_on(machine: &mut Machine, observer: &mut dyn Observer, told: &mut dyn FnMut(Nanos)) -> Result<(), RunError> {
+pub fn go_on(machine: &mut Machine, observer: &mut dyn Observer, told: Told<'_>) -> Result<(), RunError> {
     let mut until = START + machine.elapsed();
-    loop {
-        until += LOOK_EVERY;
-        let goes_on = machine.advance(observer, until)?;
-        told(machine.elapsed());
-        if !goes_on || machine.is_done() {
+    for nr in 1_u32.. {
+        until += PART;
+        let goes_on = part(machine, observer, until, told)?;
+        if !goes_on || (nr.is_multiple_of(LOOK_EVERY) && machine.is_done()) {
             break;
         }
     }
     machine.finish(observer);
     Ok(())
+}
+
+/// Whether there is more behind this part. A run that is not to go on ends with it.
+fn part(machine: &mut Machine, observer: &mut dyn Observer, until: Nanos, told: Told<'_>) -> Result<bool, RunError> {
+    let goes_on = machine.advance(observer, until)?;
+    if !told(machine.elapsed()) {
+        machine.end_at(until);
+        return Ok(false);
+    }
+    Ok(goes_on)
 }
 
 /// Grows a list that is indexed by tasks, and gives a task's place.

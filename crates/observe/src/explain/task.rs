@@ -305,7 +305,7 @@ fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
     } else {
         told.push(format!(
             "CPUs {} are idle and allowed for it; ask about one of them with --cpu to learn why it did not take the task.",
-            cpu_list(&idle)
+            cpu_list(idle)
         ));
     }
     told

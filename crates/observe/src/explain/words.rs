@@ -2,6 +2,7 @@
 //! Words for what explanations name: tasks, times, CPUs, passes, kicks.
 
 use super::history::Pass;
+use fairlab_machine::description;
 use fairlab_machine::engine::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -34,18 +35,13 @@ pub(super) fn task_name(machine: &Machine, task: TaskId) -> String {
 }
 
 /// CPUs as the kernel writes lists of them: `0-3,8`.
-pub(super) fn cpu_list(cpus: &[CpuId]) -> String {
-    let words = cpus.chunk_by(|a, b| a.0 + 1 == b.0).map(|run| match run {
-        [one] => one.0.to_string(),
-        [first, .., last] => format!("{}-{}", first.0, last.0),
-        [] => String::new(),
-    });
-    words.collect::<Vec<_>>().join(",")
+pub(super) fn cpu_list(cpus: impl IntoIterator<Item = CpuId>) -> String {
+    description::cpu_list(&cpus.into_iter().map(|cpu| cpu.0).collect::<Vec<_>>())
 }
 
 /// CPUs of a mask.
 pub(super) fn mask(mask: &CpuMask) -> String {
-    cpu_list(&mask.iter().collect::<Vec<_>>())
+    cpu_list(mask.iter())
 }
 
 /// A meaning as part of a sentence: without the full stop.

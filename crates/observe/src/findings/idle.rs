@@ -12,17 +12,18 @@ use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
 use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
 
 /// The worst wait of a family.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Worst {
     wait: Wait,
     /// Where the task waited, and who idled meanwhile, from when.
     cpu: CpuId,
     idle: CpuId,
     from: Nanos,
-    /// The last pass of the idle CPU in that time.
-    pass: Option<BalanceDecision>,
+    /// The last pass of the idle CPU in that time at each level, the latest last.
+    passes: Vec<BalanceDecision>,
 }
 
 /// Who idles.
@@ -30,13 +31,21 @@ struct Worst {
 pub(super) struct IdleCpus {
     /// Since when, and until when if it is over.
     times: Vec<(Nanos, Option<Nanos>)>,
-    passes: Vec<Option<(Nanos, BalanceDecision)>>,
+    /// The last pass for each CPU at each level.
+    passes: Vec<BTreeMap<u32, (Nanos, BalanceDecision)>>,
     found: ByFamily<Worst>,
+    /// What passes of idle CPUs in such times found, by family: at which level, what, how often.
+    said: BTreeMap<usize, BTreeMap<(u32, &'static str), u64>>,
 }
 
 impl IdleCpus {
     pub(super) fn new(nr_cpus: usize) -> Self {
-        Self { times: vec![(START, None); nr_cpus], passes: vec![None; nr_cpus], found: ByFamily::new() }
+        Self {
+            times: vec![(START, None); nr_cpus],
+            passes: vec![BTreeMap::new(); nr_cpus],
+            found: ByFamily::new(),
+            said: BTreeMap::new(),
+        }
     }
 
     pub(super) fn nr_cpus(&self) -> usize {
@@ -52,7 +61,7 @@ impl IdleCpus {
     }
 
     pub(super) fn balanced(&mut self, now: Nanos, decision: &BalanceDecision) {
-        self.passes[decision.dst_cpu.index()] = Some((now, *decision));
+        self.passes[decision.dst_cpu.index()].insert(decision.level, (now, *decision));
     }
 
     /// A task has waited on a CPU.
@@ -73,8 +82,16 @@ impl IdleCpus {
             return;
         };
         if time >= limit {
-            let pass = self.passes[idle.index()].filter(|&(at, _)| at >= from && at <= wait.until);
-            let worst = Worst { wait, cpu, idle, from, pass: pass.map(|(_, decision)| decision) };
+            let mut passes: Vec<(Nanos, BalanceDecision)> = self.passes[idle.index()]
+                .values()
+                .filter(|(at, _)| (from..=wait.until).contains(at))
+                .copied()
+                .collect();
+            passes.sort_by_key(|&(at, _)| at);
+            let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
+            let said = self.said.entry(wait.family).or_default();
+            passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
+            let worst = Worst { wait, cpu, idle, from, passes };
             self.found.entry(wait.family).or_default().add(time, worst);
         }
     }
@@ -84,22 +101,30 @@ impl IdleCpus {
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
             let is_bad = tally.total.0 * 100 > now.saturating_since(START).0 || time.0 > 50_000_000;
-            let level = about.machine.map(|machine| {
+            let common = about.machine.and_then(|machine| {
                 let domains = machine.sched().domains();
                 let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(worst.cpu));
-                common.map_or("no domain", |sd| domains.domains[sd].name)
+                common.map(|sd| &domains.domains[sd])
             });
-            let meets = level.map_or_else(String::new, |level| format!(", which it meets in {level}"));
-            let why = match worst.pass {
-                None if about.machine.is_none() => {
+            let meets = match common {
+                _ if about.machine.is_none() => String::new(),
+                Some(sd) => format!(", which it meets in {}", sd.name),
+                None => ", which it meets in no domain".to_owned(),
+            };
+            let there = self.said.get(&family).into_iter().flatten();
+            let there = there.filter(|((level, _), _)| common.is_some_and(|sd| *level == sd.level));
+            let why = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
+                _ if about.machine.is_none() => {
                     "whether it may run there, and what balancing found, is not in the trace".to_owned()
                 }
-                Some(pass) => format!(
-                    "the last pass of CPU {} in that time: {}",
-                    worst.idle.0,
-                    pass.balanced.map_or_else(|| pass.verdict.meaning(), |balanced| balanced.meaning())
-                ),
-                None => format!("no pass for CPU {} in that time", worst.idle.0),
+                (Some(((_, meaning), nr)), _) => {
+                    format!("passes of idle CPUs there said most often ({nr} times): {}", meaning.trim_end_matches('.'))
+                }
+                (None, Some(pass)) => {
+                    let meaning = meaning(pass).trim_end_matches('.');
+                    format!("the last pass of CPU {} in that time: {meaning}", worst.idle.0)
+                }
+                (None, None) => format!("no pass for CPU {} in that time", worst.idle.0),
             };
             let name = (about.name)(worst.wait.task);
             Some(Finding {
@@ -119,4 +144,9 @@ impl IdleCpus {
         });
         found.collect()
     }
+}
+
+/// What a pass found, in words.
+fn meaning(pass: &BalanceDecision) -> &'static str {
+    pass.balanced.map_or_else(|| pass.verdict.meaning(), |balanced| balanced.meaning())
 }

@@ -119,18 +119,62 @@ fn a_frequency_that_is_held_down_is_found() {
     assert!(of(&found(board), "frequency-low").is_none(), "schedutil follows");
 }
 
-/// One of the bugs of "The Linux scheduler: a decade of wasted cores" (EuroSys 2016), as a machine and a workload that show it in 6.1.
+/// A scenario of `scenarios/`, which may be changed, with tunables.
+fn found_in(file: &str, change: impl Fn(String) -> String, tunables: &[&str]) -> Vec<Finding> {
+    let path = format!("{}/../../scenarios/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = change(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")));
+    let mut setup = Setup::from_scenario(scn::parse(file, &text).unwrap_or_else(|error| panic!("{error}")));
+    setup.named_tunables.extend(tunables.iter().map(|name| ((*name).to_owned(), 1)));
+    let mut machine = Machine::new(setup).expect("a possible machine");
+    let limits = Limits { idle: Nanos::from_millis(1), ..Limits::of(&machine) };
+    find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress").0
+}
+
+/// How long tasks of a family waited while a CPU idled that they may use, in ms, and the sentence about it.
+fn idled(findings: &[Finding], family: &str) -> (u64, String) {
+    let is_meant = |finding: &&Finding| finding.rule == "idle-while-waiting" && finding.sentence.starts_with(family);
+    let finding = findings.iter().find(is_meant);
+    finding.map_or((0, String::new()), |finding| (finding.total_ns / 1_000_000, finding.sentence.clone()))
+}
+
+// The four bugs of "The Linux scheduler: a decade of wasted cores" (EuroSys 2016), or their effects: three show in 6.1, one with a switch.
+
+#[test]
+fn an_average_of_heavy_tasks_that_hides_an_idle_cpu_is_found_and_named() {
+    let (ms, sentence) = idled(&found_in("wasted-group-imbalance.scn", |text| text, &[]), "crowd");
+    assert!(ms > 3000 && sentence.contains("CPU 7 idled"), "{ms} {sentence}");
+    assert!(sentence.contains("Both are overloaded, and the local one has at least as much load"), "{sentence}");
+    let (ms, sentence) =
+        idled(&found_in("wasted-group-imbalance.scn", |text| text.replace("nice=-15 ", ""), &[]), "crowd");
+    assert!(ms < 1000, "light tasks hide nothing: {ms} {sentence}");
+}
+
+#[test]
+fn an_overloaded_node_that_its_group_hides_from_an_idle_one_is_found_and_named() {
+    let (ms, sentence) = idled(&found_in("wasted-groups.scn", |text| text, &[]), "hog");
+    assert!(
+        ms > 600 && sentence.contains("meets in NUMA") && sentence.contains("amounts to nothing"),
+        "{ms} {sentence}"
+    );
+    let (ms, sentence) = idled(&found_in("wasted-groups.scn", |text| text.replace("22", "16"), &[]), "hog");
+    assert!(ms < 100, "one hop: {ms} {sentence}");
+}
+
 #[test]
 fn a_wake_up_on_a_busy_cache_while_another_one_idles_is_found_and_named() {
-    // Wake-ups look for an idle CPU in one cache only: its two CPUs are busy, and those of the other one idle. The task may use them
-    // from 130 ms on.
-    let tasks = "end 600ms\ntask hog n=2 cpu=0 mask=0-1 run 10s\ntask late batch cpu=0 mask=0-1 start=100ms loop run 300us sleep 2ms\n\
-                 affinity 130ms late 0-3\n";
-    let findings = found(&format!("cpus 4\ntopo llc=2\nlevels MA\n{tasks}"));
-    let finding = of(&findings, "idle-while-waiting").unwrap_or_else(|| panic!("{findings:?}"));
-    assert!(finding.sentence.contains("late waited") && finding.sentence.contains("meets in"), "{}", finding.sentence);
-    let findings = found(&format!("cpus 4\ntopo llc=4\nlevels MA\n{tasks}"));
-    assert!(of(&findings, "idle-while-waiting").is_none(), "one cache: {findings:?}");
+    let findings = found_in("wasted-wakeup.scn", |text| text, &[]);
+    let (ms, sentence) = idled(&findings, "late");
+    assert!(ms > 0 && sentence.contains("meets in"), "{findings:?}");
+    let findings = found_in("wasted-wakeup.scn", |text| text.replace("llc=2", "llc=4"), &[]);
+    assert_eq!(idled(&findings, "late").0, 0, "one cache: {findings:?}");
+}
+
+#[test]
+fn domains_that_are_missing_are_found_and_named() {
+    let (ms, sentence) = idled(&found_in("switches/wasted-domains.scn", |text| text, &["numa_domains_lost"]), "hog");
+    assert!(ms > 900 && sentence.contains("which it meets in no domain"), "{ms} {sentence}");
+    let (ms, sentence) = idled(&found_in("switches/wasted-domains.scn", |text| text, &[]), "hog");
+    assert!(ms < 300, "domains of all nodes: {ms} {sentence}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::export::record::{Group, Groups};
 use crate::latency::{Latency, LatencySummary};
 use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::recorded::is_governor_thread;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -124,9 +125,15 @@ pub fn compare(recording: &Recording, imported: &Imported, machine: &Machine, si
     }
     let mut of_task: Vec<&ThreadFigures> = vec![&nothing; imported.recorded.tasks.len()];
     for (thread, figures) in simulated.threads.list().iter().zip(&simulated.figures) {
-        // Threads of the kernel that the machine has are none of the recorded tasks.
-        if let Some(own) = spec_of.get(&thread.pid).and_then(|&spec| of_task.get_mut(spec)) {
-            *own = figures;
+        let Some(&spec) = spec_of.get(&thread.pid) else { continue };
+        // A thread of the kernel that the machine has is that of the same name, if there is one.
+        let of_name = || {
+            let name = &machine.workload().tasks[spec].name;
+            imported.recorded.tasks.iter().position(|task| is_governor_thread(name) && task.family == *name)
+        };
+        let place = if spec < of_task.len() { Some(spec) } else { of_name() };
+        if let Some(place) = place {
+            of_task[place] = figures;
         }
     }
     let mut pairs: Vec<(&ThreadFigures, &ThreadFigures)> = of_task.iter().map(|&own| (&nothing, own)).collect();

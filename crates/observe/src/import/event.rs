@@ -181,6 +181,15 @@ pub enum What {
         /// Who, with the new name.
         who: Who,
     },
+    /// `cgroup_attach_task`.
+    Attach {
+        /// Who.
+        pid: i32,
+        /// In which hierarchy: 0 is that of cgroup v2.
+        root: i32,
+        /// To which cgroup of it: its path.
+        path: Name,
+    },
     /// `cpu_idle`.
     Idle {
         /// The CPU.
@@ -216,6 +225,7 @@ pub enum Kind {
     SchedProcessExec,
     SchedProcessExit,
     TaskRename,
+    CgroupAttachTask,
     CpuIdle,
     CpuFrequency,
     Lost,
@@ -234,6 +244,7 @@ impl What {
             Self::Exec { .. } => Kind::SchedProcessExec,
             Self::Exit { .. } => Kind::SchedProcessExit,
             Self::Rename { .. } => Kind::TaskRename,
+            Self::Attach { .. } => Kind::CgroupAttachTask,
             Self::Idle { .. } => Kind::CpuIdle,
             Self::Frequency { .. } => Kind::CpuFrequency,
             Self::Lost { .. } => Kind::Lost,

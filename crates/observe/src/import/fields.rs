@@ -47,6 +47,7 @@ tracepoints! {
     Exec "sched_process_exec"
     Exit "sched_process_exit"
     Rename "task_rename"
+    Attach "cgroup_attach_task"
     Idle "cpu_idle"
     Frequency "cpu_frequency"
 }
@@ -115,6 +116,11 @@ fn what(recording: &mut Recording, tracepoint: Tracepoint, fields: &dyn Fields) 
         Tracepoint::Exec => What::Exec { pid: pid("pid")? },
         Tracepoint::Exit => What::Exit { pid: pid("pid")? },
         Tracepoint::Rename => What::Rename { who: who("newcomm", "pid", "")? },
+        Tracepoint::Attach => {
+            let root = i32::try_from(fields.number("dst_root")?).ok()?;
+            let path = fields.text("dst_path")?;
+            What::Attach { pid: pid("pid")?, root, path: recording.names.of(&path) }
+        }
         Tracepoint::Idle => {
             let state = fields.number("state")?;
             let state = if state == LEFT_IDLE_STATE || state < 0 { None } else { u32::try_from(state).ok() };

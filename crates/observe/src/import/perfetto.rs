@@ -99,6 +99,8 @@ struct FtraceEvent {
     sched_wakeup: Option<SchedWakeup>,
     #[prost(message, optional, tag = "20")]
     sched_waking: Option<SchedWakeup>,
+    #[prost(message, optional, tag = "67")]
+    cgroup_attach_task: Option<CgroupAttachTask>,
     #[prost(message, optional, tag = "114")]
     sched_wakeup_new: Option<SchedWakeup>,
     #[prost(message, optional, tag = "236")]
@@ -189,6 +191,19 @@ struct SchedMigrateTask {
     pid: i32,
     #[prost(int32, tag = "5")]
     dest_cpu: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CgroupAttachTask {
+    #[prost(int32, tag = "1")]
+    dst_root: i32,
+    #[prost(int32, tag = "3")]
+    pid: i32,
+    /// What older kernels tell instead of the path: its last part.
+    #[prost(string, tag = "5")]
+    cname: String,
+    #[prost(string, optional, tag = "7")]
+    dst_path: Option<String>,
 }
 
 /// Whether a file looks like one: it begins with a packet that ends within it, or is cut.
@@ -298,6 +313,10 @@ fn what(recording: &mut Recording, event: FtraceEvent) -> Option<What> {
     }
     if let Some(it) = event.task_rename {
         return Some(What::Rename { who: who(&it.newcomm, it.pid, None) });
+    }
+    if let Some(it) = event.cgroup_attach_task {
+        let path = it.dst_path.unwrap_or_else(|| format!("/{}", it.cname.trim_start_matches('/')));
+        return Some(What::Attach { pid: it.pid, root: it.dst_root, path: recording.names.of(&path) });
     }
     if let Some(it) = event.cpu_idle {
         return Some(What::Idle { cpu: it.cpu_id, state: Some(it.state).filter(|&state| state != u32::MAX) });

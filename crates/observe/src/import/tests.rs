@@ -298,3 +298,55 @@ fn runs_begin_at_the_start_of_machines() {
     // Ticks keep their places in a replay only if a trace of ours begins at a tick.
     assert_eq!(START.0 % 4_000_000, 0);
 }
+
+/// Two tasks that switch on a CPU for 100 ms; `more` are lines at their times.
+fn lines(more: &[&str]) -> Recording {
+    let mut text = String::new();
+    for ms in 0..100 {
+        let (prev, next) = if ms % 2 == 0 { ("a", "b") } else { ("b", "a") };
+        let pid = |name: &str| if name == "a" { 11 } else { 12 };
+        more.iter().filter(|line| line.contains(&format!(" 1.{ms:03}"))).for_each(|line| text.push_str(line));
+        text.push_str(&format!(
+            "{prev}-{} [000] ..... 1.{ms:03}500: sched_switch: prev_comm={prev} prev_pid={} prev_prio=120 prev_state=R ==> next_comm={next} \
+             next_pid={} next_prio=120\n",
+            pid(prev),
+            pid(prev),
+            pid(next)
+        ));
+    }
+    read("text", text.as_bytes())
+}
+
+#[test]
+fn moves_to_cgroups_become_task_groups_where_the_hierarchy_is_known() {
+    let attach = |ms: u32, root: u32, path: &str| {
+        format!(
+            "sh-9 [000] ..... 1.{ms:03}000: cgroup_attach_task: dst_root={root} dst_id=7 dst_level=2 dst_path={path} pid=11 comm=a\n"
+        )
+    };
+    let (into, out) = (attach(10, 0, "/app.slice/a b"), attach(50, 0, "/"));
+    let imported = import(&lines(&[&into, &out]), None);
+    assert_eq!(imported.recorded.groups, ["/app.slice", "/app.slice/a_b"]);
+    let moves = |imported: &super::behaviour::Imported| {
+        let of_task = imported.recorded.tasks.iter().flat_map(|task| &task.ops);
+        of_task.filter(|op| matches!(op, recorded::Op::Group(_))).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(moves(&imported), [recorded::Op::Group(Some(1)), recorded::Op::Group(None)]);
+    assert!(imported.recorded.notes.iter().any(|note| note.starts_with("2 moves to cgroups are kept")));
+    let again = recorded::parse("test.rec", &imported.recorded.to_text()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again, imported.recorded);
+    let workload = again.into_workload(1);
+    let duration = workload.duration.expect("it has a length");
+    let hardware = Hardware::from_recorded(&imported.recorded);
+    let mut machine = Machine::new(setup(hardware, workload, duration)).expect("a possible machine");
+    machine.run(&mut fairlab_machine::observer::NoObserver).expect("the tasks make progress");
+
+    let imported = import(&lines(&[&attach(10, 3, "/a"), &attach(50, 4, "/b")]), None);
+    assert_eq!(
+        (moves(&imported).len(), imported.gaps.attachments_unused),
+        (0, 2),
+        "which of the two has the controller?"
+    );
+    let imported = import(&lines(&[&attach(10, 3, "/a")]), None);
+    assert_eq!(moves(&imported).len(), 1, "the only hierarchy");
+}

@@ -279,6 +279,10 @@ const KEYS: &[&str] = &[
     "cpu_id",
     "filename",
     "old_pid",
+    "dst_root",
+    "dst_id",
+    "dst_level",
+    "dst_path",
 ];
 
 /// Whether a word is a key rather than a part of a name.

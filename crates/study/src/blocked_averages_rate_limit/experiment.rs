@@ -198,9 +198,9 @@ impl Case {
             perturb: None,
         })?;
         let mut observer = Eyes::new(&schbench, &machine);
-        bench::warm_up(&mut machine, &mut observer, WARM_UP)?;
+        bench::warm_up(&mut machine, &mut observer, WARM_UP, &mut |_| true)?;
         observer.reset();
-        bench::go_on(&mut machine, &mut observer, &mut |_| {})?;
+        bench::go_on(&mut machine, &mut observer, &mut |_| true)?;
         Ok(observer.found(&machine))
     }
 }

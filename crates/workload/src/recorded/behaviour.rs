@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a recorded task does: its operations, one after the other, once.
 
-use super::{Op, key};
+use super::{Op, SetKey};
 use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Cursor {
     ops: Arc<[Op]>,
-    /// Places of priorities among the sets of attributes.
-    sets: Arc<BTreeMap<(i8, String), usize>>,
+    /// Places of priorities and groups among the sets of attributes.
+    sets: Arc<BTreeMap<SetKey, usize>>,
     /// The task's own semaphore.
     own: TaskIndex,
     at: usize,
@@ -25,7 +25,7 @@ pub(super) struct Cursor {
 impl Cursor {
     pub(super) const fn new(
         ops: Arc<[Op]>,
-        sets: Arc<BTreeMap<(i8, String), usize>>,
+        sets: Arc<BTreeMap<SetKey, usize>>,
         own: TaskIndex,
         origin: Nanos,
         opens: bool,
@@ -54,7 +54,7 @@ impl Behaviour for Cursor {
             Op::Wait => Step::SemWait(self.own),
             Op::Wake(task) => Step::SemPost(task),
             Op::Fork(task) => Step::Fork(task),
-            Op::Priority(priority) => Step::SetAttributes(self.sets[&key(priority)]),
+            Op::Priority(_) | Op::Group(_) => Step::SetAttributes(self.sets[&SetKey::of(op)]),
             Op::Exec => Step::Exec,
             Op::Exit => Step::Exit,
         }

@@ -18,7 +18,7 @@ mod tests;
 pub use read::parse;
 
 use crate::step::TaskIndex;
-use crate::workload::{Affinity, Attributes, Objects, Policy, TaskSpec, Workload};
+use crate::workload::{Affinity, Attributes, GroupSpec, Objects, Policy, TaskSpec, Workload};
 use behaviour::Cursor;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
@@ -71,6 +71,8 @@ pub enum Op {
     Fork(TaskIndex),
     /// Have another priority from now on.
     Priority(Priority),
+    /// Be in another task group from now on: its place in [`Recorded::groups`]; `None` is the root group.
+    Group(Option<usize>),
     /// Begin another program.
     Exec,
     /// End.
@@ -94,6 +96,8 @@ pub struct RecordedTask {
     pub priority: Priority,
     /// The CPUs that it may use, first and last, if that is known.
     pub mask: Option<(u32, u32)>,
+    /// The task group in which it starts: its place in [`Recorded::groups`]; `None` is the root group.
+    pub group: Option<usize>,
     /// What it did. After the last operation it blocks for good.
     pub ops: Vec<Op>,
 }
@@ -109,6 +113,8 @@ pub struct Recorded {
     pub frequency_steps: Vec<(Nanos, u32, Capacity)>,
     /// Length of the recording.
     pub end: Nanos,
+    /// Paths of task groups (`/a/b`), parents before children. Their weights are the default.
+    pub groups: Vec<String>,
     /// The tasks.
     pub tasks: Vec<RecordedTask>,
     /// What the trace did not say and was taken for granted, and what was left out.
@@ -128,10 +134,26 @@ impl Recorded {
         }
     }
 
+    /// Leaves out the threads of schedutil (`sugov:N`), for a machine that has its own; tells how many. They keep their places, and never
+    /// start.
+    pub fn leave_out_governor_threads(&mut self) -> usize {
+        let mut left_out = 0;
+        for task in self.tasks.iter_mut().filter(|task| is_governor_thread(&task.family)) {
+            (task.start_at, task.ops) = (None, Vec::new());
+            left_out += 1;
+        }
+        if left_out > 0 {
+            self.notes
+                .push(format!("{left_out} threads of schedutil (sugov:N) are left out: this machine has its own"));
+        }
+        left_out
+    }
+
     /// The workload on a machine with so many CPUs.
     pub fn into_workload(self, nr_cpus: u32) -> Workload {
-        let Self { tasks, end, notes, nr_cpus: own, .. } = self;
+        let Self { tasks, end, notes, nr_cpus: own, groups, .. } = self;
         let mut workload = Workload { duration: Some(end), assumptions: notes, ..Workload::default() };
+        workload.groups = groups.iter().map(|path| group_of(path, &groups)).collect();
         workload.objects =
             Objects { semaphores: tasks.iter().map(|task| task.name.clone()).collect(), ..Objects::default() };
         if nr_cpus < own {
@@ -147,12 +169,13 @@ impl Recorded {
 
 impl RecordedTask {
     fn into_spec(self, place: TaskIndex, nr_cpus: u32) -> TaskSpec {
-        let Self { name, family, cpu, start_at, is_placed, priority, mask, ops } = self;
+        let Self { name, family, cpu, start_at, is_placed, priority, mask, group, ops } = self;
         let cpu = cpu % nr_cpus.max(1);
         let mask = mask.filter(|&(_, last)| last < nr_cpus);
         let allowed = mask.map_or(Affinity::All, |(first, last)| Affinity::Cpus((first..=last).collect()));
         let mut sets: Vec<Attributes> = Vec::new();
         let mut start = priority.attributes();
+        start.group = Some(group);
         start.affinity = Some(allowed.clone());
         // A task that was there before the trace is forked where it was; then it may go where it might.
         if is_placed && allowed != Affinity::Cpus(vec![cpu]) {
@@ -160,11 +183,15 @@ impl RecordedTask {
             sets.push(Attributes { affinity: Some(allowed), ..Attributes::default() });
         }
         let opens = !sets.is_empty();
-        let mut known: BTreeMap<(i8, String), usize> = BTreeMap::new();
+        let mut known: BTreeMap<SetKey, usize> = BTreeMap::new();
         for op in &ops {
-            let Op::Priority(priority) = op else { continue };
-            known.entry(key(*priority)).or_insert_with(|| {
-                sets.push(priority.attributes());
+            let attributes = match *op {
+                Op::Priority(priority) => priority.attributes(),
+                Op::Group(group) => Attributes { group: Some(group), ..Attributes::default() },
+                _ => continue,
+            };
+            known.entry(SetKey::of(*op)).or_insert_with(|| {
+                sets.push(attributes);
                 sets.len() - 1
             });
         }
@@ -190,7 +217,41 @@ impl RecordedTask {
     }
 }
 
+/// Whether a thread of that name is schedutil's.
+pub fn is_governor_thread(name: &str) -> bool {
+    name.strip_prefix("sugov:").is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// A task group by its path.
+fn group_of(path: &str, all: &[String]) -> GroupSpec {
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    GroupSpec {
+        name: path.to_owned(),
+        parent: all.iter().position(|own| own == parent),
+        shares: GROUP_SHARES,
+        quota: None,
+        idle: false,
+        uclamp: None,
+    }
+}
+
+/// The kernel's default of `cpu.shares`.
+const GROUP_SHARES: u64 = 1024;
+
 /// By what a set of attributes is found again.
-fn key(priority: Priority) -> (i8, String) {
-    (priority.nice, write::policy(priority.policy))
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SetKey {
+    Priority(i8, String),
+    Group(Option<usize>),
+}
+
+impl SetKey {
+    /// Of an operation that sets attributes.
+    fn of(op: Op) -> Self {
+        match op {
+            Op::Group(group) => Self::Group(group),
+            Op::Priority(priority) => Self::Priority(priority.nice, write::policy(priority.policy)),
+            _ => unreachable!("only groups and priorities are attributes"),
+        }
+    }
 }

@@ -16,14 +16,16 @@ const MAX_CPUS: u32 = 4096;
 /// The kernel's limit of names.
 const MAX_NAME: usize = 15;
 /// Statements.
-const STATEMENTS: &[&str] = &["note", "cpus", "caps", "end", "freq", "task", "do"];
+const STATEMENTS: &[&str] = &["note", "cpus", "caps", "end", "freq", "group", "task", "do"];
 /// Options of a task.
-const OPTIONS: &[&str] =
-    &["family=", "cpu=", "start=", "forked", "placed", "mask=", "nice=", "fair", "batch", "idlepol", "fifo=", "rr="];
+const OPTIONS: &[&str] = &[
+    "family=", "cpu=", "start=", "forked", "placed", "mask=", "group=", "nice=", "fair", "batch", "idlepol", "fifo=",
+    "rr=",
+];
 /// Operations.
 const OPERATIONS: &[&str] = &[
-    "run", "sleep", "until", "wait", "wake", "fork", "nice=", "fair", "batch", "idlepol", "fifo=", "rr=", "exec",
-    "exit",
+    "run", "sleep", "until", "wait", "wake", "fork", "group", "nice=", "fair", "batch", "idlepol", "fifo=", "rr=",
+    "exec", "exit",
 ];
 
 /// An operation that names a task, which may stand below.
@@ -106,6 +108,7 @@ impl<'a> Reader<'a> {
                 let part = words.next_small("the part of 1024 of the highest frequency", 1..=1024)?;
                 self.recorded.frequency_steps.push((at, cpu, part.into()));
             }
+            "group" => self.group(words)?,
             "task" => self.task(words)?,
             "do" => self.operations(keyword, words)?,
             other => {
@@ -114,6 +117,33 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    fn group(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let path = words.word("the group's path")?;
+        let groups = &mut self.recorded.groups;
+        let parent = path.text.rsplit_once('/').filter(|(_, own)| !own.is_empty()).map(|(parent, _)| parent);
+        if !parent.is_some_and(|parent| parent.is_empty() || groups.iter().any(|own| own == parent)) {
+            let help = "groups are paths such as /a and /a/b, and those above them stand before them";
+            return Err(words.error(path, format!("no group can be `{}`", path.text)).with_help(help));
+        }
+        if groups.iter().any(|own| own == path.text) {
+            return Err(words.error(path, format!("two groups are `{}`", path.text)).with_help("name each once"));
+        }
+        groups.push(path.text.to_owned());
+        Ok(())
+    }
+
+    /// A group that is named: `/` is the root group.
+    fn group_named(&self, words: &Words<'a>, path: Word<'a>) -> Result<Option<usize>, ParseError> {
+        if path.text == "/" {
+            return Ok(None);
+        }
+        let place = self.recorded.groups.iter().position(|own| own == path.text);
+        place.map(Some).ok_or_else(|| {
+            let help = "`group PATH` must stand above it";
+            words.error(path, format!("no group `{}`", path.text)).with_help(help)
+        })
     }
 
     fn task(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
@@ -142,6 +172,8 @@ impl<'a> Reader<'a> {
                 task.is_placed = true;
             } else if let Some(value) = word.value_of("mask") {
                 task.mask = Some(words.cpus_of(value, nr_cpus)?.into_inner());
+            } else if let Some(path) = word.value_of("group") {
+                task.group = self.group_named(words, path)?;
             } else if let Some(priority) = priority_of(words, word)? {
                 task.priority = priority;
             } else {
@@ -158,10 +190,11 @@ impl<'a> Reader<'a> {
                 words.error(keyword, "`do` without a task").with_help("`task NAME` must stand above it")
             })?;
         while let Some(word) = words.optional() {
-            let ops = &mut self.recorded.tasks[task].ops;
+            let op = self.recorded.tasks[task].ops.len();
+            let namings = &mut self.namings;
             let mut named = |words: &mut Words<'a>| {
                 let name = words.name("the name of a task", MAX_NAME)?;
-                self.namings.push(Naming { task, op: ops.len(), name });
+                namings.push(Naming { task, op, name });
                 Ok::<TaskIndex, ParseError>(0)
             };
             let op = match word.text {
@@ -171,6 +204,10 @@ impl<'a> Reader<'a> {
                 "wait" => Op::Wait,
                 "wake" => Op::Wake(named(words)?),
                 "fork" => Op::Fork(named(words)?),
+                "group" => {
+                    let path = words.word("the group's path, or /")?;
+                    Op::Group(self.group_named(words, path)?)
+                }
                 "exec" => Op::Exec,
                 "exit" => Op::Exit,
                 _ => match priority_of(words, word)? {

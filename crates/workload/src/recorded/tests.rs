@@ -14,14 +14,24 @@ fn small() -> Recorded {
     let mut tasks = vec![
         task(
             "a-1",
-            &[Op::Run(Nanos(7)), Op::Wake(1), Op::Fork(2), Op::Until(Nanos(50)), Op::Until(Nanos(80)), Op::Exec],
+            &[
+                Op::Run(Nanos(7)),
+                Op::Wake(1),
+                Op::Fork(2),
+                Op::Until(Nanos(50)),
+                Op::Until(Nanos(80)),
+                Op::Exec,
+                Op::Group(None),
+            ],
         ),
-        task("b", &[Op::Wait, Op::Priority(fifo), Op::Sleep(Nanos(9)), Op::Run(Nanos(1)), Op::Exit]),
+        task("b", &[Op::Wait, Op::Priority(fifo), Op::Sleep(Nanos(9)), Op::Group(Some(0)), Op::Exit]),
         task("c:2/d", &[Op::Priority(Priority { nice: -3, ..Priority::default() }), Op::Run(Nanos(1))]),
     ];
     (tasks[1].is_placed, tasks[1].cpu, tasks[1].mask) = (true, 1, Some((0, 1)));
     (tasks[2].start_at, tasks[2].priority.nice) = (None, 4);
+    tasks[2].group = Some(1);
     Recorded {
+        groups: vec!["/a".to_owned(), "/a/b.slice".to_owned()],
         nr_cpus: 3,
         capacities: vec![512, 1024, 1024],
         frequency_steps: vec![(Nanos(3), 2, 700)],
@@ -50,8 +60,15 @@ fn steps_follow_the_operations_and_the_timer_keeps_its_times() {
         period: Nanos(period),
         mode: crate::step::TimerMode::Absolute,
     };
-    let expected =
-        vec![Step::Run(Nanos(7)), Step::SemPost(1), Step::Fork(2), timer(45), timer(30), Step::Exec, Step::SemWait(0)];
+    let expected = vec![
+        Step::Run(Nanos(7)),
+        Step::SemPost(1),
+        Step::Fork(2),
+        timer(45),
+        timer(30),
+        Step::Exec,
+        Step::SetAttributes(0),
+    ];
     assert_eq!(steps(0, 7), expected, "it starts at 5 ns");
     assert_eq!(steps(1, 3), [Step::SetAttributes(0), Step::SemWait(1), Step::SetAttributes(1)]);
     let spec = &workload.tasks[1];
@@ -59,6 +76,20 @@ fn steps_follow_the_operations_and_the_timer_keeps_its_times() {
     assert_eq!(spec.attributes[0].affinity, Some(Affinity::Cpus(vec![0, 1])));
     assert_eq!(spec.attributes[1].policy, Some(Policy::Fifo(3)));
     assert_eq!(workload.tasks[2].start_at, None);
+    assert_eq!(workload.tasks[2].start.group, Some(Some(1)));
+    assert_eq!((workload.groups[1].name.as_str(), workload.groups[1].parent), ("/a/b.slice", Some(0)));
+    assert_eq!(steps(1, 5)[4], Step::SetAttributes(2));
+    assert_eq!(spec.attributes[2].group, Some(Some(0)));
+}
+
+#[test]
+fn governors_threads_keep_their_places_and_never_start() {
+    let mut recorded = small();
+    recorded.tasks[1].family = "sugov:0".to_owned();
+    assert_eq!((recorded.leave_out_governor_threads(), recorded.tasks.len()), (1, 3));
+    assert_eq!((recorded.tasks[1].start_at, recorded.tasks[1].ops.len()), (None, 0));
+    assert!(recorded.notes[1].contains("1 threads of schedutil"), "{:?}", recorded.notes);
+    assert!(!is_governor_thread("sugov:") && !is_governor_thread("sugov:x") && is_governor_thread("sugov:12"));
 }
 
 #[test]
@@ -84,6 +115,8 @@ fn wrong_files_are_refused_with_place_and_remedy() {
         (&format!("{head}task a\ntask b\ndo fork a\n"), "has the option `forked`"),
         (&format!("{head}task a\ndo rum 1\n"), "did you mean `run`?"),
         (&format!("{head}task a dl=2048/3000/4000\n"), "cannot have a deadline"),
+        (&format!("{head}group /a/b\n"), "those above them stand before"),
+        (&format!("{head}task a group=/b\n"), "no group `/b`"),
         ("recorded 1\n", "no `cpus`"),
     ] {
         let told = refused(text);

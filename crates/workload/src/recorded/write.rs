@@ -25,6 +25,9 @@ impl Recorded {
         for (at, cpu, part) in &self.frequency_steps {
             let _ = writeln!(text, "freq {}ns {cpu} {part}", at.0);
         }
+        for path in &self.groups {
+            let _ = writeln!(text, "group {path}");
+        }
         for task in &self.tasks {
             self.put_task(&mut text, task);
         }
@@ -49,6 +52,9 @@ impl Recorded {
         if let Some((first, last)) = task.mask {
             let _ = write!(text, " mask={first}-{last}");
         }
+        if let Some(group) = task.group {
+            let _ = write!(text, " group={}", self.groups[group]);
+        }
         let mut in_line = 0;
         for op in &task.ops {
             text.push_str(if in_line == 0 { "\ndo " } else { " " });
@@ -69,6 +75,7 @@ impl Recorded {
             Op::Wake(task) => write!(text, "wake {}", name(task)),
             Op::Fork(task) => write!(text, "fork {}", name(task)),
             Op::Priority(new) => write!(text, "{}", priority(new)),
+            Op::Group(group) => write!(text, "group {}", group.map_or("/", |group| &self.groups[group])),
             Op::Exec => write!(text, "exec"),
             Op::Exit => write!(text, "exit"),
         };

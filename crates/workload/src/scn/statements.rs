@@ -100,7 +100,7 @@ statements! {
     Machine "caps" "CAPACITY...": "the capacity of each CPU, 1 to 1024" or "1024" =>
         |parser, _, words| parser.machine.caps(words);
     Machine "levels" "LETTERS":
-        "levels of sched domains, lowest first: `S` SMT, `C` cluster, `M` last-level cache, `P` package, `A` all CPUs. Levels between nodes follow by themselves; levels that add nothing are dropped"
+        "levels of sched domains, lowest first: `S` SMT, `C` cluster, `M` last-level cache, `P` package, `A` all CPUs. A level of all CPUs of a node, and levels between nodes, follow by themselves, as in the kernel, so that `M` alone still balances between caches; levels that add nothing are dropped"
         or "`MA`" =>
         |parser, _, words| parser.machine.levels(words);
     Machine "dist" "N D...": "distances of N nodes, row by row, 10 to 255" or "10 to itself, 20 to others" =>

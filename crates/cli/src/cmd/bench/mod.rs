@@ -9,6 +9,7 @@ use crate::args::VariantArgs;
 use crate::error::CliError;
 use crate::exports::Traces;
 use crate::input;
+use crate::interrupt;
 use crate::output::Output;
 use crate::output::progress::Progress;
 use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, hold_latency, price};
@@ -44,6 +45,9 @@ pub(crate) struct Answer {
     seed: Option<u64>,
     /// For how long it ran, warm-up and all.
     simulated_ns: u64,
+    /// How long it was to be, if a signal has cut it short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut_short_of_ns: Option<u64>,
     /// The hash over all that the scheduler did.
     digest: String,
     /// The benchmark's own figures, under its own names.
@@ -58,30 +62,50 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let Ready { name, kernel, mut machine, mut meter, .. } = ready(bench, variant, warmup, choices)?;
     exports.refuse_stdout("bench")?;
     let mut traces = Traces::open(exports, &machine, Some(name))?;
-    let mut progress = Progress::new("simulating", machine.duration());
-    let run = bench::warm_up(&mut machine, &mut both(&mut *meter, &mut traces), warmup).and_then(|()| {
+    interrupt::listen();
+    let whole = machine.duration();
+    let mut progress = Progress::new("simulating", whole);
+    let told = &mut |elapsed: Nanos| {
+        progress.show(elapsed);
+        interrupt::requested().is_none()
+    };
+    let run = bench::warm_up(&mut machine, &mut both(&mut *meter, &mut traces), warmup, told).and_then(|()| {
         if warmup > Nanos::ZERO {
             meter.reset();
         }
-        bench::go_on(&mut machine, &mut both(&mut *meter, &mut traces), &mut |elapsed| progress.show(elapsed))
+        bench::go_on(&mut machine, &mut both(&mut *meter, &mut traces), told)
     });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{name}: {error}")))?;
     traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
-    let outcome = meter.outcome(&machine, machine.duration() - warmup);
+    let reached = machine.duration();
+    let cut_short_of = (reached < whole).then_some(whole);
+    let outcome = meter.outcome(&machine, reached.saturating_since(warmup));
     if output.is_json() {
-        return output.json(&Answer {
+        output.json(&Answer {
             schema: SCHEMA,
             bench: name,
             machine: machine.hardware().name.clone(),
             kernel,
             seed: *seed,
             simulated_ns: machine.elapsed().0,
+            cut_short_of_ns: cut_short_of.map(|whole| whole.0),
             digest: machine.digest().to_string(),
             result: outcome.data,
-        });
+        })?;
+    } else {
+        if let Some(whole) = cut_short_of {
+            output
+                .text(&format!("STOPPED before its end, after {reached} of {whole}: {}\n", part_of(reached, warmup)))?;
+        }
+        output.text(&outcome.text)?;
     }
-    output.text(&outcome.text)
+    interrupt::end(cut_short_of)
+}
+
+/// What the figures of a run that was stopped are about.
+fn part_of(reached: Nanos, warmup: Nanos) -> &'static str {
+    if reached > warmup { "the figures are of what was reached" } else { "it was still in its warm-up" }
 }
 
 /// Who listens to the run: the benchmark's meter, and traces if any are wanted.
@@ -115,6 +139,13 @@ pub(crate) fn ready(bench: &Bench, variant: &VariantArgs, warmup: Nanos, choices
     let kernel = settings.kernel.name;
     let mut hardware = Hardware::from_description(&given.description);
     price(&mut hardware, variant)?;
+    if hardware.prices.is_free() && bench.is_kernel_work() {
+        let help = "choose a machine with prices (`fairlab machine show NAME` has them), or give its file `base = \"xeon-1s-112\"`";
+        return Err(CliError::Input(format!(
+            "{name} does nothing but kernel work, and kernel code is free on {} without prices: no time would pass\nhelp: {help}",
+            hardware.name
+        )));
+    }
     drive(&mut hardware, variant.governor)?;
     hold_latency(&mut workload, variant);
     let first = |workload: &Workload| workload.tasks.iter().filter_map(|task| task.start_at).min().unwrap_or_default();

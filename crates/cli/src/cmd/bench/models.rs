@@ -59,6 +59,11 @@ impl Bench {
         }
     }
 
+    /// Whether its tasks do nothing but move messages and switch, so that no time passes where kernel code is free.
+    pub(crate) fn is_kernel_work(&self) -> bool {
+        matches!(self, Self::Hackbench(_) | Self::Perf(_))
+    }
+
     /// The model, for a machine with so many CPUs.
     pub(crate) fn model(&self, nr_cpus: u32) -> Result<Model, CliError> {
         let seed = self.on().seed.unwrap_or(0);

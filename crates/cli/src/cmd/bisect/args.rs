@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line of `fairlab bisect`.
 
-use crate::args::{JobsArgs, VariantArgs};
+use crate::args::JobsArgs;
 use crate::arms::{Arm, arm_of};
 use crate::cmd::compare::args::percent_of;
-use crate::values::time_of;
-use clap::{Args, ValueHint};
-use fairlab_sched::units::Nanos;
+use crate::work_args::WorkArgs;
+use clap::Args;
 use fairlab_study::experiment::metrics::Asked;
 
 const EXAMPLES: &str = "\
@@ -21,13 +20,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 #[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("work").args(["file", "bench"]).required(true))]
 pub(crate) struct BisectArgs {
-    /// Workload file
-    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "bench")]
-    pub(crate) file: Option<String>,
-    /// Or a benchmark with its options, as behind `fairlab bench`
-    #[arg(long, value_name = "LINE", conflicts_with = "file")]
-    pub(crate) bench: Option<String>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
     /// One end: changes as of an arm
     #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of)]
     pub(crate) from: Arm,
@@ -37,14 +33,6 @@ pub(crate) struct BisectArgs {
     /// What differs: a metric's name as in `fairlab compare`, or a path [default: the first one of which one way is better]
     #[arg(long, value_name = "METRIC", value_parser = Asked::parse)]
     pub(crate) metric: Option<Asked>,
-    #[command(flatten)]
-    pub(crate) variant: VariantArgs,
-    /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
-    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
-    pub(crate) duration: Option<Nanos>,
-    /// Simulate for this long before anything is measured; --for comes behind it
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
-    pub(crate) warmup: Option<Nanos>,
     /// Repetitions of each set of switches to begin with
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) runs: u64,

@@ -20,18 +20,19 @@ use switches::{Ends, Switch, trial_of};
 pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliError> {
     args.jobs.apply();
     let mut files = Files::default();
-    let work = match (&args.file, &args.bench) {
+    let work = match (&args.work.file, &args.work.bench) {
         (Some(file), _) => files.read(file)?,
         (None, line) => Work::Bench(line.clone().expect("there is a file or a benchmark")),
     };
     let trial = Trial {
         work: work.clone(),
-        variant: args.variant.clone(),
-        duration: args.duration,
-        warmup: args.warmup.unwrap_or_default(),
+        variant: args.work.variant.clone(),
+        duration: args.work.duration,
+        warmup: args.work.warmup.unwrap_or_default(),
         vary: !args.hold_still,
     };
-    let mut of = |arm: &Arm| Ok::<_, CliError>(trial_of(arm, &args.variant, &trial, files.of_arm(arm, Some(&work))?));
+    let mut of =
+        |arm: &Arm| Ok::<_, CliError>(trial_of(arm, &args.work.variant, &trial, files.of_arm(arm, Some(&work))?));
     let (from, to) = (of(&args.from)?, of(&args.to)?);
     let ends = Ends::new(from, to, args.metric.clone(), args.seed)?;
     if ends.switches.is_empty() {

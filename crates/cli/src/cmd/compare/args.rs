@@ -2,11 +2,12 @@
 //! The command line of `fairlab compare`.
 
 use super::forms::{Form, Wanted, wanted_of};
-use crate::args::{JobsArgs, VariantArgs};
+use crate::args::JobsArgs;
 use crate::arms::{Arm, arm_of};
 use crate::exports::ExportArgs;
 use crate::values::time_of;
-use clap::{Args, ValueEnum, ValueHint};
+use crate::work_args::WorkArgs;
+use clap::{Args, ValueEnum};
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::Asked;
 use fairlab_study::statistics::Statistic;
@@ -34,23 +35,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("seeded").args(["seed", "runs", "until_significant"]).multiple(true))]
 pub(crate) struct CompareArgs {
-    /// Workload file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: Option<String>,
-    /// Or a benchmark with its options, as behind `fairlab bench`: 'netperf -t TCP_RR --instances 56'
-    #[arg(long, value_name = "LINE", conflicts_with = "file")]
-    pub(crate) bench: Option<String>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
     /// What to compare; several times
     #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of, required = true)]
     pub(crate) arm: Vec<Arm>,
-    #[command(flatten)]
-    pub(crate) variant: VariantArgs,
-    /// How long to simulate each: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
-    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
-    pub(crate) duration: Option<Nanos>,
-    /// Simulate for this long before anything is measured; --for comes behind it
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
-    pub(crate) warmup: Option<Nanos>,
     /// Draw the scheduler's dice from this seed, in all arms; of repetitions, the first seed [default: as the kernel after its boot; 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -122,9 +111,9 @@ impl CompareArgs {
         experiment.until_significant
             || experiment.runs.is_some_and(|runs| runs > 1)
             || !experiment.metric.is_empty()
-            || self.bench.is_some()
+            || self.work.bench.is_some()
             || self.arm.iter().any(|arm| arm.work.is_some())
-            || self.warmup.is_some()
+            || self.work.warmup.is_some()
             || self.fail_on.is_some()
             || !self.format.iter().all(is_plain)
     }

@@ -54,7 +54,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let how = &args.experiment;
     let is_single = how.runs.is_none_or(|runs| runs == 1) && !how.until_significant;
     let mut files = Files::default();
-    let base = match (&args.file, &args.bench) {
+    let base = match (&args.work.file, &args.work.bench) {
         (Some(file), _) => Some(files.read(file)?),
         (None, Some(line)) => Some(crate::trial::Work::Bench(line.clone())),
         (None, None) => None,
@@ -62,9 +62,9 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let trial = |arm: &Arm| {
         Ok::<_, CliError>(Trial {
             work: files.of_arm(arm, base.as_ref())?,
-            variant: arm.on(&args.variant),
-            duration: args.duration,
-            warmup: args.warmup.unwrap_or_default(),
+            variant: arm.on(&args.work.variant),
+            duration: args.work.duration,
+            warmup: args.work.warmup.unwrap_or_default(),
             vary: if is_single { args.vary } else { !how.hold_still },
         })
     };

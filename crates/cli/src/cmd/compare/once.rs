@@ -9,6 +9,7 @@ use crate::exports::{Traces, process_of};
 use crate::input::{self, WorkloadText};
 use crate::output::figures::{cpu_list, percent, time};
 use crate::output::progress::RunsProgress;
+use crate::output::residency::kinds;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::trial::{Trial, Work};
@@ -37,7 +38,7 @@ pub(crate) struct Outcome<'a> {
 
 /// Runs them, and shows them.
 pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
-    let Some(file) = &args.file else {
+    let Some(file) = &args.work.file else {
         let help = "give a workload file, or --bench 'LINE'";
         return Err(CliError::Input(format!("nothing is run\nhelp: {help}")));
     };
@@ -89,8 +90,8 @@ fn run_arm(
     progress: &RunsProgress,
 ) -> Result<Summary, CliError> {
     let work = Work::File(Arc::clone(&input));
-    let variant = arm.on(&args.variant);
-    let trial = Trial { work, variant, duration: args.duration, warmup: Nanos::ZERO, vary: args.vary };
+    let variant = arm.on(&args.work.variant);
+    let trial = Trial { work, variant, duration: args.work.duration, warmup: Nanos::ZERO, vary: args.vary };
     let mut plan = trial.plan(&input, args.seed)?;
     let exports = args.exports.of_run(&arm.name);
     let traces = Traces::open(&exports, &plan.machine, process_of(&plan.subject.kind))?;
@@ -175,17 +176,26 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
         row(format!("{}: queued p99", family.name), time, &|summary| Some(of(summary)?.wakeup_latency?.p99_ns));
         let missed = |family: &FamilySummary| family.timers.as_ref().map(|timers| timers.missed);
         row(format!("{}: timers missed", family.name), count, &|summary| missed(&of(summary)?));
-        let on_big = |family: &FamilySummary| {
-            let &(_, big) = family.run_by_capacity.last().filter(|_| family.run_by_capacity.len() > 1)?;
-            Some(big * 1000 / family.run_ns.max(1))
-        };
-        row(format!("{}: on big CPUs", family.name), thousandths, &|summary| on_big(&of(summary)?));
+        for cpus in kinds_that_differ(family) {
+            row(format!("{}: on CPUs {}", family.name, cpu_list(cpus)), thousandths, &|summary| {
+                let residency = of(summary)?.residency?;
+                let whole: u64 = residency.points.iter().map(|point| point.ns).sum();
+                Some(residency.on(cpus) * 1000 / whole.max(1))
+            });
+        }
     }
     row("migrations".to_owned(), count, &|summary| Some(summary.totals.migrations));
     row("switches".to_owned(), count, &|summary| Some(summary.totals.switches));
     row("CPUs scanned".to_owned(), count, &|summary| Some(summary.selection.cpus_scanned));
     row("nohz kicks".to_owned(), count, &|summary| Some(summary.balance.kicks));
     rows
+}
+
+/// The kinds of CPUs, where there are several capacities.
+fn kinds_that_differ(family: &FamilySummary) -> Vec<&[u32]> {
+    let kinds = family.residency.as_ref().map(kinds).unwrap_or_default();
+    let differ = kinds.iter().any(|(_, capacity)| *capacity != kinds[0].1);
+    kinds.into_iter().filter(|_| differ).map(|(cpus, _)| cpus).collect()
 }
 
 fn joules(uj: u64) -> String {

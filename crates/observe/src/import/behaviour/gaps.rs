@@ -34,6 +34,10 @@ pub struct Gaps {
     pub per_cpu_threads: u64,
     /// Threads of a priority that no policy of ours has: deadline tasks, which count as real-time tasks of the highest priority.
     pub deadline_threads: u64,
+    /// Moves of threads to cgroups, kept as task groups.
+    pub attachments: u64,
+    /// Moves to cgroups of other hierarchies, or of threads that are not in the trace: not used.
+    pub attachments_unused: u64,
     /// Wake-ups by other threads, kept as such.
     pub edges: u64,
     /// Sleeps that a timer or a device ended.
@@ -142,7 +146,27 @@ impl Gaps {
                 self.deadline_threads
             ),
         );
-        note(true, "affinities, cgroups and the kernel's settings are not in the trace: other threads may use all CPUs, in the root group".to_owned());
+        note(
+            self.attachments > 0,
+            format!(
+                "{} moves to cgroups are kept; all groups have the same weight and no quota, as the trace does not tell these, nor the cgroups of other \
+                 threads, which are in the root group",
+                self.attachments
+            ),
+        );
+        note(
+            self.attachments_unused > 0,
+            format!(
+                "{} moves to cgroups are not used: of threads that are not in the trace, or of hierarchies of cgroup v1 of which it does not tell \
+                 whether they have the cpu controller",
+                self.attachments_unused
+            ),
+        );
+        note(
+            self.attachments > 0,
+            "affinities and the kernel's settings are not in the trace: other threads may use all CPUs".to_owned(),
+        );
+        note(self.attachments == 0, "affinities, cgroups and the kernel's settings are not in the trace: other threads may use all CPUs, in the root group".to_owned());
         for (what, problem) in &recording.problems {
             notes.push(format!("{} {what}, first at {}", problem.count, problem.first));
         }

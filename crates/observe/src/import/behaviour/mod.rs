@@ -9,6 +9,7 @@
 //! 4. A thread that was there before the trace begins where it is seen first. One whose end lies behind the trace waits for good.
 //! 5. What the trace does not tell is counted in [`Gaps`] and becomes a note; nothing is made up for it but what the note says.
 
+mod cgroups;
 mod gaps;
 mod names;
 mod rates;

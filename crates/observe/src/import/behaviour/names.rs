@@ -10,9 +10,13 @@ const PER_CPU: &[&str] = &["ksoftirqd", "kworker", "cpuhp", "rcuc", "idle_inject
 
 /// A name as one word.
 pub(super) fn word(comm: &str, pid: i32) -> String {
-    let clean: String =
-        comm.chars().map(|c| if c.is_whitespace() || c.is_control() || "#=".contains(c) { '_' } else { c }).collect();
+    let clean = clean(comm);
     if clean.is_empty() { format!("pid-{pid}") } else { cut(&clean, LONGEST).to_owned() }
+}
+
+/// A text without what ends a word.
+pub(super) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_whitespace() || c.is_control() || "#=".contains(c) { '_' } else { c }).collect()
 }
 
 /// A name that nobody has: with the pid behind it, and more if need be.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The walk through a trace, event by event.
 
+use super::cgroups::Cgroups;
 use super::gaps::Gaps;
 use super::rates::Rates;
 use super::timers::{self, Sleep};
 use super::{Imported, names};
-use crate::import::event::{Context, Event, Recording, State, What, Who};
+use crate::import::event::{Context, Event, Name, Recording, State, What, Who};
 use crate::import::threads::Threads;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::recorded::{Op, Priority, Recorded, RecordedTask};
+use fairlab_workload::recorded::{Op, Priority, Recorded, RecordedTask, is_governor_thread};
 use fairlab_workload::workload::Policy;
 use std::collections::BTreeSet;
 
@@ -55,6 +56,9 @@ struct Task {
     cpu: Option<u32>,
     start_at: Option<u64>,
     is_placed: bool,
+    /// Its task group at the start, and now.
+    first_group: Option<usize>,
+    group: Option<usize>,
     /// It was on these CPUs.
     cpus: BTreeSet<u32>,
     is_left_out: bool,
@@ -71,6 +75,8 @@ impl Task {
             cpu: None,
             start_at: None,
             is_placed: false,
+            first_group: None,
+            group: None,
             cpus: BTreeSet::new(),
             is_left_out: false,
         }
@@ -116,6 +122,7 @@ pub(super) struct Walk<'a> {
     gaps: Gaps,
     start: u64,
     frequency_steps: Vec<(Nanos, u32, u64)>,
+    cgroups: Cgroups,
 }
 
 impl<'a> Walk<'a> {
@@ -130,6 +137,7 @@ impl<'a> Walk<'a> {
             gaps: Gaps::default(),
             start: recording.span().map_or(0, |(first, _)| first),
             frequency_steps: Vec::new(),
+            cgroups: Cgroups::of(recording),
         }
     }
 
@@ -152,6 +160,7 @@ impl<'a> Walk<'a> {
                     self.frequency_steps.push((Nanos(event.at - self.start), cpu, part));
                 }
             }
+            What::Attach { pid, root, path } => self.attach(pid, root, path),
             What::Idle { cpu, state } => self.idle(event.at, cpu, state),
             What::Lost { nr } => self.lost(event, nr),
             What::Migrate { .. } | What::Exit { .. } | What::Rename { .. } => {}
@@ -343,7 +352,7 @@ impl<'a> Walk<'a> {
     fn wakes(&mut self, event: &Event, task: usize, since: u64) {
         let by_thread = match event.context {
             Context::Thread | Context::Unknown => {
-                self.runs(event.at, event.cpu, event.pid).filter(|&waker| waker != task && !self.is_left_out(waker))
+                self.runs(event.at, event.cpu, event.pid).filter(|&waker| waker != task && !self.may_be_left_out(waker))
             }
             Context::Interrupt | Context::Softirq => None,
         };
@@ -371,6 +380,11 @@ impl<'a> Walk<'a> {
         names::is_stopper(self.recording.names.get(self.threads.list()[task].comm))
     }
 
+    /// Whether a machine may have a thread of its own instead: nobody then waits for what it did.
+    fn may_be_left_out(&self, task: usize) -> bool {
+        self.is_left_out(task) || is_governor_thread(self.recording.names.get(self.threads.list()[task].comm))
+    }
+
     /// How long the CPU of a wake-up took to leave its idle state for it.
     fn exit_ns(&self, event: &Event) -> u64 {
         let host = self.cpus.get(event.cpu as usize).copied().unwrap_or_default();
@@ -385,6 +399,23 @@ impl<'a> Walk<'a> {
             // The wake-up stands before the event that ends the state.
             (_, Some((state, since))) => self.rates.exit_ns(event.cpu, state).min(event.at - since),
             _ => 0,
+        }
+    }
+
+    /// A thread goes to a cgroup: it is in that group when it next runs.
+    fn attach(&mut self, pid: i32, root: i32, path: Name) {
+        let Some(task) = self.threads.find(pid).filter(|_| self.cgroups.counts(root)) else {
+            self.gaps.attachments_unused += 1;
+            return;
+        };
+        let group = self.cgroups.group(self.recording.names.get(path));
+        let task = &mut self.tasks[task];
+        self.gaps.attachments += 1;
+        task.group = group;
+        if matches!(task.is, Is::Unknown) {
+            task.first_group = group;
+        } else {
+            task.push(Op::Group(group));
         }
     }
 
@@ -412,7 +443,11 @@ impl<'a> Walk<'a> {
         let parent =
             self.runs(event.at, event.cpu, parent).filter(|&parent| parent != task && !self.is_left_out(parent));
         match parent {
-            Some(parent) => self.tasks[parent].push(Op::Fork(task)),
+            Some(parent) => {
+                self.tasks[parent].push(Op::Fork(task));
+                let group = self.tasks[parent].group;
+                (self.tasks[task].first_group, self.tasks[task].group) = (group, group);
+            }
             None => self.tasks[task].start_at = Some(event.at - self.start),
         }
         let child = &mut self.tasks[task];
@@ -457,6 +492,7 @@ impl<'a> Walk<'a> {
             frequency_steps: std::mem::take(&mut self.frequency_steps),
             end: Nanos(end - start),
             tasks,
+            groups: self.cgroups.into_paths(),
             notes: Vec::new(),
         };
         if recorded.capacities.iter().all(|&capacity| capacity == 1024) {
@@ -501,6 +537,7 @@ impl<'a> Walk<'a> {
                 is_placed: task.is_placed,
                 priority: task.first,
                 mask: own.map(|cpu| (cpu, cpu)),
+                group: task.first_group,
                 ops,
             });
         }

@@ -68,6 +68,7 @@ impl Sched {
             jiffies: self.jiffies,
             hz: self.hz as u32,
             online: Some(self.hotplug.active.clone()),
+            numa_domains_lost: self.tunables.changes.numa_domains_lost,
             ..BuildParams::default()
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)

@@ -73,7 +73,8 @@ pub(crate) fn level_table(machine: &MachineTopology, online: &CpuMask, params: &
         machine.levels.iter().map(|&level| hardware_level(machine, online, params, level)).collect();
     let nodes = CpuUnits::by_number(online, |cpu| machine.cpus[cpu.index()].node);
     let distances = NodeDistances::new(machine, &nodes);
-    levels.extend(distances.levels(&nodes, params.node_reclaim_distance));
+    let nr_levels = if params.numa_domains_lost { 1 } else { usize::MAX };
+    levels.extend(distances.levels(&nodes, params.node_reclaim_distance).into_iter().take(nr_levels));
     LevelTable { levels, nodes, numa_topology: distances.topology_type() }
 }
 

@@ -340,5 +340,11 @@ tunables! {
             positions: [0, 1], shown: Digest("switches/small-llc.scn", "whether a search gives up before it finds an idle CPU"),
             before: &[],
         }
+        numa_domains_lost: bool {
+            "The missing scheduling domains of 2016's wasted cores: domains that are built anew, when a CPU goes offline or comes back, span no more than a node.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("switches/wasted-domains.scn", "whether the other node takes tasks after the hotplug"),
+            before: &[],
+        }
     }
 }

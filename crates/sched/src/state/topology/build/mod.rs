@@ -44,12 +44,21 @@ pub struct BuildParams {
     /// With priorities of the CPUs (`arch_asym_cpu_priority()`, such as those of Intel's ITMT), higher ones first, the levels
     /// SMT, CLS and MC get `ASYM_PACKING`.
     pub asym_priority: Option<Vec<i32>>,
+    /// No domain spans several nodes: a fault that kernels had.
+    pub numa_domains_lost: bool,
 }
 
 impl Default for BuildParams {
     /// 250 jiffies per second, the first is now, all CPUs are in use and none is preferred.
     fn default() -> Self {
-        Self { jiffies: 0, hz: 250, node_reclaim_distance: 30, online: None, asym_priority: None }
+        Self {
+            jiffies: 0,
+            hz: 250,
+            node_reclaim_distance: 30,
+            online: None,
+            asym_priority: None,
+            numa_domains_lost: false,
+        }
     }
 }
 
