@@ -304,6 +304,12 @@ tunables! {
                 (1, Before::told((5, 6), "a CPU that only runs SCHED_IDLE tasks balances as seldom as a busy one; real-time tasks do not look for CPUs as big as their lower clamp")),
             ],
         }
+        fork_by_load: bool {
+            "As before 5.5: fork and exec look for the group of CPUs with the least load, and exec first for room, instead of classifying groups.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("fork-spread.scn", "where the children start"),
+            before: &[(1, Before::told((5, 5), "a new task goes to the group of CPUs with the least load, exec first to where there is room, without classes of groups"))],
+        }
         rt_any_cpu: bool {
             "As before 5.6: a real-time task goes to any CPU, however small, whatever its lower utilisation clamp says.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
