@@ -82,6 +82,8 @@ const SWITCH: RangeInclusive<i64> = 0..=1;
 const ARM: RangeInclusive<i64> = 0..=1_000_000;
 
 const NO_EMPTIED: &str = "Only where kernel code takes time can a runqueue lose its tasks before its lock is taken; scenarios are free of prices.";
+const NO_SOFTIRQD: &str =
+    "Only where kernel code takes time do softirqs go over to a thread; scenarios are free of prices.";
 const NO_SKIPPED: &str = "Frequencies are skipped on machines of machine files only; scenarios use all of theirs.";
 
 tunables! {
@@ -169,6 +171,12 @@ tunables! {
             unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
             positions: [1, 0], shown: Digest("energy.scn", "on which CPUs tasks are, and so the energy"),
             before: &[(0, Before::told((5, 0), "tasks are not placed for the sake of energy"))],
+        }
+        ksoftirqd_first: bool {
+            "While a CPU's ksoftirqd is runnable, softirqs that are raised there wait for it (since 4.9), instead of running at the end of the interrupt (0: as before, and since 6.5).",
+            unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
+            positions: [1, 0], shown: NoRun(NO_SOFTIRQD),
+            before: &[],
         }
         thermal_decay_shift: u32 {
             "Slows the decay of thermal pressure.",
