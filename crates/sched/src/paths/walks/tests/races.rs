@@ -168,7 +168,7 @@ fn a_wake_up_that_comes_while_a_cpu_looks_for_work_ends_the_search() {
     host.wait(40);
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
-    (p.cpus_allowed, p.nr_cpus_allowed) = (crate::words::cpumask::CpuMask::from_cpus(4, [CpuId(1)]), 1);
+    (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
     host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
     assert_eq!(path(&host, 1), Some(PausedPath::NewIdle));
@@ -193,7 +193,7 @@ fn a_task_that_is_enqueued_while_a_cpu_looks_for_work_counts_as_pulled() {
     host.wait(40);
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
-    (p.cpus_allowed, p.nr_cpus_allowed) = (crate::words::cpumask::CpuMask::from_cpus(4, [CpuId(1)]), 1);
+    (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
     host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
     host.wake_from_task(CpuId(0), sleeper);
