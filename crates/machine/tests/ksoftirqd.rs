@@ -65,7 +65,7 @@ fn thread_woken(machine: &Machine, notes: &Notes) -> Vec<u64> {
     notes.woken.iter().filter(|&&(_, task)| task == thread).map(|&(at, _)| at).collect()
 }
 
-/// How many packets had woken their task by then, if each wakes it.
+/// When a task first runs on CPU 0 after the start, in us.
 fn first_run(machine: &Machine, notes: &Notes, name: &str) -> u64 {
     let task = id_of(machine, name);
     let mut switches = notes.switches.iter().filter(|&&(_, next)| Some(next) == task);
@@ -117,7 +117,7 @@ fn no_round_begins_after_two_milliseconds_counted_in_jiffies() {
 
 #[test]
 fn no_more_than_ten_rounds_follow_each_other() {
-    // Packets take 1.2 us and come each microsecond, ten at a time: rounds of 300 never end by themselves. Jiffies of 10 ms are long.
+    // Packets take 1.2 us and come ten at a time every 10 us: rounds of 300 never end by themselves. Jiffies of 10 ms are long.
     let mut setup = setup(1200, &format!("{ELSEWHERE}packets 0 10us 10 server\n"));
     setup.hardware.tick = Nanos::from_millis(10);
     setup.duration = Nanos::from_millis(5);

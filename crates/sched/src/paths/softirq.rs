@@ -77,8 +77,7 @@ impl Sched {
         }
     }
 
-    /// Has softirqs go over to threads where they would take too long, or not any more. It costs what it costs: whoever lets them has
-    /// to wake the threads.
+    /// Has softirqs that would take too long left pending, or not any more. Who drives the CPU then has to wake the thread.
     pub fn let_softirqs_go_over(&mut self, go_over: bool) {
         self.softirqs_go_over = go_over;
     }
