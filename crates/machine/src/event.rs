@@ -45,6 +45,10 @@ pub enum EventKind {
     Change(u32),
     /// An interrupt has taken time.
     Interrupt(u32),
+    /// Packets arrive from outside, as the workload says.
+    Packets(u32),
+    /// The interrupt of a network device for which packets wait.
+    NetRx(CpuId),
     /// A phase of the kernel's code on a CPU is over, unless it was lengthened (version).
     KernelDone(CpuId, u32),
     /// A tick that has waited for its CPU to come out of an idle state.

@@ -22,7 +22,10 @@ struct Missing {
 const MISSING: &[Missing] = &[
     Missing { since: (5, 3), what: "tasks have utilisation clamps (since 5.3; groups since 5.4)" },
     Missing { since: (5, 4), what: "what a CPU has taken of a group's quota does not expire (since 5.4)" },
-    Missing { since: (5, 5), what: "load balancing and fork placement classify groups (since 5.5)" },
+    Missing {
+        since: (5, 5),
+        what: "load balancing classifies groups; waking near the waker or not goes by load with what sleeps (since 5.5)",
+    },
     Missing { since: (5, 6), what: "nodes that are nearly idle may be out of balance by some tasks (since 5.6)" },
     Missing {
         since: (5, 7),

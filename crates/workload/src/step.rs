@@ -130,6 +130,8 @@ pub enum Step {
     LockCpu,
     /// Release the lock that [`Step::LockCpu`] took.
     UnlockCpu,
+    /// Of a thread ksoftirqd: run the softirqs of its CPU, again and again while any are pending.
+    RunSoftirqs,
     /// Of a frequency governor's thread: look for the frequency that was chosen, and have the driver switch to it. Blocks for as long as
     /// that takes; nothing happens if the domain has the frequency.
     BeginTransition(usize),

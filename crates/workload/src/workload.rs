@@ -239,6 +239,19 @@ pub struct IrqLoad {
     pub is_stolen: bool,
 }
 
+/// Packets that come from outside to a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketLoad {
+    /// To which CPU the network device belongs.
+    pub cpu: u32,
+    /// Time between two arrivals; the first is this long after the start.
+    pub every: Nanos,
+    /// How many packets come at a time.
+    pub count: u32,
+    /// Whom they wake, in turn.
+    pub targets: Vec<TaskIndex>,
+}
+
 impl Change {
     /// The same change of another task, if it is one of a task.
     #[must_use]
@@ -316,6 +329,8 @@ pub struct Workload {
     pub changes: Vec<(Nanos, Change)>,
     /// Interrupts, and time that a host takes, beside those of the machine.
     pub irqs: Vec<IrqLoad>,
+    /// Packets that come from outside.
+    pub packets: Vec<PacketLoad>,
     /// How often one template may be forked; one fork more is an error that ends the run.
     pub fork_limit: Option<u32>,
     /// The longest exit from an idle state that it allows: what it holds on `/dev/cpu_dma_latency` from its start on.

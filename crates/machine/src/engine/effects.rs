@@ -41,6 +41,14 @@ pub struct CpuCounters {
     pub line_transfers: u64,
     /// How long it has waited until others had got theirs, in picoseconds; without the transfers themselves.
     pub line_waiting_ps: u64,
+    /// Packets that have come from outside.
+    pub packets: u64,
+    /// Packets for which there was no room.
+    pub packets_dropped: u64,
+    /// The most packets and messages that have waited for its softirq at a time.
+    pub longest_backlog: u64,
+    /// How often its ksoftirqd was woken.
+    pub ksoftirqd_wakeups: u64,
     /// Since when the idle task runs.
     pub(super) idle_since: Option<Nanos>,
     /// Since when it has its present frequency.

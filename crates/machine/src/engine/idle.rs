@@ -240,9 +240,9 @@ impl Machine {
     /// Whether an interrupt has to wait because its CPU is still coming out of an idle state; it is then put off until that
     /// is over.
     pub(super) fn is_put_off_by_idle_exit(&mut self, kind: EventKind) -> bool {
-        use EventKind::{Ipi, SleepEnd, Tick, Timer};
+        use EventKind::{Ipi, NetRx, SleepEnd, Tick, Timer};
         let cpu = match kind {
-            Ipi(cpu, _) | Timer(cpu, _) | Tick(cpu) => cpu,
+            Ipi(cpu, _) | Timer(cpu, _) | Tick(cpu) | NetRx(cpu) => cpu,
             SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             _ => return false,
         };

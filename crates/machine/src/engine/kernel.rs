@@ -6,7 +6,8 @@
 //! when a phase is over:
 //! 1. A path of the scheduler that has paused with interrupts off goes on.
 //! 2. Interrupts that have come meanwhile are served, first come, first served.
-//! 3. A phase that they have interrupted goes on, and then its path (the balancing softirq, which leaves interrupts on).
+//! 3. A phase that they have interrupted goes on, and then its path (the balancing softirq, which leaves interrupts on), and then the
+//!    network's softirq ([`super::softirq`]).
 //! 4. What the running task's system call still has to do is done ([`super::phases`]). Such a call is not preempted.
 //! 5. The CPU settles as ever: it reschedules, idles, or lets its task go on.
 //!
@@ -14,6 +15,7 @@
 //! takes the same way in no time: its phases are over when they begin, and paths need not pause.
 
 use super::phases::KernelWork;
+use super::softirq::NetSoftirq;
 use super::tasks::FULL_SPEED;
 use super::{Machine, RunError};
 use crate::event::EventKind;
@@ -39,9 +41,9 @@ pub(crate) struct KernelState {
     /// Since when it spins.
     pub(super) spins_since: Nanos,
     /// Work that the next phase has to do beside its own: what was too little for a nanosecond, or came while it spun.
-    rest: u128,
+    pub(super) rest: u128,
     /// Interrupts may come during the phase.
-    irqs_on: bool,
+    pub(super) irqs_on: bool,
     /// What is left of a phase that interrupts have interrupted.
     suspended: Nanos,
     /// Interrupts, in the order in which they came.
@@ -54,6 +56,8 @@ pub(crate) struct KernelState {
     pub(super) will_sleep: bool,
     /// Locks of runqueues that it holds until the end of the phase.
     pub(super) held: Vec<CpuId>,
+    /// What the network has for it.
+    pub(super) net: NetSoftirq,
 }
 
 /// As much may wait on a CPU before its queues have to grow.
@@ -80,14 +84,15 @@ impl KernelState {
 
     /// Whether the CPU is in the middle of nothing: at most interrupts and what comes from outside are left to do.
     fn is_between_paths(&self) -> bool {
-        let is_idle = !self.is_busy && self.suspended == Nanos::ZERO;
+        let is_idle = !self.is_busy && self.suspended == Nanos::ZERO && !self.net.is_running();
         is_idle && self.work.iter().all(|work| matches!(work, KernelWork::Serve(_)))
     }
 
     /// Whether nothing waits to be done.
     #[inline]
     fn has_nothing(&self) -> bool {
-        !self.is_busy && self.interrupts.is_empty() && self.work.is_empty() && self.suspended == Nanos::ZERO
+        let is_quiet = !self.is_busy && self.interrupts.is_empty() && self.work.is_empty();
+        is_quiet && self.suspended == Nanos::ZERO && !self.net.is_running()
     }
 
     /// Whether nothing is left to do and nothing is held.
@@ -191,6 +196,11 @@ impl Machine {
         } else if let Some(pause) = self.sched.paused(cpu) {
             self.resume_path(observer, cpu, pause);
             return Ok(Progress::Done);
+        } else if self.cpus[cpu.index()].kernel.net.is_running() {
+            match self.net_rx_step(observer, cpu) {
+                Progress::Busy => return Ok(Progress::Busy),
+                Progress::Done | Progress::Nothing => {}
+            }
         } else if let Some(work) = self.cpus[cpu.index()].kernel.work.pop_front() {
             if Self::entry_of_work(&work).is_some_and(|entry| !self.may_enter(cpu, entry)) {
                 self.cpus[cpu.index()].kernel.work.push_front(work);
@@ -218,6 +228,9 @@ impl Machine {
             return Ok(Progress::Busy);
         }
         self.serve(observer, cpu, kind)?;
+        if !self.is_leaving_idle_state(cpu) {
+            self.invoke_net_rx(cpu);
+        }
         // An interrupt that is put off until the CPU is awake will be back; nothing else happens there before.
         if self.is_leaving_idle_state(cpu) && self.cpus[cpu.index()].kernel.interrupts.is_empty() {
             self.release_locks(cpu);
@@ -259,6 +272,7 @@ impl Machine {
         if !kernel.is_busy {
             self.release_locks(cpu);
         }
+        self.hand_over_softirqs(observer, cpu);
     }
 
     /// Whether something is left to be done by a CPU's kernel after what it does already.
@@ -338,7 +352,7 @@ impl Machine {
     }
 
     /// A CPU is busy for some time, or for so much longer if it is busy already.
-    fn stay_in_kernel(&mut self, cpu: CpuId, time: Nanos) {
+    pub(super) fn stay_in_kernel(&mut self, cpu: CpuId, time: Nanos) {
         if self.cpus[cpu.index()].kernel.is_busy {
             self.cpus[cpu.index()].kernel.until += time;
         } else {

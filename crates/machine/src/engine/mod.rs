@@ -7,7 +7,7 @@
 //! [`changes`] what others change while they run, [`idle`] the idle states, [`pace`] how fast CPUs are, [`governor`] the threads and
 //! drivers of frequencies. Where kernel code has prices, [`kernel`] lets it
 //! take time, [`phases`] has its paths, [`locks`] those for which CPUs wait, and
-//! [`lines`] the cache lines that they look at.
+//! [`lines`] the cache lines that they look at; [`softirq`] has what waits for its CPU's ksoftirqd.
 
 mod changes;
 mod checks;
@@ -23,6 +23,7 @@ mod pace;
 mod phases;
 mod residency;
 mod setup;
+mod softirq;
 mod standstill;
 mod steps;
 mod sync;
@@ -209,6 +210,8 @@ pub struct Machine {
     paces: pace::Paces,
     /// Which kinds of CPUs there are.
     kinds: residency::CpuKinds,
+    /// Place of the first ksoftirqd among the workload's tasks; those of other CPUs follow. Only where kernel code has prices.
+    first_ksoftirqd: usize,
     /// Threads of frequency domains, in their order.
     governor_threads: Vec<governor::GovernorThread>,
     /// What PM QoS asks of idle states.
@@ -466,6 +469,11 @@ impl Machine {
                 self.lose_time(load.cpu, load.duration, load.is_stolen);
                 return self.settle(observer, load.cpu);
             }
+            EventKind::Packets(index) => {
+                let every = self.workload.packets[index as usize].every;
+                self.events.push(event.key.at + every, event.kind);
+                return self.packets_arrive(observer, index as usize);
+            }
             EventKind::Snapshot => {
                 observer.snapshot(self);
                 let every = self.snapshot_every.expect("there is a snapshot, so there is a period");
@@ -479,7 +487,7 @@ impl Machine {
                 cpu
             }
             EventKind::PollLimit(cpu) | EventKind::LateTick(cpu) | EventKind::GovernorWork(cpu, _) => cpu,
-            EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) => cpu,
+            EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) | EventKind::NetRx(cpu) => cpu,
             EventKind::SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             EventKind::Fork(cpu, _) if self.sched.is_online(cpu) => cpu,
             EventKind::Fork(..) => self.first_online(),
@@ -545,6 +553,7 @@ impl Machine {
                 self.forget_sleeps(cpu);
                 self.end_sleep(observer, cpu, task as usize);
             }
+            EventKind::NetRx(_) => self.raise_net_rx(observer, cpu),
             EventKind::GovernorWork(_, domain) => self.wake_governor(observer, cpu, domain as usize),
             EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {

@@ -38,6 +38,8 @@ pub(crate) enum KernelWork {
     Exec,
     /// The running task ends.
     Exit,
+    /// ksoftirqd, which runs, does what is pending.
+    Softirqs,
     /// Somebody from outside wants something: a fork, or a change.
     Serve(EventKind),
 }
@@ -51,7 +53,7 @@ impl Machine {
             KernelWork::Yield => Some(Entry::Yield),
             KernelWork::Exec => Some(Entry::Exec),
             KernelWork::Exit => Some(Entry::Exit),
-            KernelWork::BecomeDeadline { .. } | KernelWork::Serve(_) => None,
+            KernelWork::BecomeDeadline { .. } | KernelWork::Softirqs | KernelWork::Serve(_) => None,
         }
     }
 
@@ -98,6 +100,7 @@ impl Machine {
             KernelWork::Exit => {
                 self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| sched.handle_exit(ctx));
             }
+            KernelWork::Softirqs => self.run_ksoftirqd(observer, cpu),
             KernelWork::Serve(kind) => {
                 self.serve(observer, cpu, kind)?;
             }

@@ -8,7 +8,7 @@ use super::pace::Paces;
 use super::residency::CpuKinds;
 use super::sync::SyncObjects;
 use super::tracer::Tracer;
-use super::{HostCpu, IdleLoop, Machine, START, governor, idle};
+use super::{HostCpu, IdleLoop, Machine, START, governor, idle, softirq};
 use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue, Lane};
 use crate::hardware::{Hardware, InterruptLoad};
@@ -125,6 +125,7 @@ impl Machine {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
         governor::add_threads(&mut workload, &hardware);
+        let first_ksoftirqd = softirq::add_threads(&mut workload, &hardware);
         hardware.interrupts.extend(workload.irqs.iter().map(InterruptLoad::from));
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
@@ -202,6 +203,7 @@ impl Machine {
             lines: RqLines::new(&hardware),
             paces: Paces::new(&hardware),
             kinds: CpuKinds::of(&hardware),
+            first_ksoftirqd,
             governor_threads: Vec::new(),
             cpu_dma_latency: idle::LatencyRequests {
                 of_run: workload.cpu_dma_latency.unwrap_or(Nanos::NEVER),
@@ -215,6 +217,7 @@ impl Machine {
         };
         machine.start_clocks();
         if !machine.hardware.prices.is_free() {
+            machine.sched.let_softirqs_go_over(true);
             machine.sched.set_pausing(Pausing::On { looks_per_phase: LOOKS_PER_PHASE });
             machine.meter.record_touches(machine.lines.are_priced(), 8 * nr_cpus);
         }
@@ -222,7 +225,7 @@ impl Machine {
             let mask = machine.to_mask(&Affinity::Cpus(cpuset.cpus));
             machine.cpusets.push(machine.sched.create_cpuset(&mask));
         }
-        for spec in 0..machine.workload.tasks.len() {
+        for spec in 0..first_ksoftirqd {
             machine.add_task(spec, 0);
         }
         Ok(machine)
@@ -289,6 +292,9 @@ impl Machine {
         }
         for (index, load) in self.hardware.interrupts.iter().enumerate() {
             self.events.push(START + load.every, EventKind::Interrupt(index as u32));
+        }
+        for (index, load) in self.workload.packets.iter().enumerate() {
+            self.events.push(START + load.every, EventKind::Packets(index as u32));
         }
         if let Some(every) = self.snapshot_every {
             self.events.push(START + every, EventKind::Snapshot);

@@ -94,6 +94,7 @@ impl Machine {
                 self.go_on(task);
                 self.set_attributes(observer, cpu, task, set)?;
             }
+            Step::RunSoftirqs => self.look_for_softirqs(cpu, task),
             Step::BeginTransition(domain) => self.begin_transition(cpu, task, domain),
             Step::EndTransition(domain) => self.end_transition(observer, cpu, task, domain),
             Step::Mark(phase) => {
@@ -206,7 +207,8 @@ impl Machine {
         if core::mem::replace(&mut self.tasks[task].has_paid, true) {
             return false;
         }
-        let price = u128::from(self.transfer_price(cpu, channel, sends));
+        self.tasks[task].puts_off = sends && self.is_loopback(channel) && self.puts_off_messages(cpu);
+        let price = u128::from(self.transfer_price(cpu, task, channel, sends));
         self.tasks[task].work_left = price * u128::from(FULL_SPEED) / 1000;
         self.replan(task);
         self.tasks[task].work_left > 0

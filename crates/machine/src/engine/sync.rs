@@ -49,6 +49,8 @@ struct Semaphore {
 struct ChannelState {
     channel: Channel,
     queued: u32,
+    /// Messages that wait for a softirq.
+    arriving: u32,
     /// The CPU that used it last.
     used_by: Option<CpuId>,
     senders: VecDeque<usize>,
@@ -88,6 +90,7 @@ impl SyncObjects {
                 .map(|channel| ChannelState {
                     channel: channel.clone(),
                     queued: 0,
+                    arriving: 0,
                     used_by: None,
                     senders: VecDeque::new(),
                     receivers: VecDeque::new(),
@@ -221,27 +224,54 @@ impl Machine {
     /// Puts a message into a channel and wakes who waits for one, or queues the running task for room.
     pub(super) fn send(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, channel: ObjectId) -> Outcome {
         let state = &mut self.sync.channels[channel];
-        if state.queued == state.channel.capacity {
+        if state.queued + state.arriving >= state.channel.capacity {
             state.senders.push_back(task);
             self.tasks[task].resume = Resume::Send(channel);
             return Outcome::Waits;
         }
-        state.queued += 1;
-        let is_sync = state.channel.kind != ChannelKind::Queue;
-        if let Some(receiver) = state.receivers.pop_front() {
-            if !is_sync {
-                observer.machine_event(self.now, &MachineEvent::TimeNoted { task: receiver });
+        if core::mem::take(&mut self.tasks[task].puts_off) {
+            state.arriving += 1;
+            self.put_off_message(cpu, channel);
+        } else {
+            let receiver = self.deliver(observer, channel);
+            let is_sync = self.sync.channels[channel].channel.kind != ChannelKind::Queue;
+            if let Some(receiver) = receiver {
+                self.wake(observer, cpu, receiver, is_sync);
             }
-            self.wake(observer, cpu, receiver, is_sync);
         }
         self.pay_afterwards(task, channel, 0);
         Outcome::GoesOn
     }
 
+    /// A message comes out of a softirq.
+    pub(super) fn message_arrives(&mut self, observer: &mut dyn Observer, cpu: CpuId, channel: ObjectId) {
+        self.sync.channels[channel].arriving -= 1;
+        if let Some(receiver) = self.deliver(observer, channel) {
+            self.tell_waking(observer, receiver, self.now);
+            self.wake_now(observer, cpu, receiver, true, false);
+        }
+    }
+
+    /// A message is in a channel now. Returns who has waited for one.
+    fn deliver(&mut self, observer: &mut dyn Observer, channel: ObjectId) -> Option<usize> {
+        let state = &mut self.sync.channels[channel];
+        state.queued += 1;
+        let receiver = state.receivers.pop_front()?;
+        if state.channel.kind == ChannelKind::Queue {
+            observer.machine_event(self.now, &MachineEvent::TimeNoted { task: receiver });
+        }
+        Some(receiver)
+    }
+
+    /// Whether messages of a channel go over the loopback device.
+    pub(super) fn is_loopback(&self, channel: ObjectId) -> bool {
+        matches!(self.sync.channels[channel].channel.kind, ChannelKind::Tcp | ChannelKind::Udp)
+    }
+
     /// Whether a channel takes no message.
     pub(super) fn is_full(&self, channel: ObjectId) -> bool {
         let state = &self.sync.channels[channel];
-        state.queued == state.channel.capacity
+        state.queued + state.arriving >= state.channel.capacity
     }
 
     /// Takes a message from a channel, and wakes senders once there is room enough, or queues the running task for one.
@@ -281,13 +311,16 @@ impl Machine {
     ///
     /// With TCP and UDP, sender and receiver each pay one half before the message moves and one after: the sender does on its way
     /// back from the protocol what follows the wake-up, and a receiver that finds no message has done the first half when it
-    /// blocks. In between the sender does the work of the softirq that delivers. Elsewhere all is paid before.
-    pub(super) fn transfer_price(&mut self, cpu: CpuId, channel: ObjectId, sends: bool) -> u64 {
+    /// blocks. In between the sender does the work of the softirq that delivers, unless that has to wait. Elsewhere all is paid before.
+    pub(super) fn transfer_price(&mut self, cpu: CpuId, task: usize, channel: ObjectId, sends: bool) -> u64 {
+        let puts_off = self.tasks[task].puts_off;
         let prices = &self.hardware.prices;
         let work = match self.sync.channels[channel].channel.kind {
             ChannelKind::Queue => return 0,
             kind @ (ChannelKind::Tcp | ChannelKind::Udp) if !sends => return prices.transfer_ps(kind) / 2,
-            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => prices.transfer_ps(kind) / 2 + prices.loopback_softirq_ps(),
+            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => {
+                prices.transfer_ps(kind) / 2 + if puts_off { 0 } else { prices.loopback_softirq_ps() }
+            }
             kind => prices.transfer_ps(kind),
         };
         work + self.channel_move_price(cpu, channel)

@@ -62,6 +62,8 @@ pub struct HostTask {
     pub(super) wall_start: Option<Nanos>,
     /// Whether it has paid for its step.
     pub(super) has_paid: bool,
+    /// The message that it sends is left to its CPU's softirq.
+    pub(super) puts_off: bool,
     /// It has begun to block, but is not there yet.
     pub(super) will_block: bool,
     /// It will block for input or output.
@@ -127,6 +129,7 @@ impl Machine {
             completion: 0,
             wall_start: None,
             has_paid: false,
+            puts_off: false,
             will_block: false,
             waits_for_io: false,
             blocked_since: None,

@@ -1,33 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The balancing softirq of a CPU.
 //!
-//! Stands for `__do_softirq()` as far as the scheduler sees it, and models `run_rebalance_domains()` (6.1; since 6.10
-//! `sched_balance_softirq()`). Rules:
+//! Stands for `__do_softirq()` (since 6.10 `handle_softirqs()`) as far as the scheduler sees it, and models `invoke_softirq()`,
+//! `run_rebalance_domains()` (6.1; since 6.10 `sched_balance_softirq()`). Rules:
 //! 1. It runs when an interrupt ends, with interrupts on, and not on top of itself: raised meanwhile, it runs again
 //!    afterwards, ten times at the most.
 //! 2. The CPU does not reschedule before it is over.
+//! 3. Where softirqs go over ([`Sched::let_softirqs_go_over`]), one that was raised meanwhile is left pending if the CPU has to
+//!    reschedule, or if 2 ms have passed, counted in jiffies. Who drives the CPU sees that and wakes the thread ksoftirqd.
+//! 4. While that thread is runnable, softirqs at the end of an interrupt are left to it, if `ksoftirqd_first`.
 //
-// DIFFERS: a softirq that is still pending after its tenth round waits for the end of the next interrupt; the kernel has a
-// thread for that.
+// DIFFERS: where softirqs do not go over, which is where kernel code is free, one that is still pending after its tenth round waits for
+// the end of the next interrupt.
 
 use crate::paths::domains::DomainWalk;
 use crate::paths::pass::Pass;
 use crate::paths::sched::Sched;
 use crate::paths::tickless::idle_balance::TicklessWalk;
 use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
+use crate::state::new_task::NewTask;
+use crate::state::task::TaskState;
 use crate::told::blocked::BlockedCaller;
 use crate::told::ctx::Ctx;
 use crate::words::idle_type::CpuIdleType;
+use crate::words::ids::{CpuId, TaskId};
 use crate::words::work::Op;
 
-/// How often it runs at the most, raised again each time.
+/// How often it runs at the most, raised again each time: MAX_SOFTIRQ_RESTART.
 const MAX_ROUNDS: u32 = 10;
+/// For how long it may begin again: MAX_SOFTIRQ_TIME, before it is made jiffies.
+const MAX_TIME_NS: u64 = 2_000_000;
 
 /// A run of the softirq.
 #[derive(Clone, Debug)]
 pub(crate) struct SoftirqRun {
     /// How often it has begun.
     rounds: u32,
+    /// From this jiffy on it does not begin again.
+    until: u64,
     /// The idle task had it run on its way to `schedule()`.
     then_reschedule: bool,
     stage: Stage,
@@ -62,9 +72,51 @@ impl Sched {
     /// At the end of an interrupt: runs the softirq if it is pending on the CPU that executes this.
     #[inline]
     pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {
+        if self.rqs[ctx.cpu.index()].sched_softirq && !self.leaves_softirqs_to_thread(ctx.cpu) {
+            self.enter_softirqs(ctx, false);
+        }
+    }
+
+    /// Has softirqs that would take too long left pending, or not any more. Who drives the CPU then has to wake the thread.
+    pub fn let_softirqs_go_over(&mut self, go_over: bool) {
+        self.softirqs_go_over = go_over;
+    }
+
+    /// Creates the thread ksoftirqd of the CPU that executes this. It has slept since the boot, so nothing is left of its averages.
+    pub fn add_ksoftirqd(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
+        let task = self.new_task(new, ctx.cpu);
+        let p = &mut self.tasks[task.index()];
+        (p.state, p.is_per_cpu_kthread) = (TaskState::Interruptible, true);
+        let se = p.se;
+        self.entities[se.index()].avg.load_avg = 0;
+        self.rqs[ctx.cpu.index()].ksoftirqd = Some(task);
+        self.report_priority(ctx, task, false);
+        task
+    }
+
+    /// Whether softirqs that are raised on a CPU wait for its thread: `ksoftirqd_running()`.
+    pub fn leaves_softirqs_to_thread(&self, cpu: CpuId) -> bool {
+        let Some(thread) = self.rqs[cpu.index()].ksoftirqd else { return false };
+        let p = &self.tasks[thread.index()];
+        self.tunables.ksoftirqd_first && p.state == TaskState::Running && (p.is_queued() || p.on_cpu)
+    }
+
+    /// The thread ksoftirqd, on its CPU, runs the balancing softirq if that is pending.
+    pub fn handle_softirqs(&mut self, ctx: &mut Ctx<'_>) {
         if self.rqs[ctx.cpu.index()].sched_softirq {
             self.enter_softirqs(ctx, false);
         }
+    }
+
+    /// For how many jiffies softirqs may begin again.
+    pub fn max_softirq_jiffies(&self) -> u64 {
+        MAX_TIME_NS.div_ceil(self.tick_ns)
+    }
+
+    /// Whether a softirq that was raised again while it ran is left to the thread.
+    fn goes_over(&self, cpu: CpuId, run: &SoftirqRun) -> bool {
+        let is_long = self.jiffies >= run.until || self.rqs[cpu.index()].need_resched;
+        self.softirqs_go_over && run.rounds > 0 && is_long
     }
 
     /// In the idle task, before it reschedules: the same. Returns whether it is over; otherwise rescheduling follows by
@@ -78,7 +130,8 @@ impl Sched {
         if self.walks.of(ctx.cpu).is_some_and(|walks| walks.softirq.is_some()) {
             return true;
         }
-        self.drive(ctx, SoftirqRun { rounds: 0, then_reschedule, stage: Stage::Raised }).is_some()
+        let until = self.jiffies + self.max_softirq_jiffies();
+        self.drive(ctx, SoftirqRun { rounds: 0, until, then_reschedule, stage: Stage::Raised }).is_some()
     }
 
     /// Goes on after a pause.
@@ -98,7 +151,10 @@ impl Walk for SoftirqRun {
         loop {
             match &mut self.stage {
                 Stage::Raised => {
-                    if self.rounds == MAX_ROUNDS || !core::mem::take(&mut sched.rqs[cpu.index()].sched_softirq) {
+                    if self.rounds == MAX_ROUNDS || sched.goes_over(cpu, self) {
+                        return Step::Done(());
+                    }
+                    if !core::mem::take(&mut sched.rqs[cpu.index()].sched_softirq) {
                         return Step::Done(());
                     }
                     self.rounds += 1;

@@ -75,6 +75,8 @@ pub struct State {
     pub(crate) balancing: bool,
     /// Whether idle CPUs are woken by a write instead of an interrupt.
     pub(crate) polling_idle: bool,
+    /// Softirqs that would take too long go over to threads.
+    pub(crate) softirqs_go_over: bool,
     /// No timer is moved on by less than this: `hrtimer_resolution`.
     pub(crate) timer_resolution_ns: u64,
 }
@@ -130,6 +132,7 @@ impl State {
             masks: vec![Masks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) }; nr_cpus],
             balancing: false,
             polling_idle: false,
+            softirqs_go_over: false,
             timer_resolution_ns: 1,
         };
         state.update_max_interval();

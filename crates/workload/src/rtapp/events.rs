@@ -326,6 +326,7 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         | Step::FutexWait(_)
         | Step::Enlist { .. }
         | Step::PostAll(_)
+        | Step::RunSoftirqs
         | Step::BeginTransition(_)
         | Step::EndTransition(_)
         | Step::LockCpu

@@ -10,7 +10,7 @@ use super::words::{Word, Words};
 use crate::error::{ParseError, Source};
 use crate::step::TaskIndex;
 use crate::suggest;
-use crate::workload::{Change, CpusetSpec, GroupSpec, Quota, TaskSpec, Workload};
+use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, Quota, TaskSpec, Workload};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::{SetBy, TUNABLES};
 use fairlab_sched::units::Nanos;
@@ -21,6 +21,9 @@ const MAX_GROUP_NAME: usize = 31;
 const MAX_FEATURES: usize = 40;
 const MAX_TUNABLES: usize = 20;
 const MAX_CHANGES: usize = 1000;
+const MAX_PACKET_LOADS: usize = 256;
+/// As many packets fit into the queue of a CPU (`net.core.netdev_max_backlog`).
+const MAX_PACKETS: u32 = 1000;
 
 /// What the kernel accepts as quota and period, in microseconds.
 const MIN_QUOTA_US: u64 = 1_000;
@@ -139,6 +142,7 @@ pub(super) struct Parser<'a> {
     vary: Option<u64>,
     tasks: TaskDrafts<'a>,
     changes: Vec<ChangeDraft<'a>>,
+    packets: Vec<(PacketLoad, Word<'a>)>,
     /// All but the machine and the tasks, which follow at the end of the file.
     pub(super) end: Nanos,
     trace: Option<u8>,
@@ -174,6 +178,7 @@ impl<'a> Parser<'a> {
             machine,
             tasks: TaskDrafts::default(),
             changes: Vec::new(),
+            packets: Vec::new(),
             end: Nanos::from_secs(1),
             trace: None,
             trace_pelt: false,
@@ -283,6 +288,25 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// Packets from outside; whom they wake is known at the end of the file.
+    pub(super) fn packets(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+        let word = words.word("the CPUs")?;
+        let cpus = words.cpus_of(word, self.nr_cpus)?;
+        let every = words.duration("the time between two arrivals")?;
+        if every == Nanos::ZERO {
+            return Err(words
+                .error(word, "packets that come without a pause never end")
+                .with_help("packets LO-HI EVERY N TASK"));
+        }
+        let count = words.next_small("how many packets come at a time", 1..=MAX_PACKETS)?;
+        let task = words.name("the task's name", self.longest_name)?;
+        for cpu in cpus {
+            check_room(words, word.offset, self.packets.len(), MAX_PACKET_LOADS)?;
+            self.packets.push((PacketLoad { cpu, every, count, targets: Vec::new() }, task));
+        }
+        Ok(())
+    }
+
     fn add_change(&mut self, words: &Words<'a>, keyword: Word<'a>, change: ChangeDraft<'a>) -> Result<(), ParseError> {
         check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
         self.changes.push(change);
@@ -360,17 +384,10 @@ impl<'a> Parser<'a> {
                 workload.changes.push((at, change));
                 continue;
             };
-            let tasks = workload.tasks.iter().enumerate().filter(|(_, task)| task.start_at.is_some());
-            let is_named = |task: &TaskSpec| task.name == word.text || task.family == word.text;
-            let named: Vec<TaskIndex> =
-                tasks.clone().filter(|(_, task)| is_named(task)).map(|(index, _)| index).collect();
-            if named.is_empty() {
-                let names: Vec<&str> = tasks.flat_map(|(_, task)| [task.name.as_str(), &task.family]).collect();
-                let help = suggest::help(word.text, "tasks", &names);
-                return Err(source.error(word.offset, format!("no task `{}` to change", word.text)).with_help(help));
-            }
+            let named = tasks_named(source, workload, word, "to change")?;
             workload.changes.extend(named.into_iter().map(|task| (at, change.clone().of_task(task))));
         }
+        add_packets(source, self.packets, workload)?;
         workload.irqs = self.machine.machine.irqs;
         Ok(())
     }
@@ -379,6 +396,7 @@ impl<'a> Parser<'a> {
         let mut workload =
             Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
         self.tasks.finish(source, self.changes, self.vary, &mut workload)?;
+        add_packets(source, self.packets, &mut workload)?;
         Ok(Scenario {
             machine: self.machine.finish(source)?,
             named_machine: self.named_machine,
@@ -393,6 +411,37 @@ impl<'a> Parser<'a> {
             workload,
         })
     }
+}
+
+/// Adds packets whose tasks are known now.
+fn add_packets(
+    source: Source<'_>,
+    packets: Vec<(PacketLoad, Word<'_>)>,
+    workload: &mut Workload,
+) -> Result<(), ParseError> {
+    for (load, word) in packets {
+        let targets = tasks_named(source, workload, word, "to wake")?;
+        workload.packets.push(PacketLoad { targets, ..load });
+    }
+    Ok(())
+}
+
+/// The tasks of this name or family that are there from some time on.
+fn tasks_named(
+    source: Source<'_>,
+    workload: &Workload,
+    word: Word<'_>,
+    what_for: &str,
+) -> Result<Vec<TaskIndex>, ParseError> {
+    let tasks = workload.tasks.iter().enumerate().filter(|(_, task)| task.start_at.is_some());
+    let is_named = |task: &TaskSpec| task.name == word.text || task.family == word.text;
+    let named: Vec<TaskIndex> = tasks.clone().filter(|(_, task)| is_named(task)).map(|(index, _)| index).collect();
+    if named.is_empty() {
+        let names: Vec<&str> = tasks.flat_map(|(_, task)| [task.name.as_str(), &task.family]).collect();
+        let help = suggest::help(word.text, "tasks", &names);
+        return Err(source.error(word.offset, format!("no task `{}` {what_for}", word.text)).with_help(help));
+    }
+    Ok(named)
 }
 
 /// Options of a group about its bandwidth.

@@ -144,6 +144,10 @@ statements! {
         "the same for a host that takes FOR from these CPUs, which are virtual ones, in every EVERY. As in 6.1 it counts as interrupt time, but what a clock cannot place any more is dropped"
         or "none" =>
         |parser, keyword, words| parser.machine.irq(keyword.offset, words, true);
+    Other "packets" "LO-HI EVERY N TASK" extension any:
+        "at each of these CPUs N packets arrive from outside in every EVERY, the first after EVERY; each wakes the task, or those of a family in turn, once the softirq of the network has taken it in. That costs `LoopbackSoftirq` of a machine file"
+        or "none" =>
+        |parser, _, words| parser.packets(words);
     Change "affinity" "T TASK LO-HI": "the task may use these CPUs" =>
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.affinity(words));
     Change "nice" "T TASK N": "it has another nice value" =>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
 use crate::step::Step;
-use crate::workload::{Affinity, Attributes, Change, Policy, Quota};
+use crate::workload::{Affinity, Attributes, Change, PacketLoad, Policy, Quota};
 use fairlab_sched::topology::TopologyLevel;
 
 fn scenario(text: &str) -> Scenario {
@@ -296,4 +296,23 @@ fn a_request_for_short_exits_is_in_whole_microseconds() {
     assert_eq!(changes[1], (Nanos::from_millis(7), Change::CpuDmaLatency(None)));
     let error = parse("t", "cpus 1\ncpu_dma_latency 5ms 20ns").expect_err("too fine").to_string();
     assert!(error.contains("whole microseconds") && error.contains("none"), "{error}");
+}
+
+#[test]
+fn packets_wake_a_task_or_those_of_a_family_in_turn() {
+    let text = "cpus 4\npackets 0-1 50us 4 server\npackets 3 1ms 1 pool\ntask server wait run 1us\ntask pool n=2 wait run 1us\n";
+    let workload = parse("test.scn", text).expect("a scenario").workload;
+    let us = Nanos::from_micros;
+    let load = |cpu, every, count, targets: &[usize]| PacketLoad { cpu, every, count, targets: targets.to_vec() };
+    assert_eq!(workload.packets, [load(0, us(50), 4, &[0]), load(1, us(50), 4, &[0]), load(3, us(1000), 1, &[1, 2]),]);
+    for (line, message) in [
+        ("packets 0 50us 4 sever", "no task `sever` to wake"),
+        ("packets 0 0 4 server", "packets that come without a pause never end"),
+        ("packets 0 50us 1001 server", "1001"),
+        ("packets 0 50us 0 server", "0"),
+        ("packets 4 50us 1 server", "4"),
+    ] {
+        let error = parse("test.scn", &format!("cpus 4\ntask server wait run 1us\n{line}\n")).expect_err(line);
+        assert!(error.to_string().contains(message), "{line}: {error}");
+    }
 }

@@ -2,7 +2,8 @@
 //! The idlest CPU of a domain, for tasks that are new or begin another program.
 //!
 //! Models `find_idlest_cpu()` and `find_idlest_group_cpu()` (6.1). Nothing is warm in any cache, so the search goes from the
-//! widest domain down and is not afraid of work; [`super::idlest_group`] compares the groups of one level.
+//! widest domain down and is not afraid of work; [`super::idlest_group`] compares the groups of one level, or, as before 5.5,
+//! [`super::idlest_group_by_load`].
 
 use crate::state::State;
 use crate::state::topology::{DomainId, SchedGroupId};
@@ -37,7 +38,12 @@ impl State {
             if !self.domains.domains[sd].flags.contains(occasion) {
                 continue;
             }
-            let Some(group) = self.find_idlest_group(ctx, sd, cpu, decision) else { continue };
+            let group = if self.tunables.changes.fork_by_load {
+                self.find_idlest_group_by_load(ctx, sd, cpu, decision)
+            } else {
+                self.find_idlest_group(ctx, sd, cpu, decision)
+            };
+            let Some(group) = group else { continue };
             let idlest = self.find_idlest_group_cpu(ctx, group, task, cpu);
             if idlest != cpu {
                 cpu = idlest;
@@ -57,17 +63,28 @@ impl State {
     /// 3. Of the idle CPUs the one whose idle state can be left the soonest; of equals, the one that went idle last, since its
     ///    caches are the warmest. A CPU that is in no idle state is compared only by that.
     /// 4. The least loaded CPU before the first idle one, or `this_cpu`.
-    fn find_idlest_group_cpu(&self, ctx: &mut Ctx<'_>, group: SchedGroupId, task: TaskId, this_cpu: CpuId) -> CpuId {
+    ///
+    /// Before 5.5 an idle CPU came before one that runs only SCHED_IDLE tasks, and load was that of what is runnable.
+    pub(crate) fn find_idlest_group_cpu(
+        &self,
+        ctx: &mut Ctx<'_>,
+        group: SchedGroupId,
+        task: TaskId,
+        this_cpu: CpuId,
+    ) -> CpuId {
         let group = &self.domains.groups[group];
         if group.group_weight == 1 {
             return group.span.first().expect("a group of one CPU has one");
         }
         let (mut least_loaded, mut min_load) = (this_cpu, u64::MAX);
         let (mut best_idle, mut min_latency, mut latest_stamp) = (None, Nanos::NEVER, 0);
+        let by_runnable = self.tunables.changes.fork_by_load;
+        let mut only_idle_tasks = None;
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             ctx.charge(Op::ScanCpu);
             ctx.work.touch_read(cpu);
-            if self.is_idle_but_for_idle_tasks(cpu) {
+            let has_only_idle_tasks = self.is_idle_but_for_idle_tasks(cpu);
+            if has_only_idle_tasks && !by_runnable {
                 return cpu;
             }
             if self.available_idle_cpu(cpu) {
@@ -76,10 +93,15 @@ impl State {
                 if latency < min_latency || (latency == min_latency && rq.idle_stamp > latest_stamp) {
                     (best_idle, min_latency, latest_stamp) = (Some(cpu), latency, rq.idle_stamp);
                 }
-            } else if best_idle.is_none() && self.cpu_load(cpu) < min_load {
-                (least_loaded, min_load) = (cpu, self.cpu_load(cpu));
+            } else if has_only_idle_tasks {
+                only_idle_tasks = only_idle_tasks.or(Some(cpu));
+            } else if best_idle.is_none() {
+                let load = if by_runnable { self.cpu_runnable_load(cpu) } else { self.cpu_load(cpu) };
+                if load < min_load {
+                    (least_loaded, min_load) = (cpu, load);
+                }
             }
         }
-        best_idle.unwrap_or(least_loaded)
+        best_idle.or(only_idle_tasks).unwrap_or(least_loaded)
     }
 }

@@ -530,6 +530,119 @@ fn a_fork_stays_in_its_node_while_few_tasks_run_there() {
     assert_eq!(lab.select(FORK).cpu, CpuId(16));
 }
 
+/// The rules of before 5.5, with these runnable loads and loads. Margins of a domain inside one cache, which allows 17 %: runnable
+/// loads are close within 174, and clearly less means by 8 %.
+fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> Lab {
+    let mut lab = Lab::new(topology);
+    lab.sched.tunables.changes.fork_by_load = true;
+    for (cpu, &(runnable, load)) in loads.iter().enumerate() {
+        if runnable > 0 {
+            lab = lab.busy(&[cpu as u32]);
+            let runner = lab.sched.rqs[cpu].curr;
+            let se = lab.sched.tasks[runner.index()].se;
+            lab.sched.entities[se.index()].avg.load_avg = runnable;
+            lab.sched.cfs_rqs[cpu].curr = Some(se);
+        }
+        lab = lab.load(cpu as u32, load);
+    }
+    lab
+}
+
+#[test]
+fn before_5_5_a_fork_goes_to_the_least_runnable_load_and_what_sleeps_decides_where_that_is_close() {
+    let fork = |loads: &[(u64, u64)]| by_load(machine(4, 1, 4, 4), loads).select(FORK).cpu.0;
+    // 700 is more than 500 + 174, so CPU 2 is the new measure; CPU 3 is not below 500 - 174, and has no clearly lower load.
+    assert_eq!(fork(&[(1024, 1024), (700, 700), (500, 500), (330, 480)]), 2);
+    // 100 * 500 > 108 * 460: CPU 3 is close and has clearly less load.
+    assert_eq!(fork(&[(1024, 1024), (700, 700), (500, 500), (330, 460)]), 3);
+    // CPU 1 has nothing runnable, but much that sleeps; CPU 2 has 100 runnable, which is close.
+    assert_eq!(fork(&[(1024, 1024), (0, 700), (100, 300), (1024, 1024)]), 2);
+    assert_eq!(fork(&[(1024, 1024), (0, 700), (175, 300), (1024, 1024)]), 1);
+}
+
+#[test]
+fn before_5_5_a_fork_stays_where_the_local_load_is_clearly_less_and_leaves_where_all_is_equal() {
+    let fork = |loads: &[(u64, u64)]| by_load(machine(4, 1, 4, 4), loads).select(FORK).cpu.0;
+    let far = (1024, 1024);
+    // 108 * 300 = 32 400: less than 100 * 325, not than 100 * 324.
+    assert_eq!(fork(&[(100, 300), (0, 325), far, far]), 0);
+    assert_eq!(fork(&[(100, 300), (0, 324), far, far]), 1);
+    // More runnable by the margin: what sleeps is not asked.
+    assert_eq!(fork(&[(174, 174), (0, 1000), far, far]), 1);
+    assert_eq!(fork(&[(173, 174), (0, 1000), far, far]), 0);
+    // Less runnable by more than the margin.
+    assert_eq!(fork(&[(100, 2000), (275, 10), far, far]), 0);
+    assert_eq!(fork(&[(100, 2000), (274, 10), far, far]), 1);
+    // Of equals the local one is not better; today it would be kept.
+    assert_eq!(fork(&[(0, 0); 4]), 1);
+    assert_eq!(flat().select(FORK).cpu.0, 0);
+}
+
+#[test]
+fn before_5_5_a_fork_stays_in_its_node_within_the_margin() {
+    let fork = |local: u64| by_load(machine(8, 1, 4, 4), &[(local, local)]).select(FORK).cpu.0;
+    let lab = Lab::new(machine(8, 1, 4, 4));
+    let widest = lab.sched.domains.chain(CpuId(0)).last().expect("a domain of nodes");
+    let pct = u64::from(lab.sched.domains.domains[widest].imbalance_pct);
+    // Four CPUs share the load of one.
+    let margin = 1024 * (pct - 100) / 100 * 4;
+    assert!(fork(margin) < 4);
+    assert!(fork(margin + 4) >= 4);
+}
+
+#[test]
+fn before_5_5_exec_looks_for_room_first() {
+    const EXEC: WakeFlags = WakeFlags { fork: false, exec: true, ..FORK };
+    let exec = |util: u64, used: [u64; 4]| {
+        let mut lab = by_load(machine(4, 1, 4, 4), &[(0, 0); 4]).util(util);
+        for (cpu, used) in used.into_iter().enumerate() {
+            lab.sched.cfs_rqs[cpu].avg.util_avg = used;
+        }
+        lab.select(EXEC).cpu.0
+    };
+    // Room for 724 here and 774 there: 108 * 724 = 78 192 is more than 77 400. With 824 there it is not.
+    assert_eq!(exec(400, [300, 500, 250, 500]), 0);
+    assert_eq!(exec(400, [300, 500, 200, 500]), 2);
+    // Not even half of the task has room here: 24 against 30. There is room for it on CPU 3.
+    assert_eq!(exec(60, [1000, 1024, 1024, 990]), 3);
+}
+
+#[test]
+fn before_5_5_an_idle_cpu_comes_before_one_that_runs_only_idle_tasks() {
+    for (by_load, expected) in [(true, 3), (false, 2)] {
+        let mut lab = Lab::new(machine(4, 1, 2, 2)).busy(&[0, 1, 2]);
+        lab.sched.tunables.changes.fork_by_load = by_load;
+        let cfs_rq = &mut lab.sched.cfs_rqs[2];
+        (cfs_rq.idle_nr_running, cfs_rq.idle_h_nr_running) = (1, 1);
+        lab.with_ctx(0, |sched, _| sched.refresh_tallies());
+        let group = lab.sched.domains.chain(CpuId(0)).last().expect("nodes");
+        let far = lab.sched.domains.ring(group).nth(1).expect("the other node");
+        let task = lab.task;
+        let (cpu, _) = lab.with_ctx(0, |sched, ctx| sched.find_idlest_group_cpu(ctx, far, task, CpuId(0)));
+        assert_eq!(cpu, CpuId(expected), "{by_load}");
+    }
+}
+
+#[test]
+fn what_is_queued_of_a_group_is_its_part_of_the_runnable_load() {
+    let mut lab = flat();
+    let (group, _) = lab.with_ctx(0, |sched, ctx| sched.create_group(ctx, GroupId::ROOT));
+    let inner = lab.sched.cfs_rq_of_group(group, CpuId(1));
+    let entity = lab.sched.group_entity(group, CpuId(1)).expect("a group has an entity on each CPU");
+    let (a, b) = (new_task(&mut lab.sched), new_task(&mut lab.sched));
+    let [a, b] = [a, b].map(|task| lab.sched.tasks[task.index()].se);
+    lab.sched.entities[a.index()].avg.load_avg = 200;
+    lab.sched.entities[b.index()].avg.load_avg = 100;
+    lab.sched.entities[entity.index()].avg.load_avg = 512;
+    lab.sched.cfs_rqs[inner.index()].avg.load_avg = 400;
+    lab.sched.cfs_rqs[inner.index()].timeline.insert(1, a);
+    assert_eq!(lab.sched.cpu_runnable_load(CpuId(1)), 0, "the group itself is not queued");
+    lab.sched.cfs_rqs[1].timeline.insert(1, entity);
+    assert_eq!(lab.sched.cpu_runnable_load(CpuId(1)), 512 * 200 / 400);
+    lab.sched.cfs_rqs[inner.index()].curr = Some(b);
+    assert_eq!(lab.sched.cpu_runnable_load(CpuId(1)), 512 * 300 / 400);
+}
+
 #[test]
 fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
     let mut lab = flat();

@@ -126,6 +126,8 @@ pub struct Rq {
     pub ttwu_pending: bool,
     /// Whether the balancing softirq is pending.
     pub sched_softirq: bool,
+    /// Its thread ksoftirqd, once softirqs have gone over to it.
+    pub ksoftirqd: Option<TaskId>,
     /// Whether an interrupt of each kind is under way: reschedule, call-function.
     pub ipi_pending: [bool; 2],
     /// Work for the stopper.
@@ -224,6 +226,7 @@ impl Rq {
             call_queue: VecDeque::with_capacity(ROOM),
             ttwu_pending: false,
             sched_softirq: false,
+            ksoftirqd: None,
             ipi_pending: [false; 2],
             stop_works: VecDeque::with_capacity(ROOM),
             nohz_flags: 0,

@@ -82,6 +82,8 @@ const SWITCH: RangeInclusive<i64> = 0..=1;
 const ARM: RangeInclusive<i64> = 0..=1_000_000;
 
 const NO_EMPTIED: &str = "Only where kernel code takes time can a runqueue lose its tasks before its lock is taken; scenarios are free of prices.";
+const NO_SOFTIRQD: &str =
+    "Only where kernel code takes time do softirqs go over to a thread; scenarios are free of prices.";
 const NO_SKIPPED: &str = "Frequencies are skipped on machines of machine files only; scenarios use all of theirs.";
 
 tunables! {
@@ -169,6 +171,12 @@ tunables! {
             unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
             positions: [1, 0], shown: Digest("energy.scn", "on which CPUs tasks are, and so the energy"),
             before: &[(0, Before::told((5, 0), "tasks are not placed for the sake of energy"))],
+        }
+        ksoftirqd_first: bool {
+            "While a CPU's ksoftirqd is runnable, softirqs that are raised there wait for it (since 4.9), instead of running at the end of the interrupt (0: as before, and since 6.5).",
+            unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
+            positions: [1, 0], shown: NoRun(NO_SOFTIRQD),
+            before: &[],
         }
         thermal_decay_shift: u32 {
             "Slows the decay of thermal pressure.",
@@ -303,6 +311,12 @@ tunables! {
                 (2, Before::told((5, 4), "a CPU that only runs SCHED_IDLE tasks is not as good as an idle one when a task wakes up")),
                 (1, Before::told((5, 6), "a CPU that only runs SCHED_IDLE tasks balances as seldom as a busy one; real-time tasks do not look for CPUs as big as their lower clamp")),
             ],
+        }
+        fork_by_load: bool {
+            "As before 5.5: fork and exec look for the group of CPUs with the least load, and exec first for room, instead of classifying groups.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            positions: [0, 1], shown: Digest("fork-spread.scn", "where the children start"),
+            before: &[(1, Before::told((5, 5), "a new task goes to the group of CPUs with the least load, exec first to where there is room, without classes of groups"))],
         }
         rt_any_cpu: bool {
             "As before 5.6: a real-time task goes to any CPU, however small, whatever its lower utilisation clamp says.",

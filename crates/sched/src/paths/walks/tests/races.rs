@@ -2,12 +2,16 @@
 //! What happens to a path while it pauses.
 
 use crate::lab::machine;
+use crate::paths::sched::Sched;
 use crate::paths::walks::tests::host::{Host, PAUSING};
 use crate::paths::walks::{Pause, PausedPath, Pausing, PhaseLock};
+use crate::state::new_task::NewTask;
+use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::balance::{BalanceVerdict, KickReason};
+use crate::words::cpumask::CpuMask;
 use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::{CpuId, TaskId};
+use crate::words::ids::{CpuId, GroupId, TaskId};
 use std::vec;
 use std::vec::Vec;
 
@@ -164,7 +168,7 @@ fn a_wake_up_that_comes_while_a_cpu_looks_for_work_ends_the_search() {
     host.wait(40);
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
-    (p.cpus_allowed, p.nr_cpus_allowed) = (crate::words::cpumask::CpuMask::from_cpus(4, [CpuId(1)]), 1);
+    (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
     host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
     assert_eq!(path(&host, 1), Some(PausedPath::NewIdle));
@@ -189,7 +193,7 @@ fn a_task_that_is_enqueued_while_a_cpu_looks_for_work_counts_as_pulled() {
     host.wait(40);
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
-    (p.cpus_allowed, p.nr_cpus_allowed) = (crate::words::cpumask::CpuMask::from_cpus(4, [CpuId(1)]), 1);
+    (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
     host.sched.set_pausing(PAUSING);
     block(&mut host, 1);
     host.wake_from_task(CpuId(0), sleeper);
@@ -260,6 +264,57 @@ fn a_softirq_that_is_raised_while_it_runs_runs_again_afterwards() {
     finish(&mut host, 0);
     assert!(!host.sched.rqs[0].sched_softirq);
     assert_eq!(rounds(&host), before + 1);
+}
+
+#[test]
+fn where_softirqs_go_over_one_that_is_raised_again_is_left_if_the_cpu_has_to_reschedule_or_time_is_over() {
+    // Ticks of 4 ms: 2 ms are over with the next jiffy.
+    for (reschedules, jiffies, is_left) in [(false, 0, false), (true, 0, true), (false, 1, true)] {
+        let mut host = in_softirq();
+        host.sched.let_softirqs_go_over(true);
+        // The tick has ended a slice.
+        host.sched.rqs[0].need_resched = false;
+        host.sched.rqs[0].sched_softirq = true;
+        host.sched.jiffies += jiffies;
+        if reschedules {
+            host.on(CpuId(0), |sched, ctx| sched.resched_curr(ctx, CpuId(0)));
+        }
+        host.resume_until(0, |host| path(host, 0) != Some(PausedPath::Softirq));
+        assert_eq!(host.sched.rqs[0].sched_softirq, is_left, "{reschedules} {jiffies}");
+        // Without its thread the next interrupt runs it.
+        finish(&mut host, 0);
+        host.on(CpuId(0), Sched::run_softirqs);
+        finish(&mut host, 0);
+        assert!(!host.sched.rqs[0].sched_softirq);
+    }
+}
+
+#[test]
+fn softirqs_are_left_to_a_thread_that_is_runnable_and_the_thread_runs_them() {
+    for (first, waits) in [(true, true), (false, false)] {
+        let mut host = flat(4);
+        fork_all(&mut host, &[0, 0, 1, 2, 3]);
+        host.sched.tunables.ksoftirqd_first = first;
+        let new = NewTask {
+            pid: 9,
+            policy: Policy::Normal,
+            nice: 0,
+            group: GroupId::ROOT,
+            cpus_allowed: CpuMask::from_cpus(4, [CpuId(0)]),
+            uclamp: None,
+        };
+        let thread = host.on(CpuId(0), |sched, ctx| sched.add_ksoftirqd(ctx, new));
+        host.sched.rqs[0].sched_softirq = true;
+        assert!(!host.sched.leaves_softirqs_to_thread(CpuId(0)), "it sleeps");
+        let load = host.sched.cfs_rqs[0].avg.load_avg;
+        host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, thread, false));
+        assert_eq!(host.sched.leaves_softirqs_to_thread(CpuId(0)), waits);
+        assert!(host.sched.cfs_rqs[0].avg.load_avg <= load, "it has slept since the boot and adds no load");
+        host.on(CpuId(0), Sched::run_softirqs);
+        assert_eq!(host.sched.rqs[0].sched_softirq, waits);
+        host.on(CpuId(0), Sched::handle_softirqs);
+        assert!(!host.sched.rqs[0].sched_softirq);
+    }
 }
 
 #[test]
