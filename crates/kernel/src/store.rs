@@ -83,8 +83,12 @@ pub fn key(recipe: &Recipe, compiler: &str) -> Result<String, KernelError> {
     for name in tree::files(&recipe.tree)? {
         let path = recipe.tree.join(&name);
         let content = match fs::read(&path) {
-            // A link that leads nowhere is no file.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            // A link that leads nowhere, or to a folder, is no file.
+            Err(error)
+                if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory) =>
+            {
+                continue;
+            }
             other => other.map_err(at(&path))?,
         };
         pieces.push(hash([name.as_bytes(), &content[..]]).into());

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_longlong, c_uint, c_ulong, c_ulonglong};
 /// What the kernel's side tells.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Record {
+pub(crate) struct Record {
     pub(crate) kind: c_uint,
     pub(crate) on: c_uint,
     pub(crate) cpu: c_uint,
