@@ -84,9 +84,7 @@ pub fn key(recipe: &Recipe, compiler: &str) -> Result<String, KernelError> {
         let path = recipe.tree.join(&name);
         let content = match fs::read(&path) {
             // A link that leads nowhere, or to a folder, is no file.
-            Err(error)
-                if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory) =>
-            {
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory) => {
                 continue;
             }
             other => other.map_err(at(&path))?,
