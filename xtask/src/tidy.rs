@@ -11,13 +11,14 @@ const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
 /// A file that is longer holds two ideas.
 const MAX_LINES: usize = 800;
 /// What each crate may depend on, of the project's own.
-const LAYERS: [(&str, &[&str]); 6] = [
+const LAYERS: [(&str, &[&str]); 7] = [
     ("sched", &[]),
     ("workload", &["sched"]),
     ("machine", &["sched", "workload"]),
     ("observe", &["sched", "workload", "machine"]),
     ("study", &["sched", "workload", "machine", "observe"]),
-    ("cli", &["sched", "workload", "machine", "observe", "study"]),
+    ("kernel", &["sched", "workload", "machine"]),
+    ("cli", &["sched", "workload", "machine", "observe", "study", "kernel"]),
 ];
 
 pub(crate) fn check(root: &Path) -> Result<()> {

@@ -15,6 +15,7 @@ mod idle_governor;
 mod menu;
 pub mod observer;
 pub mod prices;
+pub mod seam;
 pub mod streams;
 mod teo;
 pub mod vary;

@@ -4,6 +4,7 @@
 use crate::engine::Machine;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::LoopPlace;
 
@@ -209,7 +210,7 @@ impl Wants {
 }
 
 /// Listens to a run.
-pub trait Observer: Probe {
+pub trait Observer<E = Sched>: Probe {
     /// Which of the scheduler's events it wants. The answer must not change during a run; events that it does not want may
     /// come nevertheless.
     fn wants(&self) -> Wants {
@@ -225,7 +226,7 @@ pub trait Observer: Probe {
     }
 
     /// A moment at which the whole state is to be noted.
-    fn snapshot(&mut self, _machine: &Machine) {}
+    fn snapshot(&mut self, _machine: &Machine<E>) {}
 }
 
 /// Listens to nothing.
@@ -236,7 +237,7 @@ impl Probe for NoObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for NoObserver {
+impl<E> Observer<E> for NoObserver {
     fn wants(&self) -> Wants {
         Wants::NOTHING
     }

@@ -7,6 +7,7 @@ use super::setup::to_bandwidth;
 use super::tasks::to_policy;
 use super::{Machine, RunError};
 use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::seam::Engine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
@@ -19,7 +20,7 @@ use fairlab_workload::workload::{Affinity, Attributes, Change};
 /// The kernel's EINVAL.
 const EINVAL: i32 = -22;
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// The CPU on which a change is made, which has to be through with what it does in the kernel.
     ///
     /// The lock of a task that is being woken or forked is held until it is enqueued, so its waker comes first. A CPU that goes
@@ -48,7 +49,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn make_change(&mut self, observer: &mut dyn Observer, index: usize) -> Result<(), RunError> {
+    pub(super) fn make_change(&mut self, observer: &mut dyn Observer<E>, index: usize) -> Result<(), RunError> {
         let change = self.workload.changes[index].1.clone();
         let made = match change {
             Change::Task { task, attributes } => self.change_task(observer, task, &attributes),
@@ -67,7 +68,7 @@ impl Machine {
             }
             Change::Feature { name, on } => {
                 let feature = Feature::from_name(&name).expect("the reader of scenarios knows the names of features");
-                self.sched.features_mut().set(feature, on);
+                self.sched.set_feature(feature, on);
                 MachineEvent::Changed { what: "feature", task: None, group: None, result: 0 }
             }
             Change::Tunable { name, value } => {
@@ -114,7 +115,7 @@ impl Machine {
         self.settle_all(observer)
     }
 
-    fn settle_all(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+    fn settle_all(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
         }
@@ -125,7 +126,7 @@ impl Machine {
     ///
     /// Somebody on the first CPU that stays asks for it and waits. What the machine does for a CPU that is gone, the first
     /// one does from then on: the ends of sleeps that began there.
-    fn plug(&mut self, observer: &mut dyn Observer, cpus: &[u32], online: bool) -> Result<(), RunError> {
+    fn plug(&mut self, observer: &mut dyn Observer<E>, cpus: &[u32], online: bool) -> Result<(), RunError> {
         for cpu in cpus.iter().map(|&cpu| CpuId(cpu)) {
             let asker = self.sched.active_cpus().any_but(cpu).unwrap_or(cpu);
             let result = self.enter(observer, asker, KernelPath::Change, |sched, ctx| {
@@ -152,7 +153,7 @@ impl Machine {
         Ok(())
     }
 
-    fn attach(&mut self, observer: &mut dyn Observer, task: usize, cpuset: Option<usize>) -> MachineEvent {
+    fn attach(&mut self, observer: &mut dyn Observer<E>, task: usize, cpuset: Option<usize>) -> MachineEvent {
         let id = self.tasks[task].id.expect("checked by the caller");
         let cpuset = cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
         let cpu = self.cpu_of_changer(id);
@@ -167,7 +168,7 @@ impl Machine {
 
     /// Who changes something of a task: somebody on the next CPU.
     fn cpu_of_changer(&self, task: TaskId) -> CpuId {
-        let (home, nr_cpus) = (self.sched.task(task).cpu, self.hardware.nr_cpus() as u32);
+        let (home, nr_cpus) = (self.sched.task_cpu(task), self.hardware.nr_cpus() as u32);
         let next = |cpu: CpuId| CpuId((cpu.0 + 1) % nr_cpus);
         let mut cpu = next(home);
         while !self.sched.is_online(cpu) {
@@ -181,7 +182,7 @@ impl Machine {
         self.sched.active_cpus().first().expect("the last CPU does not go offline")
     }
 
-    fn change_task(&mut self, observer: &mut dyn Observer, task: usize, attributes: &Attributes) -> MachineEvent {
+    fn change_task(&mut self, observer: &mut dyn Observer<E>, task: usize, attributes: &Attributes) -> MachineEvent {
         let id = self.tasks[task].id.expect("checked by the caller");
         let cpu = self.cpu_of_changer(id);
         let result = |what, result| MachineEvent::Changed { what, task: Some(task), group: None, result };
@@ -217,7 +218,7 @@ impl Machine {
     }
 
     /// Whoever runs on a CPU waits until the stoppers of the others have done their work, at the same instant.
-    fn wait_for_stoppers(&mut self, observer: &mut dyn Observer, caller: CpuId) {
+    fn wait_for_stoppers(&mut self, observer: &mut dyn Observer<E>, caller: CpuId) {
         for cpu in self.sched.cpu_ids().filter(|&cpu| cpu != caller) {
             // One that is in the middle of something comes to its stopper by itself.
             if !self.is_between_paths(cpu) {

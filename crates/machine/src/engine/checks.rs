@@ -3,6 +3,7 @@
 
 use super::Machine;
 use crate::event::EventKind;
+use crate::seam::Engine;
 use fairlab_sched::check::InvariantChecker;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
@@ -14,7 +15,7 @@ pub(crate) struct Checks {
     repeat: String,
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Lets every event be followed by a check of all invariants of the scheduler. A run does the same with it as without.
     ///
     /// `repeat` is the command that repeats the run. A broken invariant panics with it, the event, and the values.
@@ -26,7 +27,8 @@ impl Machine {
     #[inline]
     pub(super) fn check(&mut self, after: Option<EventKind>) {
         let Some(checks) = &mut self.checks else { return };
-        let broken = checks.checker.check(&self.sched).err().map(|broken| broken.to_string());
+        let sched = self.sched.as_sched();
+        let broken = sched.and_then(|sched| checks.checker.check(sched).err()).map(|broken| broken.to_string());
         let Some(broken) = broken.or_else(|| self.lost_reschedule()).or_else(|| self.forgotten_work()) else { return };
         if let Some(checks) = &self.checks {
             panic!(

@@ -5,6 +5,7 @@ use super::{IdleLoop, Machine, START};
 use crate::digest::Digest;
 use crate::event::{EventKind, Lane};
 use crate::observer::{Observer, Wants};
+use crate::seam::Engine;
 use fairlab_sched::ctx::{Effect, IpiKind};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
@@ -84,14 +85,14 @@ impl CpuCounters {
 }
 
 /// Stands between the scheduler and the observers: hashes and counts what passes.
-pub(super) struct Tap<'a> {
+pub(super) struct Tap<'a, E> {
     pub(super) digest: &'a mut Digest,
     pub(super) counters: &'a mut MachineCounters,
-    pub(super) observer: &'a mut dyn Observer,
+    pub(super) observer: &'a mut dyn Observer<E>,
     pub(super) wants: Wants,
 }
 
-impl Probe for Tap<'_> {
+impl<E> Probe for Tap<'_, E> {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.digest.mix_event(now, event);
@@ -139,7 +140,7 @@ impl Probe for Tap<'_> {
     }
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Does what the scheduler wants, in its order. Interrupts leave when its code is through.
     #[inline]
     pub(super) fn apply(&mut self, took: Nanos) {

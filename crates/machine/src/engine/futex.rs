@@ -6,6 +6,7 @@ use super::Machine;
 use super::sync::{Outcome, Resume};
 use super::tasks::FULL_SPEED;
 use crate::observer::{MachineEvent, Observer};
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_workload::step::ObjectId;
 
@@ -32,14 +33,14 @@ pub(super) struct CpuLock {
     spinners: Vec<usize>,
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// From now on a futex is not posted.
     pub(super) fn arm_futex(&mut self, futex: ObjectId) {
         self.sync.futexes[futex].is_armed = true;
     }
 
     /// Posts a futex, which wakes its waiter. A waker that does not say it will sleep, as `futex()`.
-    pub(super) fn post_futex(&mut self, observer: &mut dyn Observer, cpu: CpuId, futex: ObjectId) {
+    pub(super) fn post_futex(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, futex: ObjectId) {
         let object = &mut self.sync.futexes[futex];
         object.is_armed = false;
         if let Some(waiter) = object.waiter.take() {
@@ -64,7 +65,13 @@ impl Machine {
     }
 
     /// The running task takes a list, notes the time for its entries, and posts the first futex.
-    pub(super) fn post_all(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, list: ObjectId) -> Outcome {
+    pub(super) fn post_all(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+        task: usize,
+        list: ObjectId,
+    ) -> Outcome {
         for (waiter, futex) in self.sync.lists[list].drain(..) {
             observer.machine_event(self.now, &MachineEvent::TimeNoted { task: waiter });
             self.tasks[task].to_post.push(futex);
@@ -73,7 +80,7 @@ impl Machine {
     }
 
     /// Posts the next futex of those that a task has taken. Each is a system call, so it may be preempted between two.
-    pub(super) fn post_next(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Outcome {
+    pub(super) fn post_next(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> Outcome {
         if let Some(futex) = self.tasks[task].to_post.pop() {
             if !self.tasks[task].to_post.is_empty() {
                 self.tasks[task].resume = Resume::Post;

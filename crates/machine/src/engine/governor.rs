@@ -13,6 +13,7 @@ use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::hardware::Hardware;
 use crate::observer::{KernelPath, Observer};
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::Op;
@@ -75,7 +76,7 @@ pub(super) fn add_threads(workload: &mut Workload, hardware: &Hardware) {
     }
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Whether a task is a thread of the kernel.
     pub fn is_kthread(&self, task: usize) -> bool {
         self.workload.tasks[self.tasks[task].spec].is_kthread
@@ -87,7 +88,7 @@ impl Machine {
     }
 
     /// Starts the governors' threads, in the order of their domains. That is over when the run starts, so it takes no time.
-    pub(super) fn start_governor_threads(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+    pub(super) fn start_governor_threads(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         self.governor_threads = vec![GovernorThread::default(); self.hardware.frequency_domains.len()];
         let threads: Vec<usize> = (0..self.tasks.len()).filter(|&task| self.is_kthread(task)).collect();
         let domains = self.hardware.frequency_domains.iter().enumerate();
@@ -104,7 +105,7 @@ impl Machine {
 
     /// The interrupt with which a governor wakes the thread of a domain: `sugov_irq_work()`. A thread whose driver is at work looks again
     /// afterwards.
-    pub(super) fn wake_governor(&mut self, observer: &mut dyn Observer, cpu: CpuId, domain: usize) {
+    pub(super) fn wake_governor(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, domain: usize) {
         let Some(task) = self.governor_threads[domain].task else { return };
         if self.governor_threads[domain].khz.is_some() {
             self.tasks[task].is_wake_pending = true;
@@ -137,7 +138,7 @@ impl Machine {
     }
 
     /// The driver has switched, if it had to.
-    pub(super) fn end_transition(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, domain: usize) {
+    pub(super) fn end_transition(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize, domain: usize) {
         self.go_on(task);
         if let Some(khz) = self.governor_threads[domain].khz.take() {
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {

@@ -12,6 +12,7 @@ use crate::hardware::IdleGovernorKind;
 use crate::idle_governor::IdleGovernor;
 use crate::menu::{Choice, Known, WokenBy, poll_limit};
 use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::seam::Engine;
 use crate::streams::Stream;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::idle::IdleTick;
@@ -95,7 +96,7 @@ fn exits_of(seed: u64, cpu: usize) -> Stream {
     Stream::new(seed, "idle-exit", cpu as u64)
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Draws exits from idle states from a seed.
     pub(super) fn seed_idle_exits(&mut self, seed: u64) {
         for (cpu, host) in self.cpus.iter_mut().enumerate() {
@@ -129,7 +130,7 @@ impl Machine {
 
     /// Somebody asks for another exit latency, or lets go ([`Nanos::NEVER`]): `cpu_latency_qos_apply()`. If the limit changes with that,
     /// all idle CPUs wake up, so that their governors are asked again.
-    pub(super) fn request_latency(&mut self, observer: &mut dyn Observer, latency: Nanos) {
+    pub(super) fn request_latency(&mut self, observer: &mut dyn Observer<E>, latency: Nanos) {
         let before = self.cpu_dma_latency.limit();
         self.cpu_dma_latency.of_changes = latency;
         if self.cpu_dma_latency.limit() != before {
@@ -179,7 +180,7 @@ impl Machine {
     }
 
     /// A CPU begins to wait for interrupts, in the state that was chosen.
-    pub(super) fn enter_idle_state(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+    pub(super) fn enter_idle_state(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         if self.cpus[cpu.index()].idle.chosen.is_none() {
             self.choose_idle_state(cpu);
         }

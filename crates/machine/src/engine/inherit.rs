@@ -11,14 +11,15 @@ use super::Machine;
 use super::sync::Resume;
 use crate::engine::KernelPath;
 use crate::observer::Observer;
+use crate::seam::Engine;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_workload::step::ObjectId;
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// The running task waits for a mutex, and its owner inherits its priority, as do those for whom the owner waits.
     ///
     /// One that waits for itself does so for ever.
-    pub(super) fn wait_for_owner(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, mutex: ObjectId) {
+    pub(super) fn wait_for_owner(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize, mutex: ObjectId) {
         self.tasks[task].resume = Resume::Lock(mutex);
         if self.sync.mutexes[mutex].owner == Some(task) {
             return;
@@ -29,7 +30,7 @@ impl Machine {
     }
 
     /// A mutex goes from its owner to the first that waits for it, which is woken. The old owner inherits less from now on.
-    pub(super) fn hand_over(&mut self, observer: &mut dyn Observer, cpu: CpuId, owner: usize, mutex: ObjectId) {
+    pub(super) fn hand_over(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, owner: usize, mutex: ObjectId) {
         let Some(next) = self.sync.mutexes[mutex].waiters.pop_front() else { return };
         self.sync.mutexes[mutex].owner = Some(next);
         self.tasks[next].blocked_on = None;
@@ -50,7 +51,7 @@ impl Machine {
 
     /// The waiters of a mutex have changed: its owner inherits, and if it waits too, so does the owner of what it waits for,
     /// and so on. A circle ends where it began.
-    fn adjust_chain(&mut self, observer: &mut dyn Observer, cpu: CpuId, mutex: ObjectId) {
+    fn adjust_chain(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, mutex: ObjectId) {
         let mut mutex = mutex;
         for _ in 0..self.sync.mutexes.len() {
             let Some(owner) = self.sync.mutexes[mutex].owner else { return };
@@ -63,7 +64,7 @@ impl Machine {
     }
 
     /// A task inherits from the most important one that waits for a mutex of its own.
-    fn inherit(&mut self, observer: &mut dyn Observer, cpu: CpuId, owner: usize) {
+    fn inherit(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, owner: usize) {
         let owned = self.sync.mutexes.iter().filter(|mutex| mutex.owner == Some(owner));
         let first_waiters = owned.filter_map(|mutex| mutex.waiters.front()).map(|&waiter| self.id_of(waiter));
         let most = first_waiters.reduce(|a, b| if self.sched.waits_before(b, a) { b } else { a });

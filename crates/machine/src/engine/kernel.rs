@@ -20,6 +20,7 @@ use super::tasks::FULL_SPEED;
 use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::walks::{Pause, PausedPath, PhaseLock};
 use fairlab_sched::units::Nanos;
@@ -111,11 +112,11 @@ pub(super) enum Progress {
     Nothing,
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// An interrupt. It is served at once unless the CPU is busy with interrupts off.
     pub(super) fn interrupt(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         kind: EventKind,
     ) -> Result<(), RunError> {
@@ -150,7 +151,7 @@ impl Machine {
     }
 
     /// Something that comes from outside and is no interrupt: it is done by a process on that CPU, after what it does already.
-    pub(super) fn ask(&mut self, observer: &mut dyn Observer, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
+    pub(super) fn ask(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
         self.push_work(cpu, KernelWork::Serve(kind));
         self.settle(observer, cpu)
     }
@@ -166,7 +167,12 @@ impl Machine {
     }
 
     /// A phase is over, unless it was lengthened (version).
-    pub(super) fn end_phase(&mut self, observer: &mut dyn Observer, cpu: CpuId, version: u32) -> Result<(), RunError> {
+    pub(super) fn end_phase(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+        version: u32,
+    ) -> Result<(), RunError> {
         if version != self.cpus[cpu.index()].kernel.version {
             return Ok(());
         }
@@ -177,14 +183,14 @@ impl Machine {
 
     /// Does the next thing that a CPU's kernel has to do.
     #[inline]
-    pub(super) fn kernel_step(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<Progress, RunError> {
+    pub(super) fn kernel_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<Progress, RunError> {
         if self.cpus[cpu.index()].kernel.has_nothing() && !self.sched.is_in_path(cpu) {
             return Ok(Progress::Nothing);
         }
         self.do_next(observer, cpu)
     }
 
-    fn do_next(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<Progress, RunError> {
+    fn do_next(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<Progress, RunError> {
         if self.is_stuck(observer, cpu) {
             return Ok(Progress::Busy);
         }
@@ -219,7 +225,7 @@ impl Machine {
     /// Serves the first interrupt of a CPU, or has it wait until the CPU has the lock that it begins with.
     fn take_interrupt(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         kind: EventKind,
     ) -> Result<Progress, RunError> {
@@ -245,7 +251,7 @@ impl Machine {
     /// Carries on what has paused with interrupts off, until the CPU is busy or nothing of that kind is left. Returns whether it
     /// is busy.
     #[inline]
-    pub(super) fn is_stuck(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
+    pub(super) fn is_stuck(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         if self.sched.is_in_path(cpu) {
             self.carry_on_with_irqs_off(observer, cpu)
         } else {
@@ -253,7 +259,7 @@ impl Machine {
         }
     }
 
-    fn carry_on_with_irqs_off(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
+    fn carry_on_with_irqs_off(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         while !self.cpus[cpu.index()].kernel.is_busy {
             let Some(pause) = self.sched.paused(cpu).filter(|pause| !pause.irqs_on) else { return false };
             self.resume_path(observer, cpu, pause);
@@ -262,7 +268,7 @@ impl Machine {
     }
 
     /// Carries on a path of the scheduler that has paused, as soon as the CPU has the lock of its next phase.
-    fn resume_path(&mut self, observer: &mut dyn Observer, cpu: CpuId, pause: Pause) {
+    fn resume_path(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, pause: Pause) {
         if !self.has_lock(cpu, pause.next) {
             return;
         }
@@ -287,7 +293,7 @@ impl Machine {
     }
 
     /// A handler was called on a CPU: it is busy for the price of what was metered. Returns how long.
-    pub(super) fn spend(&mut self, observer: &mut dyn Observer, cpu: CpuId, path: KernelPath) -> Nanos {
+    pub(super) fn spend(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, path: KernelPath) -> Nanos {
         let ps = self.hardware.prices.total(&self.meter);
         self.meter.drain_into(&mut self.total_work);
         let speed = u128::from(self.speed_of(cpu));

@@ -5,6 +5,7 @@
 //! longest gets it. Who spins is busy, with interrupts off. Nobody waits for a second lock of lower number than one that it holds.
 
 use super::Machine;
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::sched::Sched;
@@ -29,7 +30,7 @@ impl RqLock {
     }
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Whether a CPU holds the lock with which a call into the scheduler begins, now that it wants it. If not it spins.
     #[inline]
     pub(super) fn may_enter(&mut self, cpu: CpuId, entry: Entry) -> bool {

@@ -41,6 +41,7 @@ use crate::digest::Digest;
 use crate::event::{Event, EventKind, EventQueue, Lane};
 use crate::hardware::Hardware;
 use crate::observer::{KernelPath, MachineEvent, Observer, Wants};
+use crate::seam::Engine;
 use effects::Tap;
 use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId};
@@ -171,8 +172,8 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 /// A machine with a workload on it.
-pub struct Machine {
-    pub(crate) sched: Sched,
+pub struct Machine<E = Sched> {
+    pub(crate) sched: E,
     pub(crate) hardware: Hardware,
     pub(crate) workload: Workload,
     pub(crate) now: Nanos,
@@ -223,12 +224,12 @@ pub struct Machine {
     checks: Option<checks::Checks>,
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Runs to the end. Afterwards the clock stands there.
     ///
     /// # Errors
     /// If a task's program makes no progress or does what it cannot do.
-    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+    pub fn run(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         self.start(observer)?;
         while self.advance(observer, Nanos(u64::MAX))? {}
         self.finish(observer);
@@ -239,7 +240,7 @@ impl Machine {
     ///
     /// # Errors
     /// As for [`Machine::run`].
-    pub fn start(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+    pub fn start(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         self.wants_kernel_paths = observer.wants_kernel_paths();
         self.wants = observer.wants();
         self.create_groups(observer);
@@ -260,7 +261,7 @@ impl Machine {
     ///
     /// # Errors
     /// As for [`Machine::run`].
-    pub fn advance(&mut self, observer: &mut dyn Observer, until: Nanos) -> Result<bool, RunError> {
+    pub fn advance(&mut self, observer: &mut dyn Observer<E>, until: Nanos) -> Result<bool, RunError> {
         self.wants = observer.wants();
         let mut nr_at_once = 0;
         if self.counters.events >= self.most_events {
@@ -310,7 +311,7 @@ impl Machine {
     }
 
     /// After the last event: the clock goes to the end and everything that runs is accounted.
-    pub fn finish(&mut self, observer: &mut dyn Observer) {
+    pub fn finish(&mut self, observer: &mut dyn Observer<E>) {
         self.now = self.end;
         self.ahead = Nanos::ZERO;
         observer.snapshot(self);
@@ -328,7 +329,7 @@ impl Machine {
     }
 
     /// The scheduler.
-    pub fn sched(&self) -> &Sched {
+    pub fn sched(&self) -> &E {
         &self.sched
     }
 
@@ -391,10 +392,10 @@ impl Machine {
     #[inline]
     fn enter<R>(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         path: KernelPath,
-        act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R,
+        act: impl FnOnce(&mut E, &mut Ctx<'_>) -> R,
     ) -> R {
         let (mut act, mut result) = (Some(act), None);
         self.enter_once(observer, cpu, path, &mut |sched, ctx| {
@@ -408,10 +409,10 @@ impl Machine {
     /// The same for all calls, so that what surrounds them is there only once: the caches for instructions are small.
     fn enter_once(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         path: KernelPath,
-        act: &mut dyn FnMut(&mut Sched, &mut Ctx<'_>),
+        act: &mut dyn FnMut(&mut E, &mut Ctx<'_>),
     ) {
         let mut tap = Tap { digest: &mut self.digest, counters: &mut self.counters, observer, wants: self.wants };
         let mut ctx = Ctx {
@@ -429,7 +430,7 @@ impl Machine {
         self.apply(took);
     }
 
-    fn handle(&mut self, observer: &mut dyn Observer, event: Event) -> Result<(), RunError> {
+    fn handle(&mut self, observer: &mut dyn Observer<E>, event: Event) -> Result<(), RunError> {
         let cpu = match event.kind {
             EventKind::Jiffy(number) => {
                 self.sched.handle_jiffy(number);
@@ -523,7 +524,7 @@ impl Machine {
     }
 
     /// Does what an event wants from a CPU.
-    fn serve(&mut self, observer: &mut dyn Observer, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
+    fn serve(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
         // It may have become so while the CPU was busy.
         if self.is_stale(cpu, kind) || self.is_put_off_by_idle_exit(kind) {
             return Ok(());
@@ -595,7 +596,7 @@ impl Machine {
     }
 
     /// Lets a CPU reschedule, stop, idle and its task go on, until only the passing of time is left to do.
-    fn settle(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Result<(), RunError> {
+    fn settle(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<(), RunError> {
         for _ in 0..MAX_ROUNDS {
             match self.kernel_step(observer, cpu)? {
                 Progress::Busy => return Ok(()),
@@ -657,7 +658,7 @@ impl Machine {
         place.is_inside()
     }
 
-    fn enter_idle_loop(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+    fn enter_idle_loop(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         let tick = self.choose_idle_state(cpu);
         let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx, tick));
         let is_stopped = self.sched.is_tick_stopped(cpu);
@@ -677,7 +678,7 @@ impl Machine {
 
     /// A CPU reschedules; an idle one leaves its loop first. Returns whether it could: it may have to wait for its own lock.
     #[inline]
-    fn reschedule(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> bool {
+    fn reschedule(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         if self.is_in_idle_loop(cpu) {
             self.cpus[cpu.index()].idle_loop = IdleLoop::Left;
             self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));

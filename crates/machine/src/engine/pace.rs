@@ -10,6 +10,7 @@ use super::{Machine, START};
 use crate::description::Turbo;
 use crate::event::EventKind;
 use crate::hardware::Hardware;
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::{CAPACITY_FULL, CAPACITY_SHIFT, Capacity, Nanos};
@@ -101,7 +102,7 @@ fn scale(clock: Clock, turbo: &Turbo) -> Option<Capacity> {
     (part > 0).then(|| CAPACITY_FULL.min(part as u64))
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// The frequency of a CPU at the start of a run, where the hardware chooses it.
     pub(super) fn start_clocks(&mut self) {
         if let Some(turbo) = &self.hardware.turbo {

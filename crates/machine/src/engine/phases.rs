@@ -7,6 +7,7 @@
 use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, Observer};
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::entry::Entry;
 
@@ -44,7 +45,7 @@ pub(crate) enum KernelWork {
     Serve(EventKind),
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// With which call into the scheduler a piece of work begins, if that takes a lock.
     pub(super) fn entry_of_work(work: &KernelWork) -> Option<Entry> {
         match work {
@@ -71,7 +72,7 @@ impl Machine {
     /// Does a piece of work whose locks are held.
     pub(super) fn perform(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         work: KernelWork,
     ) -> Result<(), RunError> {
@@ -109,7 +110,7 @@ impl Machine {
     }
 
     /// Does those wake-ups that a CPU has to do and can do now.
-    pub(super) fn wake_on(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+    pub(super) fn wake_on(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         while let Some(&KernelWork::Wake { target, sync, is_remembered }) = self.cpus[cpu.index()].kernel.work.front()
             && !self.is_stuck(observer, cpu)
         {
@@ -121,7 +122,7 @@ impl Machine {
     /// A task wakes another one.
     pub(super) fn wake_now(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         target: usize,
         sync: bool,
@@ -138,7 +139,7 @@ impl Machine {
     }
 
     /// An interrupt wakes a task.
-    pub(super) fn wake_by_interrupt(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize) {
+    pub(super) fn wake_by_interrupt(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize) {
         let id = self.tasks[target].id.expect("a task that sleeps was forked");
         if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id)) {
             self.tasks[target].blocked_since = None;

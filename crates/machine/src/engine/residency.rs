@@ -7,6 +7,7 @@
 use super::Machine;
 use super::setup::STEPS;
 use crate::hardware::Hardware;
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::figures::TaskFit;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -103,7 +104,7 @@ impl CpuKinds {
     }
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// The kinds of CPUs, in the order of their first CPUs.
     pub fn cpu_kinds(&self) -> &[CpuKind] {
         &self.kinds.kinds

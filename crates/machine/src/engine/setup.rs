@@ -13,6 +13,7 @@ use crate::digest::Digest;
 use crate::event::{EventKind, EventQueue, Lane};
 use crate::hardware::{Hardware, InterruptLoad};
 use crate::observer::{KernelPath, Observer, Wants};
+use crate::seam::Engine;
 use crate::streams::Stream;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, GroupId};
@@ -95,6 +96,8 @@ pub enum SetupError {
     Tunable(String),
     /// A group's quota cannot be honoured.
     Quota(String),
+    /// The engine lacks something that the run needs, or could not be started.
+    Lacking(String),
 }
 
 impl fmt::Display for SetupError {
@@ -102,7 +105,7 @@ impl fmt::Display for SetupError {
         match self {
             Self::Topology(error) => write!(f, "{error}"),
             Self::Frequency(error) => write!(f, "{error}"),
-            Self::Tunable(message) | Self::Quota(message) => f.write_str(message),
+            Self::Tunable(message) | Self::Quota(message) | Self::Lacking(message) => f.write_str(message),
         }
     }
 }
@@ -119,6 +122,27 @@ impl Machine {
     /// # Errors
     /// If the hardware, a tunable or a group's quota is impossible.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
+        Self::with_engine(setup, |config| Sched::new(config).map_err(SetupError::Topology))
+    }
+}
+
+impl<E: Engine> Machine<E> {
+    /// The same with an engine that is made for the machine's topology.
+    ///
+    /// # Errors
+    /// As [`Machine::new`], and if the engine lacks what the run needs.
+    pub fn with_engine(
+        setup: Setup,
+        make: impl FnOnce(SchedConfig) -> Result<E, SetupError>,
+    ) -> Result<Self, SetupError> {
+        let boot_start = super::boot_start(setup.hardware.nr_cpus());
+        let tick = setup.hardware.tick.0;
+        let config =
+            SchedConfig { topology: setup.hardware.topology.clone(), tick_ns: tick, jiffies: boot_start.0 / tick };
+        let mut sched = make(config)?;
+        if let Some(what) = sched.lacks(&setup) {
+            return Err(SetupError::Lacking(what));
+        }
         let Setup { mut hardware, mut workload, features, tunables, named_tunables, duration, snapshot_every, perturb } =
             setup;
         for (at, cpus, is_thermal, part) in hardware.frequency_limits.iter().cloned() {
@@ -130,10 +154,6 @@ impl Machine {
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
         }
-        let tick = hardware.tick.0;
-        let boot_start = super::boot_start(hardware.nr_cpus());
-        let config = SchedConfig { topology: hardware.topology.clone(), tick_ns: tick, jiffies: boot_start.0 / tick };
-        let mut sched = Sched::new(config).map_err(SetupError::Topology)?;
         let mut wanted = sched.tunables().clone();
         for change in tunables {
             change(&mut wanted);
@@ -154,14 +174,14 @@ impl Machine {
         sched.set_timer_resolution(hardware.timer_resolution);
         sched.handle_jiffy(START.0 / tick);
         for (feature, on) in features {
-            sched.features_mut().set(feature, on);
+            sched.set_feature(feature, on);
         }
-        *sched.tunables_mut() = wanted;
+        sched.set_tunables(wanted);
         let nr_cpus = hardware.nr_cpus();
         let cpus = (0..nr_cpus).map(|cpu| HostCpu {
             idle_loop: IdleLoop::Outside,
             task: None,
-            freq: sched.figures(CpuId::from_index(cpu)).freq_capacity,
+            freq: sched.freq_capacity(CpuId::from_index(cpu)),
             share: CAPACITY_FULL,
             rate: CAPACITY_FULL,
             speed_version: 0,
@@ -244,7 +264,7 @@ impl Machine {
     }
 
     /// Makes the task groups, in their order, on CPU 0. That is over when the run starts, so it takes no time.
-    pub(super) fn create_groups(&mut self, observer: &mut dyn Observer) {
+    pub(super) fn create_groups(&mut self, observer: &mut dyn Observer<E>) {
         for index in 0..self.workload.groups.len() {
             let spec = self.workload.groups[index].clone();
             let parent = spec.parent.map_or(GroupId::ROOT, |parent| self.groups[parent]);

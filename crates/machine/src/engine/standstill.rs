@@ -3,6 +3,7 @@
 
 use super::Machine;
 use super::sync::Resume;
+use crate::seam::Engine;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::ObjectId;
 use std::collections::BTreeSet;
@@ -55,7 +56,7 @@ pub struct Waiting {
     pub is_deadlocked: bool,
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// The tasks of the workload that wait in vain.
     ///
     /// Rules, in order:

@@ -10,6 +10,7 @@ use super::tasks::{FULL_SPEED, to_policy};
 use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::seam::Engine;
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::units::Nanos;
@@ -18,9 +19,9 @@ use fairlab_workload::step::{Step, TimerMode, TimerRef};
 /// A step that is busy for wall time looks at the clock after this much work, as rt-app does.
 const WALL_CHUNK: Nanos = Nanos::from_micros(32);
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Does the step at which a running task has arrived.
-    pub(super) fn step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Result<(), RunError> {
+    pub(super) fn step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> Result<(), RunError> {
         if self.tasks[task].resume != Resume::Nothing {
             let outcome = self.carry_on(observer, cpu, task);
             self.finish_step(cpu, task, outcome);
@@ -110,7 +111,7 @@ impl Machine {
     }
 
     /// Steps about objects that tasks share.
-    fn sync_step(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+    fn sync_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
         let step = self.tasks[task].step;
         self.next_step(task);
         let outcome = match step {
@@ -234,7 +235,7 @@ impl Machine {
     }
 
     /// The running task blocks now.
-    pub(super) fn leave_to_others(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+    pub(super) fn leave_to_others(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
         let for_io = core::mem::take(&mut self.tasks[task].waits_for_io);
         self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| {
             if for_io { sched.handle_block_io(ctx) } else { sched.handle_block(ctx) }
@@ -242,18 +243,18 @@ impl Machine {
     }
 
     /// Wakes a task that waits for something that has come, not for a wake step.
-    pub(super) fn wake(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool) {
+    pub(super) fn wake(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool) {
         self.wake_or_remember(observer, cpu, target, sync, false);
     }
 
     /// A wake step: one that finds its target awake is remembered; one whose target was not forked yet is lost.
-    fn wake_by_step(&mut self, observer: &mut dyn Observer, cpu: CpuId, target: usize, sync: bool) {
+    fn wake_by_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool) {
         self.wake_or_remember(observer, cpu, target, sync, true);
     }
 
     fn wake_or_remember(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         target: usize,
         sync: bool,
@@ -281,7 +282,7 @@ impl Machine {
     }
 
     /// A sleep is over: an interrupt on the CPU on which it began wakes the task.
-    pub(super) fn end_sleep(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+    pub(super) fn end_sleep(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
         let host = &mut self.tasks[task];
         host.sleep = host.sleep.wrapping_add(1);
         // The CPU may have been busy with interrupts off since then, or in an idle state.
@@ -295,7 +296,7 @@ impl Machine {
     /// Blocks until the next expiry of a timer, which is the last one plus the period; goes on if that has passed.
     fn wait_for_timer(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         task: usize,
         timer: TimerRef,
@@ -340,7 +341,7 @@ impl Machine {
         }
     }
 
-    fn fork_template(&mut self, observer: &mut dyn Observer, cpu: CpuId, template: usize) -> Result<(), RunError> {
+    fn fork_template(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, template: usize) -> Result<(), RunError> {
         let instance = self.tasks.iter().filter(|task| task.spec == template && task.id.is_some()).count() as u32;
         if let Some(limit) = self.workload.fork_limit.filter(|&limit| instance >= limit) {
             return Err(RunError::ForkLimit { task: self.workload.tasks[template].name.clone(), limit });
@@ -353,7 +354,7 @@ impl Machine {
     /// A running task changes its own attributes, by system calls.
     fn set_attributes(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         task: usize,
         set: usize,
@@ -375,7 +376,7 @@ impl Machine {
                 sched.set_nice(ctx, id, nice);
             }
             if attributes.uclamp_min.is_some() || attributes.uclamp_max.is_some() {
-                let old = sched.task(id).uclamp;
+                let old = sched.task_uclamp(id);
                 let min = attributes.uclamp_min.unwrap_or(old.min);
                 sched.set_uclamp(ctx, id, Uclamp { min, max: attributes.uclamp_max.unwrap_or(old.max) });
             }

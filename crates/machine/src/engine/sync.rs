@@ -8,6 +8,7 @@
 use super::Machine;
 use super::futex::{CpuLock, Futex};
 use crate::observer::{MachineEvent, Observer};
+use crate::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::ObjectId;
@@ -113,10 +114,10 @@ pub(super) enum Outcome {
     Spins,
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Takes a mutex for the running task, or queues the task for it. Taking one that it holds already waits for ever, as
     /// with a plain pthread mutex.
-    pub(super) fn lock(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, mutex: ObjectId) -> Outcome {
+    pub(super) fn lock(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize, mutex: ObjectId) -> Outcome {
         let object = &mut self.sync.mutexes[mutex];
         if object.owner.is_none() {
             object.owner = Some(task);
@@ -132,7 +133,7 @@ impl Machine {
     }
 
     /// Releases a mutex and wakes who waited longest. One that the task does not hold is left as it is.
-    pub(super) fn unlock(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, mutex: ObjectId) {
+    pub(super) fn unlock(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize, mutex: ObjectId) {
         let object = &mut self.sync.mutexes[mutex];
         if object.owner != Some(task) {
             return;
@@ -149,7 +150,7 @@ impl Machine {
     /// The running task waits for a condition, without the mutex, which it takes again afterwards.
     pub(super) fn wait_for_cond(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         task: usize,
         cond: ObjectId,
@@ -161,7 +162,7 @@ impl Machine {
     }
 
     /// Wakes one task that waits for a condition, or all.
-    pub(super) fn signal(&mut self, observer: &mut dyn Observer, cpu: CpuId, cond: ObjectId, all: bool) {
+    pub(super) fn signal(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, cond: ObjectId, all: bool) {
         let nr_woken = if all { self.sync.conds[cond].len() } else { 1 };
         for _ in 0..nr_woken {
             let Some(waiter) = self.sync.conds[cond].pop_front() else { return };
@@ -172,7 +173,7 @@ impl Machine {
     /// The running task arrives at a barrier; the last one wakes the others.
     pub(super) fn arrive(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         task: usize,
         barrier: ObjectId,
@@ -189,7 +190,7 @@ impl Machine {
     }
 
     /// Adds one to a semaphore, and wakes who waited longest.
-    pub(super) fn post(&mut self, observer: &mut dyn Observer, cpu: CpuId, semaphore: ObjectId) {
+    pub(super) fn post(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, semaphore: ObjectId) {
         let object = &mut self.sync.semaphores[semaphore];
         object.count += 1;
         if let Some(waiter) = object.waiters.pop_front() {
@@ -215,14 +216,20 @@ impl Machine {
     }
 
     /// Wakes all tasks that are suspended under a name.
-    pub(super) fn resume_all(&mut self, observer: &mut dyn Observer, cpu: CpuId, name: ObjectId) {
+    pub(super) fn resume_all(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, name: ObjectId) {
         for task in core::mem::take(&mut self.sync.suspended[name]) {
             self.wake(observer, cpu, task, false);
         }
     }
 
     /// Puts a message into a channel and wakes who waits for one, or queues the running task for room.
-    pub(super) fn send(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize, channel: ObjectId) -> Outcome {
+    pub(super) fn send(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+        task: usize,
+        channel: ObjectId,
+    ) -> Outcome {
         let state = &mut self.sync.channels[channel];
         if state.queued + state.arriving >= state.channel.capacity {
             state.senders.push_back(task);
@@ -277,7 +284,7 @@ impl Machine {
     /// Takes a message from a channel, and wakes senders once there is room enough, or queues the running task for one.
     pub(super) fn receive(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         task: usize,
         channel: ObjectId,
@@ -341,7 +348,7 @@ impl Machine {
     }
 
     /// Carries on what is left of a step that blocked a task.
-    pub(super) fn carry_on(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) -> Outcome {
+    pub(super) fn carry_on(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> Outcome {
         match core::mem::replace(&mut self.tasks[task].resume, Resume::Nothing) {
             Resume::Nothing => Outcome::GoesOn,
             Resume::Lock(mutex) => self.lock(observer, cpu, task, mutex),

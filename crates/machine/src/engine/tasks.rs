@@ -10,6 +10,7 @@ use super::sync::Resume;
 use super::{Machine, RunError, START};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::seam::Engine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
@@ -101,7 +102,7 @@ pub fn instance_name(name: &str, family: &str, instance: u32) -> String {
     if instance == 0 { name.to_owned() } else { format!("{family}-{instance}") }
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Adds a task of the workload, or an instance of a template.
     pub(super) fn add_task(&mut self, spec: usize, instance: u32) -> usize {
         let place = self.tasks.len();
@@ -145,7 +146,7 @@ impl Machine {
     }
 
     /// A task of the workload is forked on a CPU.
-    pub(super) fn fork(&mut self, observer: &mut dyn Observer, cpu: CpuId, task: usize) {
+    pub(super) fn fork(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
         let place = self.tasks[task].spec;
         let spec = &self.workload.tasks[place];
         let policy = spec.start.policy.unwrap_or_default();
@@ -188,7 +189,7 @@ impl Machine {
     /// If there is no bandwidth for it.
     pub(super) fn become_deadline(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<E>,
         cpu: CpuId,
         task: usize,
     ) -> Result<(), RunError> {

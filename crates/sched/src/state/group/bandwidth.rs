@@ -79,6 +79,11 @@ impl fmt::Display for BandwidthError {
 impl core::error::Error for BandwidthError {}
 
 impl Bandwidth {
+    /// Quota, if there is one, period and burst.
+    pub const fn parts(self) -> (Option<Nanos>, Nanos, Nanos) {
+        (self.quota, self.period, self.burst)
+    }
+
     /// No limit, with the default period of 100 ms.
     pub const UNLIMITED: Self = Self { quota: None, period: Nanos(100_000_000), burst: Nanos(0) };
 

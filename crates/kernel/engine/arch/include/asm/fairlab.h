@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What passes between the kernel's side and the laboratory. Plain C types only: the laboratory, the host and the kernel's side all read
+ * this. Rust's mirror of it is crates/kernel/src/object/raw.rs, and fl_layout() lets it compare sizes.
+ */
+#ifndef _ASM_FAIRLAB_H
+#define _ASM_FAIRLAB_H
+
+/* ---- the kernel's side tells ---- */
+
+enum fl_kind {
+	FL_WAKEUP,	/* task, cpu; is it new */
+	FL_SWITCH,	/* task, cpu; next task; state of the one that goes */
+	FL_MIGRATE,	/* task, cpu where it was; where it will be */
+	FL_IPI,		/* cpu that is sent one; kind */
+	FL_STAT,	/* cpu of the domain, its level in task; by how much; text is the counter */
+	FL_TIMER,	/* cpu; when */
+};
+
+struct fl_record {
+	unsigned int kind, on;		/* who executes */
+	unsigned int cpu, task;
+	long long a, b;
+	const char *text;
+};
+
+enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM };
+
+/* ---- provided by the host (host.c), which is part of the C library's world ---- */
+
+void fl_host_record(const struct fl_record *record);
+void fl_host_log(const char *format, __builtin_va_list args);
+void __attribute__((noreturn)) fl_host_stop(int why, const char *text);
+void *fl_host_zalloc(unsigned long size);
+
+/* ---- provided by the kernel's side: what the laboratory calls ---- */
+
+struct fl_cpu { int core, cluster, llc, package, node; unsigned int capacity; };
+
+struct fl_policy {
+	int policy, priority;		/* the kernel's numbers */
+	long long runtime, deadline, period;
+};
+
+struct fl_task_spec {
+	unsigned int id;
+	int pid, nice, group;		/* group 0 is the root */
+	struct fl_policy policy;
+	int uclamp_min, uclamp_max;	/* -1: not set */
+	const unsigned long *mask;	/* one bit for each CPU */
+};
+
+struct fl_figures {
+	unsigned int nr_running, cfs_h_nr_running, curr, frequency;
+	unsigned long util_avg, load_avg, runnable_avg, capacity;
+	unsigned long long clock, clock_task;
+};
+
+struct fl_clock { unsigned long long now, ahead, newidle_cost; };
+
+void fl_set_clock(const struct fl_clock *clock);
+unsigned long long fl_ahead(void);
+unsigned int fl_max_cpus(void);
+unsigned int fl_tick_hz(void);
+unsigned int fl_layout(int what);
+
+void fl_node_distances(int nr_nodes, const unsigned int *distances);
+void fl_boot(int nr_cpus, const struct fl_cpu *cpus, const char *levels);
+int fl_has_feature(const char *name);
+void fl_feature(const char *name, int on);
+int fl_has_tunable(const char *name);
+void fl_tunable(const char *name, unsigned int value);
+void fl_timer_resolution(unsigned int ns);
+void fl_jiffies(unsigned long long number);
+void fl_frequency(int cpu, unsigned long part);
+void fl_seed_dice(int cpu, const unsigned int *words);
+void fl_irq_time(int cpu, unsigned long long ns);
+
+int fl_group_new(int parent);
+int fl_group_shares(int group, unsigned long shares);
+int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us);
+int fl_group_idle(int group, int idle);
+
+void fl_fork(int cpu, const struct fl_task_spec *spec);
+int fl_wake(int cpu, unsigned int task, int sync);
+void fl_block(int cpu, int dies, int in_iowait);
+void fl_yield(int cpu);
+int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask);
+void fl_set_nice(int cpu, unsigned int task, int nice);
+int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy);
+int fl_set_uclamp(int cpu, unsigned int task, int min, int max);
+void fl_move(int cpu, unsigned int task, int group);
+
+enum fl_irq { FL_IRQ_RESCHEDULE, FL_IRQ_CALL, FL_IRQ_TIMER, FL_IRQ_TICK };
+
+void fl_interrupt(int cpu, int irq);
+int fl_interrupt_wake(int cpu, unsigned int task);
+void fl_reschedule(int cpu);
+void fl_stopper(int cpu);
+void fl_idle_enter(int cpu);
+void fl_idle_exit(int cpu);
+
+enum fl_duty { FL_DUTY_RESCHEDULE, FL_DUTY_STOPPER, FL_DUTY_IDLE, FL_DUTY_TASK };
+
+int fl_duty(int cpu);
+unsigned int fl_running(int cpu);
+int fl_cpu_of(unsigned int task);
+int fl_tick_is_stopped(int cpu);
+void fl_figures(int cpu, struct fl_figures *figures);
+void fl_task_util(unsigned int task, unsigned long *util_avg, unsigned long long *vruntime);
+
+/* ---- provided by the host for the laboratory ---- */
+
+const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; valid until the kernel's side is entered again */
+void fl_guard(int report, unsigned int loop_seconds);
+void fl_entering(const char *what, int cpu, unsigned long long at);
+void __attribute__((noreturn)) fl_forbidden(const char *symbol);
+
+#endif

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef _ASM_FAIRLAB_MMZONE_H
+#define _ASM_FAIRLAB_MMZONE_H
+extern struct pglist_data *node_data[];
+#define NODE_DATA(node) (node_data[node])
+#endif

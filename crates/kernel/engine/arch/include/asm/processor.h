@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef _ASM_FAIRLAB_PROCESSOR_H
+#define _ASM_FAIRLAB_PROCESSOR_H
+
+#ifndef __ASSEMBLY__
+#include <linux/compiler.h>
+
+struct task_struct;
+struct pt_regs;
+struct thread_struct { };
+
+#define INIT_THREAD { }
+#define TASK_SIZE (1UL << 47)
+#define TASK_UNMAPPED_BASE (TASK_SIZE / 4)
+#define STACK_TOP TASK_SIZE
+#define STACK_TOP_MAX TASK_SIZE
+#define task_pt_regs(task) ((struct pt_regs *)NULL)
+#define KSTK_EIP(task) 0UL
+#define KSTK_ESP(task) 0UL
+#define cpu_relax() barrier()
+
+static inline void start_thread(struct pt_regs *regs, unsigned long where, unsigned long stack) { }
+static inline void release_thread(struct task_struct *task) { }
+static inline unsigned long __get_wchan(struct task_struct *task) { return 0; }
+#endif
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One thread executes all CPUs, and no CPU leaves kernel code in the middle: a lock that is held when somebody wants it will be held
+ * for ever, and one that is given back without being held was given back twice. Both end the run.
+ */
+#ifndef _ASM_FAIRLAB_SPINLOCK_H
+#define _ASM_FAIRLAB_SPINLOCK_H
+
+#include <asm/fairlab_state.h>
+
+void fl_lock_is_held(const void *lock, unsigned int holder);
+void fl_lock_is_free(const void *lock);
+
+#define arch_spin_is_locked(l) ((l)->holder != 0)
+#define arch_spin_is_contended(l) 0
+#define arch_spin_value_unlocked(l) ((l).holder == 0)
+
+static inline int arch_spin_trylock(arch_spinlock_t *l)
+{
+	if (l->holder)
+		return 0;
+	l->holder = fl_state.cpu + 1;
+	return 1;
+}
+
+static inline void arch_spin_lock(arch_spinlock_t *l)
+{
+	if (!arch_spin_trylock(l))
+		fl_lock_is_held(l, l->holder - 1);
+}
+
+static inline void arch_spin_unlock(arch_spinlock_t *l)
+{
+	if (!l->holder)
+		fl_lock_is_free(l);
+	l->holder = 0;
+}
+
+static inline int arch_read_trylock(arch_rwlock_t *l)
+{
+	if (l->users < 0)
+		return 0;
+	l->users++;
+	return 1;
+}
+
+static inline int arch_write_trylock(arch_rwlock_t *l)
+{
+	if (l->users)
+		return 0;
+	l->users = -1;
+	return 1;
+}
+
+static inline void arch_read_lock(arch_rwlock_t *l)
+{
+	if (!arch_read_trylock(l))
+		fl_lock_is_held(l, fl_state.cpu);
+}
+
+static inline void arch_write_lock(arch_rwlock_t *l)
+{
+	if (!arch_write_trylock(l))
+		fl_lock_is_held(l, fl_state.cpu);
+}
+
+static inline void arch_read_unlock(arch_rwlock_t *l)
+{
+	if (l->users-- <= 0)
+		fl_lock_is_free(l);
+}
+
+static inline void arch_write_unlock(arch_rwlock_t *l)
+{
+	if (l->users != -1)
+		fl_lock_is_free(l);
+	l->users = 0;
+}
+
+#endif

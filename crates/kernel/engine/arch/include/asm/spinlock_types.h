@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef _ASM_FAIRLAB_SPINLOCK_TYPES_H
+#define _ASM_FAIRLAB_SPINLOCK_TYPES_H
+
+/* Who holds it: 0 nobody, otherwise the CPU's number plus one. */
+typedef struct { unsigned int holder; } arch_spinlock_t;
+/* How many read; -1 if one writes. */
+typedef struct { int users; } arch_rwlock_t;
+
+#define __ARCH_SPIN_LOCK_UNLOCKED { 0 }
+#define __ARCH_RW_LOCK_UNLOCKED { 0 }
+
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which CPUs there are, what they share, and how the levels of sched domains follow from that. */
+#include "local.h"
+
+int fl_nr_cpus;
+struct fl_place fl_place[NR_CPUS];
+
+struct cpumask __cpu_possible_mask, __cpu_online_mask, __cpu_present_mask, __cpu_active_mask, __cpu_dying_mask;
+const DECLARE_BITMAP(cpu_all_bits, NR_CPUS) = CPU_BITS_ALL;
+atomic_t __num_online_cpus;
+
+const struct cpumask *cpu_coregroup_mask(int cpu) { return &fl_place[cpu].in_llc; }
+const struct cpumask *cpu_clustergroup_mask(int cpu) { return &fl_place[cpu].in_cluster; }
+static const struct cpumask *core_mask(int cpu) { return &fl_place[cpu].in_core; }
+static const struct cpumask *package_mask(int cpu) { return &fl_place[cpu].in_package; }
+static const struct cpumask *everybody(int cpu) { return cpu_online_mask; }
+static int core_flags(void) { return cpu_smt_flags(); }
+static int llc_flags(void) { return cpu_core_flags(); }
+static int cluster_flags(void) { return cpu_cluster_flags(); }
+
+unsigned int fl_max_cpus(void) { return NR_CPUS; }
+
+#ifdef CONFIG_NUMA
+static struct cpumask cpus_of_node[MAX_NUMNODES];
+static int distance_of[MAX_NUMNODES][MAX_NUMNODES];
+DEFINE_PER_CPU(int, numa_node);
+nodemask_t node_states[NR_NODE_STATES];
+unsigned int nr_node_ids = 1, nr_online_nodes = 1;
+int node_reclaim_distance = RECLAIM_DISTANCE;
+struct pglist_data *node_data[MAX_NUMNODES];
+
+const struct cpumask *cpumask_of_node(int node)
+{
+	return node == NUMA_NO_NODE ? cpu_all_mask : &cpus_of_node[node];
+}
+
+int fl_node_distance(int from, int to)
+{
+	int given = distance_of[from][to];
+
+	return given ? given : from == to ? LOCAL_DISTANCE : REMOTE_DISTANCE;
+}
+
+void fl_node_distances(int nr_nodes, const unsigned int *distances)
+{
+	int from, to;
+
+	for (from = 0; from < nr_nodes; from++)
+		for (to = 0; to < nr_nodes; to++)
+			distance_of[from][to] = distances[from * nr_nodes + to];
+}
+
+static void join_node(int cpu, int node)
+{
+	enum node_states state;
+
+	if (node >= MAX_NUMNODES)
+		fl_host_stop(FL_STOP_SHIM, "there are more NUMA nodes than CONFIG_NODES_SHIFT allows");
+	per_cpu(numa_node, cpu) = node;
+	cpumask_set_cpu(cpu, &cpus_of_node[node]);
+	for (state = 0; state < NR_NODE_STATES; state++)
+		node_set(node, node_states[state]);
+	nr_node_ids = nr_online_nodes = max_t(unsigned int, nr_node_ids, node + 1);
+}
+#else
+void fl_node_distances(int nr_nodes, const unsigned int *distances) { }
+static void join_node(int cpu, int node) { }
+#endif
+
+static void assign(int cpu, struct cpumask *mask, bool is_in)
+{
+	if (is_in)
+		cpumask_set_cpu(cpu, mask);
+}
+
+void fl_set_places(const struct fl_cpu *cpus)
+{
+	int cpu, other;
+
+	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
+		const struct fl_cpu *mine = &cpus[cpu];
+		struct fl_place *place = &fl_place[cpu];
+
+		place->core = mine->core;
+		place->cluster = mine->cluster;
+		place->llc = mine->llc;
+		place->package = mine->package;
+		place->node = mine->node;
+		place->capacity = mine->capacity;
+		place->frequency = SCHED_CAPACITY_SCALE;
+		for (other = 0; other < fl_nr_cpus; other++) {
+			const struct fl_cpu *its = &cpus[other];
+
+			assign(other, &place->in_core, its->core == mine->core);
+			assign(other, &place->in_cluster, its->cluster == mine->cluster);
+			assign(other, &place->in_llc, its->llc == mine->llc);
+			assign(other, &place->in_package, its->package == mine->package);
+		}
+		join_node(cpu, mine->node);
+		cpumask_set_cpu(cpu, &__cpu_possible_mask);
+		cpumask_set_cpu(cpu, &__cpu_present_mask);
+		cpumask_set_cpu(cpu, &__cpu_online_mask);
+	}
+	atomic_set(&__num_online_cpus, fl_nr_cpus);
+}
+
+#ifdef CONFIG_SCHED_DEBUG
+#define NAMED(text) .name = text,
+#else
+#define NAMED(text)
+#endif
+
+/* From the lowest to the highest, a letter each; levels between NUMA nodes come by themselves. */
+void fl_set_levels(const char *levels)
+{
+	static const struct { char letter; struct sched_domain_topology_level level; } known[] = {
+		{ 'S', { .mask = core_mask, .sd_flags = core_flags, NAMED("SMT") } },
+		{ 'C', { .mask = cpu_clustergroup_mask, .sd_flags = cluster_flags, NAMED("CLS") } },
+		{ 'M', { .mask = cpu_coregroup_mask, .sd_flags = llc_flags, NAMED("MC") } },
+		{ 'P', { .mask = package_mask, NAMED("PKG") } },
+		{ 'A', { .mask = everybody, NAMED("ALL") } },
+	};
+	static struct sched_domain_topology_level table[ARRAY_SIZE(known) + 1];
+	int nr = 0, i;
+
+	for (; *levels && nr < ARRAY_SIZE(known); levels++)
+		for (i = 0; i < ARRAY_SIZE(known); i++)
+			if (known[i].letter == *levels)
+				table[nr++] = known[i].level;
+	set_sched_topology(table);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of the kernel's side. */
+#ifndef FAIRLAB_LOCAL_H
+#define FAIRLAB_LOCAL_H
+
+#include <linux/cgroup.h>
+#include <linux/clockchips.h>
+#include <linux/cpuhotplug.h>
+#include <linux/hrtimer.h>
+#include <linux/init_task.h>
+#include <linux/interrupt.h>
+#include <linux/kernel_stat.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/cputime.h>
+#include <linux/sched/hotplug.h>
+#include <linux/sched/isolation.h>
+#include <linux/sched/loadavg.h>
+#include <linux/sched/nohz.h>
+#include <linux/sched/task.h>
+#include <linux/sched/topology.h>
+#include <linux/slab.h>
+#include <linux/stop_machine.h>
+#include <linux/wait.h>
+#include <uapi/linux/sched/types.h>
+#include "sched.h"
+#include "smp.h"
+#include <asm/fairlab.h>
+
+extern int fl_nr_cpus;
+
+void fl_tell(enum fl_kind kind, unsigned int cpu, unsigned int task, long long a, long long b);
+
+static inline void fl_execute_on(int cpu) { fl_state.cpu = cpu; }
+
+/* cpus.c */
+void fl_set_places(const struct fl_cpu *cpus);
+void fl_set_levels(const char *levels);
+
+/* memory.c */
+void fl_make_percpu_areas(void);
+
+/* tasks.c */
+void fl_keep_template(void);
+struct task_struct *fl_new_task(unsigned int id, int pid);
+struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec);
+struct task_struct *fl_task(unsigned int id);
+struct css_set *fl_css_set(struct task_group *group);
+void fl_copy_mask(struct cpumask *to, const unsigned long *from);
+
+/* stop.c */
+void fl_make_stopper(int cpu, struct task_struct *task);
+bool fl_stopper_has_work(int cpu);
+struct task_struct *fl_stopper_of(int cpu);
+
+/* irq.c */
+void fl_softirqs(void);
+void fl_start_timers(void);
+
+/* probes.c */
+void fl_listen(void);
+
+#endif

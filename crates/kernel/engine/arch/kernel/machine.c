@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The clocks, the change from one task to the next, locks that nobody can wait for, and interrupts of other CPUs. */
+#include "local.h"
+
+struct fl_state fl_state = { .running = { [0 ... NR_CPUS - 1] = &init_task } };
+
+u64 jiffies_64 = INITIAL_JIFFIES;
+enum system_states system_state;
+unsigned long __per_cpu_offset[NR_CPUS];
+bool static_key_initialized = true;
+bool tick_nohz_active = true;
+bool cpuhp_tasks_frozen;
+int oops_in_progress;
+const int sysctl_vals[32];
+unsigned long init_stack[THREAD_SIZE / sizeof(unsigned long)];
+struct mm_struct init_mm;
+DEFINE_PER_CPU(struct pt_regs *, __irq_regs);
+DEFINE_PER_CPU(struct task_struct *, ksoftirqd);
+DEFINE_PER_CPU_ALIGNED(irq_cpustat_t, irq_stat);
+DEFINE_STATIC_KEY_FALSE(timers_migration_enabled);
+DEFINE_STATIC_KEY_TRUE(cpu_cgrp_subsys_on_dfl_key);
+
+/* ---- clocks: one for all CPUs ---- */
+
+void fl_set_clock(const struct fl_clock *clock)
+{
+	fl_state.now = clock->now;
+	fl_state.ahead = clock->ahead;
+	fl_state.newidle_cost = clock->newidle_cost;
+}
+
+unsigned long long fl_ahead(void) { return fl_state.ahead; }
+unsigned int fl_tick_hz(void) { return HZ; }
+
+unsigned long long notrace sched_clock(void) { return fl_state.now + fl_state.ahead; }
+ktime_t ktime_get(void) { return fl_state.now; }
+ktime_t ktime_get_with_offset(enum tk_offsets offset) { return fl_state.now; }
+u64 ktime_get_mono_fast_ns(void) { return fl_state.now; }
+
+/* Real time, boot time and TAI began with the monotonic clock. */
+ktime_t ktime_get_update_offsets_now(unsigned int *version, ktime_t *real, ktime_t *boot, ktime_t *tai)
+{
+	*real = *boot = *tai = 0;
+	return fl_state.now;
+}
+
+/* Counted from the kernel's own beginning. Time does not go back. */
+void fl_jiffies(unsigned long long number)
+{
+	u64 to = INITIAL_JIFFIES + number;
+
+	if (time_after64(to, jiffies_64))
+		jiffies_64 = to;
+}
+
+void fl_frequency(int cpu, unsigned long part) { fl_place[cpu].frequency = part; }
+void fl_irq_time(int cpu, unsigned long long ns) { per_cpu(cpu_irqtime, cpu).total += ns; }
+
+/* ---- chance ---- */
+
+/* What seeds the dice until the laboratory gives another seed. */
+#define FIRST_SEED 0x5a
+
+void get_random_bytes(void *to, size_t size) { memset(to, FIRST_SEED, size); }
+
+void fl_seed_dice(int cpu, const unsigned int *words)
+{
+#ifdef FL_RND_STATE
+	struct rnd_state *dice = per_cpu_ptr(&sched_rnd_state, cpu);
+
+	dice->s1 = words[0];
+	dice->s2 = words[1];
+	dice->s3 = words[2];
+	dice->s4 = words[3];
+#endif
+}
+
+/* ---- what is told ---- */
+
+void fl_tell(enum fl_kind kind, unsigned int cpu, unsigned int task, long long a, long long b)
+{
+	struct fl_record record = { .kind = kind, .on = fl_state.cpu, .cpu = cpu, .task = task, .a = a, .b = b };
+
+	fl_host_record(&record);
+}
+
+/*
+ * All CPUs share one stack, so there is nothing to switch but current. The caller goes on as the next task, to its return into the
+ * laboratory, which then lets that task do its work.
+ */
+struct task_struct *__switch_to(struct task_struct *prev, struct task_struct *next)
+{
+	int cpu = fl_state.cpu;
+
+	fl_state.running[cpu] = next;
+	fl_tell(FL_SWITCH, cpu, task_thread_info(prev)->id, task_thread_info(next)->id, READ_ONCE(prev->__state));
+	return prev;
+}
+
+#ifndef FL_RESCHEDULE_MACRO
+void smp_send_reschedule(int cpu) { fl_tell(FL_IPI, cpu, 0, FL_IRQ_RESCHEDULE, 0); }
+#endif
+void arch_smp_send_reschedule(int cpu) { fl_tell(FL_IPI, cpu, 0, FL_IRQ_RESCHEDULE, 0); }
+void arch_send_call_function_single_ipi(int cpu) { fl_tell(FL_IPI, cpu, 0, FL_IRQ_CALL, 0); }
+
+void arch_send_call_function_ipi_mask(const struct cpumask *mask)
+{
+	int cpu;
+
+	for_each_cpu(cpu, mask)
+		arch_send_call_function_single_ipi(cpu);
+}
+
+/* ---- locks ---- */
+
+static void name_lock(char *text, size_t size, const char *what, const void *lock)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (lock == (const void *)&cpu_rq(cpu)->__lock) {
+			snprintf(text, size, "%s: the runqueue's lock of CPU %d", what, cpu);
+			return;
+		}
+	snprintf(text, size, "%s: a lock that is no runqueue's", what);
+}
+
+void fl_lock_is_held(const void *lock, unsigned int holder)
+{
+	char what[64], text[160];
+
+	snprintf(what, sizeof(what), "CPU %d waits for ever for a lock that CPU %u holds", fl_state.cpu, holder);
+	name_lock(text, sizeof(text), what, lock);
+	fl_host_stop(FL_STOP_LOCK, text);
+}
+
+void fl_lock_is_free(const void *lock)
+{
+	char text[160];
+
+	name_lock(text, sizeof(text), "a lock is released that nobody holds", lock);
+	fl_host_stop(FL_STOP_LOCK, text);
+}

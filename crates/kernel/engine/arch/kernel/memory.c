@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Memory comes zeroed from the process and is not used again: a run ends with its process, and addresses decide nothing. */
+#include "local.h"
+
+struct kmem_cache { unsigned int size; };
+
+struct kmem_cache *kmalloc_caches[NR_KMALLOC_TYPES][KMALLOC_SHIFT_HIGH + 1];
+
+void *__kmalloc(size_t size, gfp_t flags) { return fl_host_zalloc(size); }
+void *__kmalloc_node(size_t size, gfp_t flags, int node) { return fl_host_zalloc(size); }
+void *kmalloc_trace(struct kmem_cache *cache, gfp_t flags, size_t size) { return fl_host_zalloc(size); }
+void *kmalloc_node_trace(struct kmem_cache *cache, gfp_t flags, int node, size_t size) { return fl_host_zalloc(size); }
+void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags) { return fl_host_zalloc(cache->size); }
+void kmem_cache_free(struct kmem_cache *cache, void *memory) { }
+void kfree(const void *memory) { }
+
+struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align, slab_flags_t flags, void (*ctor)(void *))
+{
+	struct kmem_cache *cache = fl_host_zalloc(sizeof(*cache));
+
+	cache->size = size;
+	return cache;
+}
+
+/* ---- of each CPU: a copy of what the object has, and room behind it for what is allocated while it runs ---- */
+
+#define ROOM (4UL << 20)
+
+extern char __per_cpu_start[], __per_cpu_end[];
+static unsigned long used, limit;
+
+void fl_make_percpu_areas(void)
+{
+	unsigned long fixed = __per_cpu_end - __per_cpu_start;
+	int cpu;
+
+	used = ALIGN(fixed, SMP_CACHE_BYTES);
+	limit = used + ROOM;
+	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
+		char *area = fl_host_zalloc(limit);
+
+		memcpy(area, __per_cpu_start, fixed);
+		__per_cpu_offset[cpu] = area - __per_cpu_start;
+	}
+}
+
+/* What is allocated has not been used before, so it is still zero. */
+void __percpu *__alloc_percpu(size_t size, size_t align)
+{
+	unsigned long at = ALIGN(used, max_t(size_t, align, sizeof(long)));
+
+	used = at + size;
+	if (used > limit)
+		fl_host_stop(FL_STOP_SHIM, "the room for what is allocated per CPU is used up");
+	return (void __percpu *)(__per_cpu_start + at);
+}
+
+void free_percpu(void __percpu *memory) { }

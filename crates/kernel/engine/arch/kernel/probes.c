@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Listens to the tree's own tracepoints, and to its counters of domains. */
+#include "local.h"
+#include <trace/events/sched.h>
+
+#define ID(task) task_thread_info(task)->id
+
+static void on_wakeup(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, task_cpu(p), ID(p), 0, 0); }
+static void on_new(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, task_cpu(p), ID(p), 1, 0); }
+static void on_migrate(void *unused, struct task_struct *p, int to) { fl_tell(FL_MIGRATE, task_cpu(p), ID(p), to, 0); }
+
+/* A tracepoint calls a list of functions that ends with an empty entry; here each has one. */
+#define LISTEN(event, act)								\
+	do {										\
+		static struct tracepoint_func funcs[2] = { { .func = (void *)(act) } };	\
+		check_trace_callback_type_##event(act);					\
+		__tracepoint_##event.funcs = funcs;					\
+		static_key_enable(&__tracepoint_##event.key);				\
+	} while (0)
+
+void fl_listen(void)
+{
+	LISTEN(sched_wakeup, on_wakeup);
+	LISTEN(sched_wakeup_new, on_new);
+	LISTEN(sched_migrate_task, on_migrate);
+}
+
+#define IS_IN(where, sd) ((const char *)(where) >= (const char *)(sd) && (const char *)(where) < (const char *)((sd) + 1))
+
+static struct sched_domain *domain_of(int cpu, const void *where)
+{
+	struct sched_domain *sd;
+
+	for (sd = rcu_dereference_raw(cpu_rq(cpu)->sd); sd; sd = rcu_dereference_raw(sd->parent))
+		if (IS_IN(where, sd))
+			return sd;
+	return NULL;
+}
+
+/* Most are counted by the CPU whose domain it is. */
+void fl_domain_stat(const char *counter, const void *where, long amount)
+{
+	struct fl_record record = { .kind = FL_STAT, .on = fl_state.cpu, .cpu = fl_state.cpu, .a = amount, .text = counter };
+	struct sched_domain *sd = domain_of(record.cpu, where);
+
+	for (; !sd; sd = domain_of(record.cpu, where))
+		record.cpu = record.cpu + 1 == fl_nr_cpus ? 0 : record.cpu + 1;
+	record.task = sd->level;
+	record.b = where >= (void *)sd->lb_count && where < (void *)(sd->lb_count + CPU_MAX_IDLE_TYPES);
+	if (where == (void *)&sd->lb_count[CPU_NEWLY_IDLE])
+		fl_state.ahead += fl_state.newidle_cost;
+	fl_host_record(&record);
+}

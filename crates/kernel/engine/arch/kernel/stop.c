@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Stoppers: the task of the highest class on each CPU, which does what is queued for it and blocks. */
+#include "local.h"
+
+static struct { struct task_struct *task; struct list_head works; } stopper[NR_CPUS];
+
+void fl_make_stopper(int cpu, struct task_struct *task)
+{
+	INIT_LIST_HEAD(&stopper[cpu].works);
+	stopper[cpu].task = task;
+	sched_set_stop_task(cpu, task);
+}
+
+struct task_struct *fl_stopper_of(int cpu) { return stopper[cpu].task; }
+bool fl_stopper_has_work(int cpu) { return stopper[cpu].task && !list_empty(&stopper[cpu].works); }
+
+bool stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_stop_work *work)
+{
+	work->fn = act;
+	work->arg = arg;
+	list_add_tail(&work->list, &stopper[cpu].works);
+	wake_up_process(stopper[cpu].task);
+	return true;
+}
+
+/* In the order in which they were queued; a work may be reused as soon as it is taken off. */
+void fl_stopper(int cpu)
+{
+	fl_execute_on(cpu);
+	while (fl_stopper_has_work(cpu)) {
+		struct cpu_stop_work *work = list_first_entry(&stopper[cpu].works, struct cpu_stop_work, list);
+		cpu_stop_fn_t act = work->fn;
+		void *arg = work->arg;
+
+		list_del_init(&work->list);
+		act(arg);
+	}
+	set_current_state(TASK_INTERRUPTIBLE);
+	schedule();
+}
+
+/*
+ * Somebody who changes the CPUs of a running task waits until its stopper has moved it. The stoppers of the others do that at once, in
+ * the order of their CPUs, and he finds that his wait is over.
+ */
+signed long schedule_timeout(signed long timeout)
+{
+	int me = fl_state.cpu, cpu;
+	unsigned long irqs_off = fl_state.irqs_off;
+	bool has_worked = false;
+
+	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
+		if (cpu == me || !fl_stopper_has_work(cpu))
+			continue;
+		/* Woken from far away: it is in the queue of the CPU's interrupt. */
+		if (!task_on_rq_queued(stopper[cpu].task))
+			fl_interrupt(cpu, FL_IRQ_CALL);
+		fl_execute_on(cpu);
+		fl_state.irqs_off = 0;
+		if (is_idle_task(current))
+			fl_idle_exit(cpu);
+		fl_reschedule(cpu);
+		if (current != stopper[cpu].task)
+			fl_host_stop(FL_STOP_SHIM, "a stopper with work is not chosen to run");
+		fl_stopper(cpu);
+		has_worked = true;
+	}
+	fl_execute_on(me);
+	fl_state.irqs_off = irqs_off;
+	if (!has_worked)
+		fl_host_stop(FL_STOP_SHIM, "kernel code wants to sleep where nothing will wake it");
+	return timeout;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The part of an engine that belongs to the C library's world: memory, what was recorded, what was said, and the guard that turns the end of
+ * kernel code (a crash, a panic, a loop) into a report on a file descriptor.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include "../arch/include/asm/fairlab.h"
+
+/* With this status a process ends of which a report was written. */
+#define REPORTED 86
+#define MOST_FRAMES 64
+
+static int report_fd = 2;
+static const char *entry = "nothing";	/* what the laboratory has called */
+static int entry_cpu;
+static volatile unsigned long nr_entries;
+static unsigned long long now;		/* of the clock that was set last */
+
+/* ---- memory ---- */
+
+#define CHUNK (1UL << 20)
+
+/* From chunks of zeroed memory. Large pieces have one of their own, so that pages which nobody touches cost nothing. */
+void *fl_host_zalloc(unsigned long size)
+{
+	static char *next, *end;
+	char *piece;
+
+	size = (size + 63) & ~63UL;
+	if (size > (unsigned long)(end - next)) {
+		unsigned long length = size > CHUNK / 4 ? (size + 4095) & ~4095UL : CHUNK;
+
+		piece = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (piece == MAP_FAILED)
+			fl_host_stop(FL_STOP_SHIM, "there is no memory left");
+		if (length != CHUNK)
+			return piece;
+		next = piece;
+		end = piece + CHUNK;
+	}
+	piece = next;
+	next += size;
+	return piece;
+}
+
+/* ---- records: kept until the laboratory asks ---- */
+
+static struct fl_record *records;
+static unsigned int nr_records, room_for_records;
+
+void fl_host_record(const struct fl_record *record)
+{
+	if (nr_records == room_for_records) {
+		room_for_records = room_for_records ? 2 * room_for_records : 256;
+		records = realloc(records, room_for_records * sizeof(*records));
+		if (!records)
+			fl_host_stop(FL_STOP_SHIM, "there is no memory left");
+	}
+	records[nr_records++] = *record;
+}
+
+const struct fl_record *fl_records(unsigned int *nr)
+{
+	*nr = nr_records;
+	nr_records = 0;
+	return records;
+}
+
+/* ---- reports: lines of a keyword and its value ---- */
+
+static void say(const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (length > (int)sizeof(line) - 1)
+		length = sizeof(line) - 1;
+	if (write(report_fd, line, length) < 0)
+		_exit(REPORTED);
+}
+
+/* Levels of messages are two characters in front of them. */
+void fl_host_log(const char *format, va_list args)
+{
+	char text[900];
+	char *line, *rest;
+
+	if (format[0] == 1 && format[1])
+		format += 2;
+	vsnprintf(text, sizeof(text), format, args);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		say("log %llu %d %s\n", now, entry_cpu, line);
+}
+
+/* Places are told as distances from the object's beginning, for which its debug information has names. */
+static void say_stack(void)
+{
+	void *frames[MOST_FRAMES];
+	int nr = backtrace(frames, MOST_FRAMES), i;
+	Dl_info here, its;
+
+	if (!dladdr((void *)say_stack, &here))
+		return;
+	for (i = 0; i < nr; i++)
+		if (dladdr(frames[i], &its) && its.dli_fbase == here.dli_fbase)
+			say("frame %lx\n", (unsigned long)((char *)frames[i] - (char *)here.dli_fbase));
+}
+
+static void __attribute__((noreturn)) stop(const char *why, const char *text)
+{
+	say("stop %s %s\n", why, text);
+	say("during %llu %d %s\n", now, entry_cpu, entry);
+	say_stack();
+	_exit(REPORTED);
+}
+
+void fl_host_stop(int why, const char *text)
+{
+	static const char *const names[] = { "panic", "lock", "forbidden", "shim" };
+
+	stop(names[why], text);
+}
+
+/* ---- the guard ---- */
+
+static unsigned int loop_seconds;
+
+static void on_crash(int signal, siginfo_t *info, void *context)
+{
+	char text[80];
+
+	(void)context;
+	snprintf(text, sizeof(text), "%s at address %p", strsignal(signal), info->si_addr);
+	stop("crash", text);
+}
+
+/* Once a second of CPU time: the same call as so many times before is one that does not end. */
+static void on_watch(int signal)
+{
+	static unsigned long seen;
+	static unsigned int how_often;
+	char text[80];
+
+	(void)signal;
+	how_often = seen == nr_entries ? how_often + 1 : 0;
+	seen = nr_entries;
+	if (how_often < loop_seconds)
+		return;
+	snprintf(text, sizeof(text), "one call has taken %u s of CPU time", how_often);
+	stop("loop", text);
+}
+
+void fl_guard(int report, unsigned int seconds)
+{
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT };
+	struct sigaction crash = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction watch = { .sa_handler = on_watch, .sa_flags = SA_RESTART | SA_ONSTACK };
+	struct itimerval each_second = { { 1, 0 }, { 1, 0 } };
+	static char stack[1 << 16];
+	stack_t own = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	void *first;
+	unsigned int i;
+
+	report_fd = report;
+	loop_seconds = seconds;
+	backtrace(&first, 1);	/* loads what it needs, which a handler must not do */
+	sigaltstack(&own, NULL);
+	for (i = 0; i < sizeof(crashes) / sizeof(*crashes); i++)
+		sigaction(crashes[i], &crash, NULL);
+	if (seconds) {
+		sigaction(SIGPROF, &watch, NULL);
+		setitimer(ITIMER_PROF, &each_second, NULL);
+	}
+}
+
+void fl_entering(const char *what, int cpu, unsigned long long at)
+{
+	entry = what;
+	entry_cpu = cpu;
+	now = at;
+	nr_entries++;
+}
+
+/* What a kernel has and an engine has not. */
+void __attribute__((noreturn)) fl_forbidden(const char *symbol)
+{
+	stop("forbidden", symbol);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a run may ask for and a kernel engine does not have yet: it is refused, by its name, before anything runs.
+
+use crate::object::Object;
+use fairlab_machine::engine::Setup;
+use fairlab_sched::tunables::{TunableInfo, Tunables};
+use fairlab_workload::workload::Change;
+
+/// The first thing that is lacking, with the way out.
+pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
+    let hardware = &setup.hardware;
+    let nr_cpus = hardware.nr_cpus();
+    let (most, hz) = object.limits();
+    if nr_cpus > most {
+        return Some(format!(
+            "the machine has {nr_cpus} CPUs, the engine room for {most}\nhelp: build it with --config CONFIG_NR_CPUS={nr_cpus}"
+        ));
+    }
+    if hardware.tick.0 != 1_000_000_000 / hz {
+        let wanted = 1_000_000_000 / hardware.tick.0.max(1);
+        return Some(format!(
+            "the machine ticks {wanted} times in a second, the engine {hz} times\nhelp: build it with --config CONFIG_HZ_{wanted}=y"
+        ));
+    }
+    let of_hardware = [
+        (!hardware.prices.is_free(), "time that kernel code takes: --prices zero makes it free"),
+        (!hardware.frequency_domains.is_empty(), "frequency domains (schedutil, energy-aware scheduling)"),
+        (hardware.turbo.is_some(), "turbo frequencies"),
+        (!hardware.frequency_limits.is_empty(), "limits of frequencies"),
+        (hardware.idle_states.iter().any(|states| !states.is_empty()), "idle states"),
+        (hardware.polling_idle, "idle CPUs that poll"),
+        (hardware.interrupts.iter().any(|load| load.is_stolen), "stolen time"),
+        (setup.workload.irqs.iter().any(|load| load.is_stolen), "stolen time"),
+        (setup.workload.cpu_dma_latency.is_some(), "requests for short exits from idle states"),
+        (!setup.workload.cpusets.is_empty(), "cpusets"),
+        (setup.workload.groups.iter().any(|group| group.uclamp.is_some()), "utilisation clamps of groups"),
+        (setup.workload.tasks.iter().any(|task| task.start.reclaims), "deadline tasks that take what others leave"),
+        (!setup.tunables.is_empty(), "tunables that are set by code"),
+    ];
+    if let Some((_, what)) = of_hardware.iter().find(|(is_wanted, _)| *is_wanted) {
+        return Some(not_yet(what));
+    }
+    let mut changes = setup.workload.changes.iter().filter_map(|(_, change)| change_lacks(object, change));
+    if let Some(what) = changes.next() {
+        return Some(what);
+    }
+    let mut features = setup.features.iter().filter(|(feature, _)| !object.has_feature(feature.name()));
+    if let Some((feature, _)) = features.next() {
+        return Some(format!("this kernel has no feature {}", feature.name()));
+    }
+    tunables_lack(object, setup)
+}
+
+fn not_yet(what: &str) -> String {
+    format!("kernel engines do not have yet: {what}")
+}
+
+fn change_lacks(object: &Object, change: &Change) -> Option<String> {
+    match change {
+        Change::Task { .. } | Change::Shares { .. } | Change::Quota { .. } => None,
+        Change::Feature { name, .. } if object.has_feature(name) => None,
+        Change::Feature { name, .. } => Some(format!("this kernel has no feature {name}")),
+        Change::Tunable { .. } => Some(not_yet("tunables that change while tasks run")),
+        Change::Hotplug { .. } => Some(not_yet("hotplug of CPUs")),
+        Change::FrequencyLimit { .. } => Some(not_yet("limits of frequencies")),
+        Change::CpuDmaLatency(_) => Some(not_yet("requests for short exits from idle states")),
+        Change::GroupClamps { .. } => Some(not_yet("utilisation clamps of groups")),
+        Change::CpusetCpus { .. } | Change::Attach { .. } => Some(not_yet("cpusets")),
+    }
+}
+
+/// A tunable that the tree does not have may be named if it is as it always is.
+fn tunables_lack(object: &Object, setup: &Setup) -> Option<String> {
+    let plain = Tunables::for_cpus(setup.hardware.nr_cpus());
+    let is_other = |name: &str, value: i64| TunableInfo::named(name).is_none_or(|info| info.get(&plain) != value);
+    let lacking = |(name, value): &&(String, i64)| is_other(name, *value) && !object.has_tunable(name);
+    let (name, _) = setup.named_tunables.iter().find(lacking)?;
+    Some(format!("this kernel has no tunable {name}, or a kernel engine cannot set it yet"))
+}

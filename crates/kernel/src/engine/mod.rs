@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A kernel's scheduler as the engine of a machine: the seam on top of an object.
+//!
+//! 1. Before each call the object gets the clock; after it, what it told becomes events for the probe and effects for the machine, in its
+//!    order.
+//! 2. Which interrupts are under way is remembered here, as the built-in scheduler does for itself: another of the same kind is not sent.
+//! 3. Tasks have the numbers that the built-in scheduler gives them: idle tasks, stoppers, the first task, then as they are forked.
+//! 4. Kernel code takes no time, and what it does is not counted.
+
+mod lacks;
+
+use crate::error::KernelError;
+use crate::object::{self, Irq, Object, Told};
+use fairlab_machine::engine::Setup;
+use fairlab_machine::seam::Engine;
+use fairlab_sched::classes::deadline::admission::PolicyError;
+use fairlab_sched::classes::fair::shares::SharesError;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ctx::{Ctx, Effect, IpiKind, PrevState};
+use fairlab_sched::features::Feature;
+use fairlab_sched::ids::{CpuId, GroupId, TaskId};
+use fairlab_sched::paths::idle::IdleTick;
+use fairlab_sched::probe::Event;
+use fairlab_sched::sched::SchedConfig;
+use fairlab_sched::state::figures::Duty;
+use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
+use fairlab_sched::state::new_task::NewTask;
+use fairlab_sched::task::{Policy, Uclamp};
+use fairlab_sched::topology::{MachineTopology, TopologyLevel};
+use fairlab_sched::tunables::{TUNABLES, Tunables};
+use fairlab_sched::units::{Capacity, Nanos};
+use std::ffi::CStr;
+use std::path::Path;
+
+/// The kernel's TASK_DEAD.
+const TASK_DEAD: u32 = 0x80;
+
+/// A kernel's scheduler on a machine.
+pub struct KernelEngine {
+    object: Object,
+    topology: MachineTopology,
+    tick_ns: u64,
+    nr_tasks: usize,
+    /// Interrupts under way, by kind.
+    ipi_pending: Vec<[bool; 2]>,
+    /// How it was tuned, by the laboratory's words.
+    tunables: Tunables,
+    cpus: CpuMask,
+    /// What the boot wants of the machine.
+    left_over: Vec<Effect>,
+}
+
+impl KernelEngine {
+    /// Loads an object for a machine. Crashes, and calls that take so many seconds of CPU time, end the process with a report on this file
+    /// descriptor.
+    ///
+    /// # Errors
+    /// If it cannot be loaded.
+    pub fn load(path: &Path, config: SchedConfig, report: i32, loop_seconds: u32) -> Result<Self, KernelError> {
+        let object = Object::load(path)?;
+        object.guard(report, loop_seconds);
+        let nr_cpus = config.topology.cpus.len();
+        Ok(Self {
+            object,
+            tick_ns: config.tick_ns,
+            nr_tasks: 0,
+            ipi_pending: vec![[false; 2]; nr_cpus],
+            tunables: Tunables::for_cpus(nr_cpus),
+            cpus: CpuMask::full(nr_cpus),
+            topology: config.topology,
+            left_over: Vec::new(),
+        })
+    }
+
+    /// The object, to look at.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// Calls the kernel's side as the CPU of the context, and passes on what it tells.
+    fn enter<R>(&mut self, ctx: &mut Ctx<'_>, what: &'static CStr, act: impl FnOnce(&Object, u32) -> R) -> R {
+        let cost = ctx.elapses.map_or(Nanos::ZERO, |(_, cost)| cost);
+        self.object.set_clock(ctx.now.0, ctx.ahead.0, cost.0);
+        self.object.entering(what, ctx.cpu.0, ctx.now.0);
+        let result = act(&self.object, ctx.cpu.0);
+        ctx.ahead = Nanos(self.object.ahead());
+        ctx.effects.append(&mut self.left_over);
+        let pending = &mut self.ipi_pending;
+        self.object.told(|told| pass_on(ctx, pending, told));
+        result
+    }
+
+    /// A mask with a bit for each CPU.
+    fn words(&self, mask: &CpuMask) -> Vec<u64> {
+        let mut words = vec![0; self.topology.cpus.len().div_ceil(64)];
+        for cpu in mask.iter() {
+            words[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+        }
+        words
+    }
+}
+
+/// One of the things that the kernel's side tells.
+fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], told: Told) {
+    match told {
+        Told::Wakeup { on, cpu, task, is_new } => {
+            ctx.report(Event::Wakeup { task: TaskId(task), cpu: CpuId(cpu), is_new, on: CpuId(on) });
+        }
+        Told::Switch { cpu, prev, next, state } => {
+            let (cpu, prev, next) = (CpuId(cpu), TaskId(prev), TaskId(next));
+            let prev_state = match state {
+                0 => PrevState::Runnable,
+                TASK_DEAD => PrevState::Dead,
+                _ => PrevState::Blocked,
+            };
+            ctx.report(Event::Switch { cpu, prev, next, prev_state });
+            ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
+        }
+        Told::Migrate { on, task, from, to } => {
+            ctx.report(Event::Migrate { task: TaskId(task), from: CpuId(from), to: CpuId(to), on: CpuId(on) });
+        }
+        Told::Ipi { on, cpu, kind } => {
+            if std::mem::replace(&mut pending[cpu as usize][kind as usize], true) {
+                return;
+            }
+            let (cpu, kind) = (CpuId(cpu), if kind == 0 { IpiKind::Reschedule } else { IpiKind::CallFunction });
+            ctx.report(Event::Ipi { cpu, kind, on: CpuId(on) });
+            ctx.emit(Effect::SendIpi { cpu, kind });
+        }
+        Told::Stat { on, cpu, level, counter, amount } => {
+            ctx.report(Event::DomainStat { on: CpuId(on), cpu: CpuId(cpu), level, counter, idle: None, amount });
+        }
+        Told::Timer { cpu, at } => ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) }),
+    }
+}
+
+/// The kernel says never with the greatest signed number.
+fn timer_at(at: u64) -> Nanos {
+    if at >= i64::MAX as u64 { Nanos::NEVER } else { Nanos(at) }
+}
+
+fn to_kernel(policy: Policy) -> object::Policy {
+    let (number, priority, deadline) = match policy {
+        Policy::Normal => (0, 0, [0; 3]),
+        Policy::Fifo(priority) => (1, priority, [0; 3]),
+        Policy::RoundRobin(priority) => (2, priority, [0; 3]),
+        Policy::Batch => (3, 0, [0; 3]),
+        Policy::Idle => (5, 0, [0; 3]),
+        Policy::Deadline { runtime, deadline, period } => (6, 0, [runtime, deadline, period].map(|time| time.0 as i64)),
+    };
+    object::Policy { number, priority: i32::from(priority), deadline }
+}
+
+impl Engine for KernelEngine {
+    fn lacks(&self, setup: &Setup) -> Option<String> {
+        lacks::lacks(&self.object, setup)
+    }
+
+    fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<> {
+        (0..self.topology.cpus.len()).map(CpuId::from_index)
+    }
+
+    #[inline]
+    fn duty(&self, cpu: CpuId) -> Duty {
+        match self.object.duty(cpu.0) {
+            object::Duty::Reschedule => Duty::Reschedule,
+            object::Duty::Stopper => Duty::Stopper,
+            object::Duty::Idle => Duty::Idle,
+            object::Duty::Task => Duty::Task(self.curr(cpu)),
+        }
+    }
+
+    #[inline]
+    fn curr(&self, cpu: CpuId) -> TaskId {
+        TaskId(self.object.running(cpu.0))
+    }
+
+    fn idle_task(&self, cpu: CpuId) -> TaskId {
+        TaskId(cpu.0)
+    }
+
+    fn is_idle_task_running(&self, cpu: CpuId) -> bool {
+        self.curr(cpu) == self.idle_task(cpu)
+    }
+
+    fn need_resched(&self, cpu: CpuId) -> bool {
+        self.object.duty(cpu.0) == object::Duty::Reschedule
+    }
+
+    fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
+        self.ipi_pending[cpu.index()][kind as usize]
+    }
+
+    fn is_tick_stopped(&self, cpu: CpuId) -> bool {
+        self.object.is_tick_stopped(cpu.0)
+    }
+
+    fn nr_tasks(&self) -> usize {
+        self.nr_tasks
+    }
+
+    fn task_cpu(&self, task: TaskId) -> CpuId {
+        CpuId(self.object.cpu_of(task.0))
+    }
+
+    fn task_uclamp(&self, _task: TaskId) -> Uclamp {
+        Uclamp { min: 0, max: 1024 }
+    }
+
+    fn freq_capacity(&self, cpu: CpuId) -> Capacity {
+        Capacity::from(self.object.figures(cpu.0).frequency)
+    }
+
+    fn tunables(&self) -> &Tunables {
+        &self.tunables
+    }
+
+    fn active_cpus(&self) -> &CpuMask {
+        &self.cpus
+    }
+
+    /// Those that are otherwise than they were are set; what the tree does not have was refused before.
+    fn set_tunables(&mut self, wanted: Tunables) {
+        for info in TUNABLES {
+            let value = info.get(&wanted);
+            if value != info.get(&self.tunables) {
+                self.object.set_tunable(info.name, u32::try_from(value).unwrap_or(u32::MAX));
+            }
+        }
+        self.tunables = wanted;
+    }
+
+    fn tunables_mut(&mut self) -> &mut Tunables {
+        &mut self.tunables
+    }
+
+    fn set_feature(&mut self, feature: Feature, on: bool) {
+        self.object.set_feature(feature.name(), on);
+    }
+
+    fn boot(&mut self, now: Nanos) {
+        let letter = |level: &TopologyLevel| match level {
+            TopologyLevel::Smt => 'S',
+            TopologyLevel::Cluster => 'C',
+            TopologyLevel::Mc => 'M',
+            TopologyLevel::Package => 'P',
+            TopologyLevel::All => 'A',
+        };
+        let levels: String = self.topology.levels.iter().map(letter).collect();
+        let places = self.topology.cpus.iter().zip(&self.topology.capacity);
+        let cpus: Vec<object::Cpu> = places
+            .map(|(place, &capacity)| object::Cpu {
+                place: [place.core, place.cluster, place.llc, place.package, place.node],
+                capacity: capacity as u32,
+            })
+            .collect();
+        self.object.set_clock(now.0, 0, 0);
+        self.object.entering(c"boot", 0, now.0);
+        self.object.boot(&cpus, &self.topology.distances, &levels);
+        self.nr_tasks = 2 * cpus.len() + 1;
+        // Interrupts of the boot have been served by hand; timers stay.
+        let left_over = &mut self.left_over;
+        self.object.told(|told| {
+            if let Told::Timer { cpu, at } = told {
+                left_over.push(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
+            }
+        });
+    }
+
+    fn handle_jiffy(&mut self, jiffies: u64) {
+        self.object.jiffies(jiffies);
+    }
+
+    fn handle_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
+        self.object.set_frequency(cpu.0, capacity);
+    }
+
+    fn handle_irq_time(&mut self, cpu: CpuId, time: Nanos) {
+        self.object.irq_time(cpu.0, time.0);
+    }
+
+    fn set_timer_resolution(&mut self, resolution: Nanos) {
+        self.object.set_timer_resolution(u32::try_from(resolution.0).unwrap_or(u32::MAX));
+    }
+
+    fn handle_fork(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
+        let id = TaskId::from_index(self.nr_tasks);
+        self.nr_tasks += 1;
+        let mask = self.words(&new.cpus_allowed);
+        let task = object::NewTask {
+            id: id.0,
+            pid: new.pid,
+            nice: i32::from(new.nice),
+            group: new.group.0 as i32,
+            policy: to_kernel(new.policy),
+            uclamp: new.uclamp.map(|clamps| (clamps.min, clamps.max)),
+            mask: &mask,
+        };
+        self.enter(ctx, c"fork", |object, cpu| object.fork(cpu, &task));
+        id
+    }
+
+    fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
+        self.enter(ctx, c"try_to_wake_up", |object, cpu| object.wake(cpu, task.0, sync))
+    }
+
+    fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+        self.enter(ctx, c"an interrupt that wakes a task", |object, cpu| object.interrupt_wake(cpu, task.0))
+    }
+
+    fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"schedule", |object, cpu| object.reschedule(cpu));
+    }
+
+    fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"schedule, of a task that blocks", |object, cpu| object.block(cpu, false, false));
+    }
+
+    fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"schedule, of a task that waits for a device", |object, cpu| object.block(cpu, false, true));
+    }
+
+    fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"yield", |object, cpu| object.yield_now(cpu));
+    }
+
+    fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"schedule, of a task that ends", |object, cpu| object.block(cpu, true, false));
+    }
+
+    fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"tick", |object, cpu| object.interrupt(cpu, Irq::Tick));
+    }
+
+    fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"hrtimer_interrupt", |object, cpu| object.interrupt(cpu, Irq::Timer));
+    }
+
+    fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
+        self.ipi_pending[ctx.cpu.index()][kind as usize] = false;
+        let irq = match kind {
+            IpiKind::Reschedule => Irq::Reschedule,
+            IpiKind::CallFunction => Irq::Call,
+        };
+        self.enter(ctx, c"inter-processor interrupt", |object, cpu| object.interrupt(cpu, irq));
+    }
+
+    fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"stopper", |object, cpu| object.stopper(cpu));
+    }
+
+    /// Who waits for a stopper has it run inside his own call.
+    fn handle_awaited_stopper(&mut self, _ctx: &mut Ctx<'_>) {}
+
+    fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, _tick: IdleTick) -> bool {
+        self.enter(ctx, c"idle loop", |object, cpu| object.idle_enter(cpu));
+        !self.need_resched(ctx.cpu)
+    }
+
+    fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"end of the idle loop", |object, cpu| object.idle_exit(cpu));
+    }
+
+    fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
+        GroupId(self.enter(ctx, c"sched_create_group", |object, _| object.new_group(parent.0)))
+    }
+
+    fn set_group_shares(&mut self, ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError> {
+        let set = self.enter(ctx, c"sched_group_set_shares", |object, _| object.set_shares(group.0, shares));
+        set.map_err(|_| shares_error(group))
+    }
+
+    fn set_group_bandwidth(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        group: GroupId,
+        bandwidth: Bandwidth,
+    ) -> Result<(), BandwidthError> {
+        let us = |time: Nanos| (time.0 / 1000) as i64;
+        let (quota, period, burst) = bandwidth.parts();
+        let set = self.enter(ctx, c"cpu.cfs_quota_us", |object, _| {
+            object.set_quota(group.0, quota.map(us), us(period), us(burst))
+        });
+        set.map_err(|_| BandwidthError::RootGroup)
+    }
+
+    fn set_group_idle(&mut self, ctx: &mut Ctx<'_>, group: GroupId, is_idle: bool) -> Result<(), SharesError> {
+        let set = self.enter(ctx, c"sched_group_set_idle", |object, _| object.set_group_idle(group.0, is_idle));
+        set.map_err(|_| shares_error(group))
+    }
+
+    /// Nobody has to wait: the stoppers of other CPUs have run when the call returns.
+    fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask, _waiter: Option<TaskId>) -> bool {
+        let mask = self.words(mask);
+        let set = self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.set_affinity(cpu, task.0, &mask));
+        debug_assert!(set.is_ok(), "masks of workloads are not empty");
+        false
+    }
+
+    fn set_nice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, nice: i8) {
+        self.enter(ctx, c"set_user_nice", |object, cpu| object.set_nice(cpu, task.0, i32::from(nice)));
+    }
+
+    fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, to_kernel(policy)));
+        set.map_err(|errno| {
+            let known = [PolicyError::BadParameters, PolicyError::NoBandwidth, PolicyError::RestrictedAffinity];
+            known.into_iter().find(|error| error.errno() == errno).unwrap_or(PolicyError::BadParameters)
+        })
+    }
+
+    fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
+        // What the kernel refuses changes nothing, here as there.
+        let _refused = self
+            .enter(ctx, c"sched_setattr", |object, cpu| object.set_uclamp(cpu, task.0, clamps.min, clamps.max))
+            .is_err();
+    }
+
+    fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
+        self.enter(ctx, c"sched_move_task", |object, cpu| object.move_to(cpu, task.0, group.0));
+    }
+
+    fn seed_dice(&mut self, cpu: CpuId, words: [u32; 4]) {
+        // The generator needs higher bits.
+        self.object.seed_dice(cpu.0, words.map(|word| if word < 128 { word + 128 } else { word }));
+    }
+}
+
+impl KernelEngine {
+    /// The length of a tick for which it was made.
+    pub fn tick(&self) -> Nanos {
+        Nanos(self.tick_ns)
+    }
+}
+
+fn shares_error(group: GroupId) -> SharesError {
+    if group == GroupId::ROOT { SharesError::RootGroup } else { SharesError::IdleGroup }
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! An engine's object in this process: all unsafe code of the project, by the rules at the top of the crate.
+
+mod raw;
+
+pub use raw::Figures;
+
+use crate::error::KernelError;
+use raw::Functions;
+use std::ffi::{CStr, CString, c_int, c_ulong};
+use std::mem::ManuallyDrop;
+use std::os::fd::RawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether this process has loaded an object: kernel code is booted once.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
+/// A loaded object.
+pub struct Object {
+    /// Never unloaded: texts and functions of it are kept.
+    _library: ManuallyDrop<libloading::Library>,
+    functions: Functions,
+    nr_cpus: usize,
+    /// Kernel code has one state and no locks that would mean anything to threads of this process.
+    _one_thread: std::marker::PhantomData<*const ()>,
+}
+
+/// A place of a CPU, and what it can do.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu {
+    /// Core, cluster, last-level cache, package and node.
+    pub place: [u32; 5],
+    /// Capacity, of 1024.
+    pub capacity: u32,
+}
+
+/// A policy as the kernel numbers it: SCHED_*, priority, and runtime, deadline and period in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// SCHED_*.
+    pub number: i32,
+    /// Real-time priority.
+    pub priority: i32,
+    /// Of SCHED_DEADLINE.
+    pub deadline: [i64; 3],
+}
+
+/// A task to be forked.
+#[derive(Clone, Debug)]
+pub struct NewTask<'a> {
+    /// Its number: the next one.
+    pub id: u32,
+    /// Its process id.
+    pub pid: i32,
+    /// Nice value.
+    pub nice: i32,
+    /// Group; 0 is the root.
+    pub group: i32,
+    /// Policy, but SCHED_DEADLINE.
+    pub policy: Policy,
+    /// Clamps, if set.
+    pub uclamp: Option<(u32, u32)>,
+    /// CPUs that it may use: a bit each.
+    pub mask: &'a [u64],
+}
+
+/// What the kernel's side has told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// A task became runnable.
+    Wakeup { on: u32, cpu: u32, task: u32, is_new: bool },
+    /// A CPU has another task. The state is that of the one that goes.
+    Switch { cpu: u32, prev: u32, next: u32, state: u32 },
+    /// A task belongs to another CPU.
+    Migrate { on: u32, task: u32, from: u32, to: u32 },
+    /// An interrupt was sent: to reschedule (0), or for the queue of calls (1).
+    Ipi { on: u32, cpu: u32, kind: u32 },
+    /// A counter of a domain grew.
+    Stat { on: u32, cpu: u32, level: u32, counter: &'static str, amount: i64 },
+    /// The timer of a CPU was programmed.
+    Timer { cpu: u32, at: u64 },
+}
+
+/// What a CPU has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// Reschedule.
+    Reschedule,
+    /// The work of its stopper.
+    Stopper,
+    /// Nothing.
+    Idle,
+    /// A task's.
+    Task,
+}
+
+/// Which interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Irq {
+    /// Look at need_resched.
+    Reschedule,
+    /// Serve the queue of calls.
+    Call,
+    /// The timer has expired.
+    Timer,
+    /// A tick.
+    Tick,
+}
+
+/// Calls a function of the object. All are of the kernel's side or the host and have the types of `raw.rs`; the object was checked when it was
+/// loaded.
+macro_rules! call {
+    ($object:expr, $function:ident($($arg:expr),*)) => {
+        // SAFETY: the object is loaded and never unloaded, its layout was compared (rule 3), this is the one thread that calls it (rule 2: an
+        // Object is neither Send nor Sync), and pointers among the arguments are borrowed for the length of the call (rule 4).
+        unsafe { ($object.functions.$function)($($arg),*) }
+    };
+}
+
+/// CPUs are numbers that C has as int.
+fn c(number: u32) -> c_int {
+    c_int::try_from(number).expect("numbers of CPUs, tasks and groups are small")
+}
+
+impl Object {
+    /// Loads an object into this process.
+    ///
+    /// # Errors
+    /// If it cannot be loaded, is not of this program, or another one was loaded before.
+    pub fn load(path: &Path) -> Result<Self, KernelError> {
+        let failed = |what: String| {
+            KernelError::Load(format!("{}: {what}\nhelp: fairlab kernel add builds it anew", path.display()))
+        };
+        if IS_LOADED.swap(true, Ordering::SeqCst) {
+            return Err(failed("this process has loaded an engine before".to_owned()));
+        }
+        // SAFETY: an object's only code that runs when it is loaded is that of its constructors, and it has none: kernel code registers
+        // itself in sections that nobody reads.
+        let library = unsafe { libloading::Library::new(path) }.map_err(|error| failed(error.to_string()))?;
+        // SAFETY: objects are linked from this crate's files; that they are of this version is what the comparison of sizes below is for,
+        // before which nothing but fl_layout() is called. The library is never unloaded.
+        let functions = unsafe { Functions::find(&library) }.map_err(|error| failed(error.to_string()))?;
+        let object =
+            Self { _library: ManuallyDrop::new(library), functions, nr_cpus: 0, _one_thread: std::marker::PhantomData };
+        for (what, size) in (0..).zip(raw::SIZES) {
+            if call!(object, fl_layout(what)) as usize != size {
+                return Err(failed("it was built by another version of fairlab".to_owned()));
+            }
+        }
+        Ok(object)
+    }
+
+    /// Has crashes, and calls that take so many seconds of CPU time, end this process with a report on a file descriptor. 0: no limit.
+    pub fn guard(&self, report: RawFd, loop_seconds: u32) {
+        call!(self, fl_guard(report, loop_seconds));
+    }
+
+    /// Most CPUs, and ticks in a second.
+    pub fn limits(&self) -> (usize, u64) {
+        (call!(self, fl_max_cpus()) as usize, u64::from(call!(self, fl_tick_hz())))
+    }
+
+    /// Sets the clock for the calls that follow: the time, how far clocks have run ahead, and how far each newly-idle pass lets them.
+    pub fn set_clock(&self, now: u64, ahead: u64, newidle_cost: u64) {
+        let clock = raw::Clock { now, ahead, newidle_cost };
+        call!(self, fl_set_clock(&raw const clock));
+    }
+
+    /// How far clocks have run ahead.
+    pub fn ahead(&self) -> u64 {
+        call!(self, fl_ahead())
+    }
+
+    /// Says what is called next, for a report.
+    pub fn entering(&self, what: &'static CStr, cpu: u32, now: u64) {
+        call!(self, fl_entering(what.as_ptr(), c(cpu), now));
+    }
+
+    /// Boots, at the time of the clock. Distances are those of nodes, row by row; levels a letter each, lowest first.
+    ///
+    /// # Panics
+    /// If there are more CPUs than the object has room for, or it was booted before.
+    pub fn boot(&mut self, cpus: &[Cpu], distances: &[Vec<u32>], levels: &str) {
+        assert!(
+            self.nr_cpus == 0 && !cpus.is_empty() && cpus.len() <= self.limits().0,
+            "it can be booted once, on {}",
+            self.limits().0
+        );
+        let flat: Vec<u32> = distances.concat();
+        assert!(flat.len() == distances.len() * distances.len(), "distances are a square");
+        if !flat.is_empty() {
+            call!(self, fl_node_distances(c(distances.len() as u32), flat.as_ptr()));
+        }
+        let to_raw = |cpu: &Cpu| {
+            let [core, cluster, llc, package, node] = cpu.place.map(c);
+            raw::Cpu { core, cluster, llc, package, node, capacity: cpu.capacity }
+        };
+        let raw: Vec<raw::Cpu> = cpus.iter().map(to_raw).collect();
+        let levels = CString::new(levels).expect("levels are letters");
+        self.nr_cpus = cpus.len();
+        call!(self, fl_boot(c(cpus.len() as u32), raw.as_ptr(), levels.as_ptr()));
+    }
+
+    /// A CPU that there is: the kernel's side does not look.
+    fn cpu(&self, cpu: u32) -> c_int {
+        assert!((cpu as usize) < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
+        c(cpu)
+    }
+
+    /// A mask with a bit for each CPU, which C reads as longs.
+    fn mask<'a>(&self, mask: &'a [u64]) -> &'a [u64] {
+        assert!(mask.len() * 64 >= self.nr_cpus, "a bit for each CPU");
+        mask
+    }
+
+    /// Whether the tree has a feature.
+    pub fn has_feature(&self, name: &str) -> bool {
+        CString::new(name).is_ok_and(|name| call!(self, fl_has_feature(name.as_ptr())) != 0)
+    }
+
+    /// Switches a feature. Nothing happens if there is none of that name.
+    pub fn set_feature(&self, name: &str, on: bool) {
+        if self.has_feature(name) {
+            let name = CString::new(name).expect("it was looked up");
+            call!(self, fl_feature(name.as_ptr(), c_int::from(on)));
+        }
+    }
+
+    /// Whether the tree has a tunable.
+    pub fn has_tunable(&self, name: &str) -> bool {
+        CString::new(name).is_ok_and(|name| call!(self, fl_has_tunable(name.as_ptr())) != 0)
+    }
+
+    /// Sets a tunable. Nothing happens if there is none of that name.
+    pub fn set_tunable(&self, name: &str, value: u32) {
+        if self.has_tunable(name) {
+            let name = CString::new(name).expect("it was looked up");
+            call!(self, fl_tunable(name.as_ptr(), value));
+        }
+    }
+
+    /// No timer is moved on by less.
+    pub fn set_timer_resolution(&self, ns: u32) {
+        call!(self, fl_timer_resolution(ns));
+    }
+
+    /// Jiffies since the kernel's own beginning.
+    pub fn jiffies(&self, number: u64) {
+        call!(self, fl_jiffies(number));
+    }
+
+    /// The frequency of a CPU, of 1024.
+    pub fn set_frequency(&self, cpu: u32, part: u64) {
+        call!(self, fl_frequency(self.cpu(cpu), part as c_ulong));
+    }
+
+    /// The state of a CPU's dice.
+    pub fn seed_dice(&self, cpu: u32, words: [u32; 4]) {
+        call!(self, fl_seed_dice(self.cpu(cpu), words.as_ptr()));
+    }
+
+    /// Interrupts have taken time of a CPU.
+    pub fn irq_time(&self, cpu: u32, ns: u64) {
+        call!(self, fl_irq_time(self.cpu(cpu), ns));
+    }
+
+    /// A group below another; 0 is the root. Groups are numbered from 1.
+    pub fn new_group(&self, parent: u32) -> u32 {
+        call!(self, fl_group_new(c(parent))) as u32
+    }
+
+    /// Shares of a group; the kernel's error number if it refuses.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_shares(&self, group: u32, shares: u64) -> Result<(), i32> {
+        result(call!(self, fl_group_shares(c(group), shares as c_ulong)))
+    }
+
+    /// Quota, if any, period and burst of a group, in us.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_quota(&self, group: u32, quota_us: Option<i64>, period_us: i64, burst_us: i64) -> Result<(), i32> {
+        result(call!(self, fl_group_quota(c(group), quota_us.unwrap_or(-1), period_us, burst_us)))
+    }
+
+    /// `cpu.idle` of a group.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_group_idle(&self, group: u32, is_idle: bool) -> Result<(), i32> {
+        result(call!(self, fl_group_idle(c(group), c_int::from(is_idle))))
+    }
+
+    /// A new task, forked and woken on a CPU.
+    pub fn fork(&self, cpu: u32, new: &NewTask<'_>) {
+        let (uclamp_min, uclamp_max) = new.uclamp.map_or((-1, -1), |(min, max)| (c(min), c(max)));
+        let spec = raw::TaskSpec {
+            id: new.id,
+            pid: new.pid,
+            nice: new.nice,
+            group: new.group,
+            policy: policy(new.policy),
+            uclamp_min,
+            uclamp_max,
+            mask: self.mask(new.mask).as_ptr().cast(),
+        };
+        call!(self, fl_fork(self.cpu(cpu), &raw const spec));
+    }
+
+    /// The running task of a CPU wakes another: whether that slept.
+    pub fn wake(&self, cpu: u32, task: u32, sync: bool) -> bool {
+        call!(self, fl_wake(self.cpu(cpu), task, c_int::from(sync))) != 0
+    }
+
+    /// The running task of a CPU blocks, for a device or something else, or ends.
+    pub fn block(&self, cpu: u32, dies: bool, for_io: bool) {
+        call!(self, fl_block(self.cpu(cpu), c_int::from(dies), c_int::from(for_io)));
+    }
+
+    /// The running task of a CPU gives way.
+    pub fn yield_now(&self, cpu: u32) {
+        call!(self, fl_yield(self.cpu(cpu)));
+    }
+
+    /// Somebody on a CPU changes what a task may use.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_affinity(&self, cpu: u32, task: u32, mask: &[u64]) -> Result<(), i32> {
+        result(call!(self, fl_set_affinity(self.cpu(cpu), task, self.mask(mask).as_ptr().cast())))
+    }
+
+    /// Somebody on a CPU changes a task's nice value.
+    pub fn set_nice(&self, cpu: u32, task: u32, nice: i32) {
+        call!(self, fl_set_nice(self.cpu(cpu), task, nice));
+    }
+
+    /// Somebody on a CPU changes a task's policy.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_policy(&self, cpu: u32, task: u32, new: Policy) -> Result<(), i32> {
+        let new = policy(new);
+        result(call!(self, fl_set_policy(self.cpu(cpu), task, &raw const new)))
+    }
+
+    /// Somebody on a CPU changes a task's clamps.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn set_uclamp(&self, cpu: u32, task: u32, min: u32, max: u32) -> Result<(), i32> {
+        result(call!(self, fl_set_uclamp(self.cpu(cpu), task, c(min), c(max))))
+    }
+
+    /// Somebody on a CPU puts a task into another group.
+    pub fn move_to(&self, cpu: u32, task: u32, group: u32) {
+        call!(self, fl_move(self.cpu(cpu), task, c(group)));
+    }
+
+    /// An interrupt comes to a CPU, and its softirqs run.
+    pub fn interrupt(&self, cpu: u32, irq: Irq) {
+        call!(self, fl_interrupt(self.cpu(cpu), irq as c_int));
+    }
+
+    /// An interrupt of a CPU wakes a task: whether that slept.
+    pub fn interrupt_wake(&self, cpu: u32, task: u32) -> bool {
+        call!(self, fl_interrupt_wake(self.cpu(cpu), task)) != 0
+    }
+
+    /// A CPU reschedules.
+    pub fn reschedule(&self, cpu: u32) {
+        call!(self, fl_reschedule(self.cpu(cpu)));
+    }
+
+    /// The stopper of a CPU, which runs, does its work.
+    pub fn stopper(&self, cpu: u32) {
+        call!(self, fl_stopper(self.cpu(cpu)));
+    }
+
+    /// The idle task of a CPU enters its loop.
+    pub fn idle_enter(&self, cpu: u32) {
+        call!(self, fl_idle_enter(self.cpu(cpu)));
+    }
+
+    /// It leaves its loop.
+    pub fn idle_exit(&self, cpu: u32) {
+        call!(self, fl_idle_exit(self.cpu(cpu)));
+    }
+
+    /// What a CPU has to do.
+    #[inline]
+    pub fn duty(&self, cpu: u32) -> Duty {
+        match call!(self, fl_duty(self.cpu(cpu))) {
+            0 => Duty::Reschedule,
+            1 => Duty::Stopper,
+            2 => Duty::Idle,
+            _ => Duty::Task,
+        }
+    }
+
+    /// The number of the task that a CPU runs.
+    #[inline]
+    pub fn running(&self, cpu: u32) -> u32 {
+        call!(self, fl_running(self.cpu(cpu)))
+    }
+
+    /// The CPU to which a task belongs.
+    pub fn cpu_of(&self, task: u32) -> u32 {
+        call!(self, fl_cpu_of(task)) as u32
+    }
+
+    /// Whether the tick of a CPU is stopped.
+    pub fn is_tick_stopped(&self, cpu: u32) -> bool {
+        call!(self, fl_tick_is_stopped(self.cpu(cpu))) != 0
+    }
+
+    /// Figures of a CPU.
+    pub fn figures(&self, cpu: u32) -> Figures {
+        let mut figures = Figures::default();
+        call!(self, fl_figures(self.cpu(cpu), &raw mut figures));
+        figures
+    }
+
+    /// `util_avg` and `vruntime` of a task.
+    pub fn task_util(&self, task: u32) -> (u64, u64) {
+        let (mut util, mut vruntime) = (0, 0);
+        call!(self, fl_task_util(task, &raw mut util, &raw mut vruntime));
+        (util, vruntime)
+    }
+
+    /// What has been told since the last call, in order.
+    pub(crate) fn told(&self, mut listen: impl FnMut(Told)) {
+        let mut nr = 0;
+        let records = call!(self, fl_records(&raw mut nr));
+        if nr == 0 {
+            return;
+        }
+        // SAFETY: so many records stand there, and stay until the kernel's side is entered again, which this borrow of the object does not do.
+        let records = unsafe { std::slice::from_raw_parts(records, nr as usize) };
+        for record in records {
+            listen(to_told(record));
+        }
+    }
+}
+
+fn to_told(record: &raw::Record) -> Told {
+    let &raw::Record { kind, on, cpu, task, a, b: _, text } = record;
+    match kind {
+        raw::WAKEUP => Told::Wakeup { on, cpu, task, is_new: a != 0 },
+        raw::SWITCH => Told::Switch { cpu, prev: task, next: a as u32, state: record.b as u32 },
+        raw::MIGRATE => Told::Migrate { on, task, from: cpu, to: a as u32 },
+        raw::IPI => Told::Ipi { on, cpu, kind: a as u32 },
+        raw::STAT => {
+            // SAFETY: the text is a constant of the object, which is never unloaded.
+            let text: &'static CStr = unsafe { CStr::from_ptr(text) };
+            Told::Stat { on, cpu, level: task, counter: counter_of(text.to_str().unwrap_or_default()), amount: a }
+        }
+        raw::TIMER => Told::Timer { cpu, at: a as u64 },
+        other => unreachable!("records have six kinds, not {other}"),
+    }
+}
+
+/// `sd->lb_count[idle]` is the counter `lb_count`.
+fn counter_of(expression: &'static str) -> &'static str {
+    let name = expression.rsplit_once("->").map_or(expression, |(_, name)| name);
+    name.split('[').next().unwrap_or(name)
+}
+
+fn policy(policy: Policy) -> raw::Policy {
+    let [runtime, deadline, period] = policy.deadline;
+    raw::Policy { policy: policy.number, priority: policy.priority, runtime, deadline, period }
+}
+
+fn result(answer: c_int) -> Result<(), i32> {
+    if answer == 0 { Ok(()) } else { Err(answer) }
+}

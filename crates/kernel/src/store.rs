@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Keeps engines. A name stands for what an engine was made of; objects are found by a hash of all that, so that the same tree, patches,
+//! configuration and compiler give one object, whatever its names are.
+//!
+//! ```text
+//! names/NAME.json     what was asked for, and the key
+//! objects/KEY/        engine.so
+//! work/NAME/          overlay and products: the next build under this name compiles only what has changed
+//! trees/              unpacked tarballs
+//! ```
+
+use crate::compile::{self, Recipe, Workshop};
+use crate::error::{KernelError, at};
+use crate::tree::{self, Source};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What is known of an engine.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its tree, as it was given.
+    pub source: String,
+    /// The version that the tree names.
+    pub version: String,
+    /// Patches, in their order.
+    pub patches: Vec<String>,
+    /// Lines of the configuration beyond the default.
+    pub config: Vec<String>,
+    /// The compiler.
+    pub compiler: String,
+    /// Hash of all that it was made of.
+    pub key: String,
+}
+
+/// What became of a request for an engine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Added {
+    /// The engine.
+    #[serde(flatten)]
+    pub entry: Entry,
+    /// Where its object is.
+    pub object: PathBuf,
+    /// Whether it was built just now, instead of found.
+    pub is_new: bool,
+    /// How long that took, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// A folder with engines.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// The hash of pieces, as text.
+pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for piece in pieces {
+        // The length first, so that no two lists of pieces are the same bytes.
+        hash.update((piece.len() as u64).to_le_bytes());
+        hash.update(piece);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The key of a recipe: over the content of every file that may matter.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn key(recipe: &Recipe, compiler: &str) -> Result<String, KernelError> {
+    let mut pieces: Vec<Vec<u8>> = vec![compiler.into(), recipe.config.join("\n").into()];
+    for (name, text) in crate::EMBEDDED {
+        pieces.extend([name.as_bytes().to_vec(), text.as_bytes().to_vec()]);
+    }
+    for patch in &recipe.patches {
+        pieces.push(fs::read(patch).map_err(at(patch))?);
+    }
+    for name in tree::files(&recipe.tree)? {
+        let path = recipe.tree.join(&name);
+        let content = match fs::read(&path) {
+            // A link that leads nowhere, or to a folder, is no file.
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory) => {
+                continue;
+            }
+            other => other.map_err(at(&path))?,
+        };
+        pieces.push(hash([name.as_bytes(), &content[..]]).into());
+    }
+    Ok(hash(pieces.iter().map(Vec::as_slice))[..32].to_owned())
+}
+
+impl Store {
+    /// The user's own: `$FAIRLAB_KERNELS`, or `fairlab/kernels` in his cache.
+    ///
+    /// # Errors
+    /// If there is no such place.
+    pub fn of_user() -> Result<Self, KernelError> {
+        let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = || var("XDG_CACHE_HOME").or_else(|| Some(var("HOME")?.join(".cache")));
+        let root = var("FAIRLAB_KERNELS").or_else(|| Some(cache()?.join("fairlab/kernels")));
+        let message = "no place for engines: neither FAIRLAB_KERNELS nor XDG_CACHE_HOME nor HOME is set";
+        root.map(Self::at).ok_or_else(|| KernelError::Input(message.to_owned()))
+    }
+
+    /// In a folder.
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Builds an engine under a name, if it is not there already. A name that was taken stands for the new one then.
+    ///
+    /// # Errors
+    /// If the name or anything else that was asked for is wrong, or the build fails.
+    pub fn add(
+        &self,
+        name: &str,
+        source: &str,
+        patches: &[PathBuf],
+        config: &[String],
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Added, KernelError> {
+        let began = Instant::now();
+        check_name(name)?;
+        compile::check_config(config)?;
+        let tree = Source::parse(source)?;
+        compile::check_programs()?;
+        fs::create_dir_all(&self.root).map_err(at(&self.root))?;
+        say("reading the tree");
+        let tree = tree.folder(&self.root)?;
+        let patches: Vec<PathBuf> =
+            patches.iter().map(|patch| fs::canonicalize(patch).map_err(at(patch))).collect::<Result<_, _>>()?;
+        let recipe = Recipe { tree, patches, config: config.to_vec() };
+        let compiler = compile::compiler();
+        let key = key(&recipe, &compiler)?;
+        let object = self.object(&key);
+        let is_new = !object.exists();
+        if is_new {
+            let folder = object.parent().expect("objects are in folders");
+            fs::create_dir_all(folder).map_err(at(folder))?;
+            let fresh = folder.join(format!("new-{}.so", std::process::id()));
+            Workshop::new(&self.root.join("work").join(name)).build(&recipe, &fresh, say)?;
+            fs::rename(&fresh, &object).map_err(at(&object))?;
+        }
+        let entry = Entry {
+            name: name.to_owned(),
+            source: source.to_owned(),
+            version: tree::version(&recipe.tree),
+            patches: recipe.patches.iter().map(|patch| patch.display().to_string()).collect(),
+            config: config.to_vec(),
+            compiler,
+            key,
+        };
+        let path = self.name(name);
+        let folder = path.parent().expect("names are in a folder");
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let text = serde_json::to_string_pretty(&entry).expect("an entry is JSON");
+        fs::write(&path, text).map_err(at(&path))?;
+        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(Added { entry, object, is_new, took_ms })
+    }
+
+    /// All engines, by name.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list(&self) -> Result<Vec<Entry>, KernelError> {
+        let folder = self.root.join("names");
+        if !folder.is_dir() {
+            return Ok(Vec::new());
+        }
+        let mut names = Vec::new();
+        for file in fs::read_dir(&folder).map_err(at(&folder))? {
+            let file = file.map_err(at(&folder))?.path();
+            if let Some(name) = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".json")) {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        names.iter().map(|name| self.get(name)).collect()
+    }
+
+    /// An engine.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn get(&self, name: &str) -> Result<Entry, KernelError> {
+        check_name(name)?;
+        let path = self.name(name);
+        if !path.is_file() {
+            let message =
+                format!("there is no engine {name}\nhelp: fairlab kernel list; fairlab kernel add {name} --source DIR");
+            return Err(KernelError::Input(message));
+        }
+        let text = fs::read_to_string(&path).map_err(at(&path))?;
+        serde_json::from_str(&text).map_err(|error| {
+            KernelError::Input(format!("{}: {error}\nhelp: fairlab kernel add {name} makes it anew", path.display()))
+        })
+    }
+
+    /// Forgets an engine, and removes what was only there for it.
+    ///
+    /// # Errors
+    /// If there is none of that name, or something cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), KernelError> {
+        let entry = self.get(name)?;
+        let path = self.name(name);
+        fs::remove_file(&path).map_err(at(&path))?;
+        let work = self.root.join("work").join(name);
+        let mut gone = vec![work];
+        if !self.list()?.iter().any(|other| other.key == entry.key) {
+            gone.push(self.object(&entry.key).parent().expect("objects are in folders").to_owned());
+        }
+        for folder in gone.into_iter().filter(|folder| folder.exists()) {
+            fs::remove_dir_all(&folder).map_err(at(&folder))?;
+        }
+        Ok(())
+    }
+
+    /// Where the object of a key is.
+    pub fn object(&self, key: &str) -> PathBuf {
+        self.root.join("objects").join(key).join("engine.so")
+    }
+
+    fn name(&self, name: &str) -> PathBuf {
+        self.root.join("names").join(format!("{name}.json"))
+    }
+}
+
+/// Names are names of files.
+fn check_name(name: &str) -> Result<(), KernelError> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-+".contains(letter);
+    if name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.chars().all(is_plain) && name.len() <= 64 {
+        return Ok(());
+    }
+    let message = format!(
+        "{name}: not a name\nhelp: letters, digits, `.`, `_`, `+` and `-`, the first of them a letter or a digit"
+    );
+    Err(KernelError::Input(message))
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What needs no kernel tree.
+
+use crate::compile::{self, Recipe, says};
+use crate::error::KernelError;
+use crate::store::{self, Store};
+use crate::symbols::{self, Standin};
+use crate::{overlay, tree, worker};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder that looks enough like a tree.
+fn scratch_tree(folder: &Path) -> PathBuf {
+    let tree = folder.join("tree");
+    for (name, text) in [
+        ("Makefile", "VERSION = 9\nPATCHLEVEL = 8\nSUBLEVEL = 7\nEXTRAVERSION = -rc6\n"),
+        ("Kconfig", ""),
+        ("drivers/x/Kconfig", ""),
+        ("drivers/x/driver.c", "not needed"),
+        ("include/linux/sched.h", "void sched_tick(void);\n"),
+        ("include/generated/old.h", "a product"),
+        ("kernel/sched/fair.c", "int fair;\n"),
+        ("kernel/sched/stats.h", "tree's own\n"),
+        ("kernel/sched/fair.o", "a product"),
+        ("kernel/made.c", "a product"),
+        ("kernel/.made.c.cmd", ""),
+    ] {
+        let path = tree.join(name);
+        fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    tree
+}
+
+fn recipe(tree: &Path) -> Recipe {
+    Recipe { tree: tree.to_owned(), patches: Vec::new(), config: Vec::new() }
+}
+
+fn text_of(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+#[test]
+fn the_table_of_symbols_can_be_read_and_has_reasons_of_each_kind() {
+    let table = symbols::table();
+    let has = |wanted: fn(&Standin) -> bool| table.values().any(wanted);
+    assert!(has(|standin| *standin == Standin::Library));
+    assert!(has(|standin| matches!(standin, Standin::Zeros(bytes) if *bytes > 0)));
+    assert!(has(|standin| *standin == Standin::Forbidden));
+    assert_eq!(table["capable"], Standin::Answers(1));
+}
+
+#[test]
+fn an_unknown_symbol_is_an_error_that_names_it_and_who_uses_it() {
+    let nm = "fair.o: new_thing U\nfair.o: capable U\ncore.o: new_thing U\ncore.o: own_thing U\nfair.o: own_thing T 0 8\n\
+              core.o: may_be_missing w\nfair.o: local_thing t 0 4\n";
+    let undefined = symbols::undefined(nm);
+    assert_eq!(undefined.keys().collect::<Vec<_>>(), ["capable", "new_thing"]);
+    let error = text_of(symbols::standins(&undefined, Path::new("/src/linux")).expect_err("new_thing is unknown"));
+    assert!(error.contains("/src/linux") && error.contains("new_thing, used by core.o, fair.o"), "{error}");
+    assert!(!error.contains("capable"), "{error}");
+}
+
+#[test]
+fn known_symbols_get_what_the_table_says_and_nothing_else() {
+    let nm = "a.o: capable U\na.o: kstrtoint U\na.o: init_cred U\na.o: strlen U\n";
+    let source = symbols::standins(&symbols::undefined(nm), Path::new("t")).expect("all are known");
+    assert!(source.contains("long capable(void) { return 1; }"), "{source}");
+    assert!(source.contains("fl_forbidden(\"kstrtoint\")"), "{source}");
+    assert!(source.contains("char init_cred[4096]"), "{source}");
+    assert!(!source.contains("strlen"), "{source}");
+}
+
+#[test]
+fn the_key_follows_content_patches_and_configuration_and_not_names_of_folders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tree = scratch_tree(folder.path());
+    let plain = store::key(&recipe(&tree), "cc 1").expect("a key");
+    assert_eq!(plain, store::key(&recipe(&tree), "cc 1").expect("a key"));
+    assert_ne!(plain, store::key(&recipe(&tree), "cc 2").expect("a key"));
+    let config = Recipe { config: vec!["CONFIG_A=y".into()], ..recipe(&tree) };
+    assert_ne!(plain, store::key(&config, "cc 1").expect("a key"));
+    let patch = folder.path().join("x.diff");
+    fs::write(&patch, "--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n").expect("written");
+    let patched = Recipe { patches: vec![patch], ..recipe(&tree) };
+    assert_ne!(plain, store::key(&patched, "cc 1").expect("a key"));
+    let moved = folder.path().join("elsewhere");
+    fs::rename(&tree, &moved).expect("moved");
+    assert_eq!(plain, store::key(&recipe(&moved), "cc 1").expect("a key"));
+    fs::write(moved.join("drivers/x/driver.c"), "changed").expect("written");
+    assert_eq!(plain, store::key(&recipe(&moved), "cc 1").expect("a key"));
+    fs::write(moved.join("kernel/sched/fair.c"), "int unfair;\n").expect("written");
+    assert_ne!(plain, store::key(&recipe(&moved), "cc 1").expect("a key"));
+}
+
+#[test]
+fn an_overlay_has_links_our_files_and_what_patches_make_of_the_tree_which_stays_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tree, place) = (scratch_tree(folder.path()), folder.path().join("overlay"));
+    let read = |name: &str| fs::read_to_string(place.join(name)).expect("it is there");
+    let is_there = |name: &str| place.join(name).exists();
+    overlay::make(&tree, &place, &[]).expect("made");
+    assert_eq!(fs::read_link(place.join("kernel/sched/fair.c")).expect("a link"), tree.join("kernel/sched/fair.c"));
+    for product in ["kernel/sched/fair.o", "kernel/made.c", "include/generated/old.h", "drivers/x/driver.c"] {
+        assert!(!is_there(product), "{product}");
+    }
+    assert!(is_there("drivers/x/Kconfig"));
+    assert_eq!(read("kernel/sched/tree_stats.h"), "tree's own\n");
+    assert!(read("kernel/sched/stats.h").contains("tree_stats.h"));
+    assert!(read("arch/fairlab/include/asm/fairlab_facts.h").contains("FL_SCHED_TICK"));
+    assert!(!read("arch/fairlab/include/asm/fairlab_facts.h").contains("FL_BASE_SLICE"));
+
+    let patch = folder.path().join("x.diff");
+    let text = "--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-int fair;\n+int patched;\n";
+    fs::write(&patch, text).expect("written");
+    overlay::make(&tree, &place, std::slice::from_ref(&patch)).expect("the patch applies");
+    assert_eq!(read("kernel/sched/fair.c"), "int patched;\n");
+    assert_eq!(fs::read_to_string(tree.join("kernel/sched/fair.c")).expect("read"), "int fair;\n");
+    // Without the patch again, and without a file that has gone.
+    fs::remove_file(tree.join("drivers/x/Kconfig")).expect("removed");
+    overlay::make(&tree, &place, &[]).expect("made");
+    assert_eq!(read("kernel/sched/fair.c"), "int fair;\n");
+    assert!(!is_there("drivers/x/Kconfig"));
+}
+
+#[test]
+fn a_patch_that_does_not_apply_or_concerns_something_else_is_refused_with_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tree, place, patch) =
+        (scratch_tree(folder.path()), folder.path().join("overlay"), folder.path().join("bad.diff"));
+    let refused = |text: &str| {
+        fs::write(&patch, text).expect("written");
+        text_of(overlay::make(&tree, &place, std::slice::from_ref(&patch)).expect_err("it is refused"))
+    };
+    let error =
+        refused("--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-int other;\n+int patched;\n");
+    assert!(error.contains("bad.diff") && error.contains("FAILED"), "{error}");
+    let error = refused("--- a/drivers/x/driver.c\n+++ b/drivers/x/driver.c\n@@ -1 +1 @@\n-a\n+b\n");
+    assert!(error.contains("drivers/x/driver.c is no part of an engine"), "{error}");
+    assert!(refused("hello").contains("no patch"));
+}
+
+#[test]
+fn what_is_missing_to_build_is_named_all_at_once_with_its_packages() {
+    compile::missing(|_| true).expect("nothing is missing");
+    let error = text_of(compile::missing(|program| !["nm", "ld", "flex"].contains(&program)).expect_err("three are"));
+    assert!(error.contains("ld, nm, flex") && error.contains("apt-get install binutils flex"), "{error}");
+}
+
+#[test]
+fn lines_of_a_configuration_are_checked_before_and_after() {
+    let check = |line: &str| compile::check_config(&[line.to_owned()]);
+    check("CONFIG_HZ_1000=y").expect("a line");
+    for wrong in ["HZ_1000=y", "CONFIG_=y", "CONFIG_HZ", "CONFIG_HZ=", "CONFIG_A B=y"] {
+        assert!(matches!(check(wrong), Err(KernelError::Input(_))), "{wrong}");
+    }
+    let config = "CONFIG_A=y\n# CONFIG_B is not set\n";
+    assert!(says(config, "CONFIG_A=y") && says(config, "CONFIG_B=n") && says(config, "CONFIG_C=n"));
+    assert!(!says(config, "CONFIG_B=y") && !says(config, "CONFIG_A=n") && !says(config, "CONFIG_A=m"));
+}
+
+#[test]
+fn names_and_sources_that_are_none_are_refused_with_the_way_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::at(folder.path().join("store"));
+    let refused =
+        |name: &str, source: &str| text_of(store.add(name, source, &[], &[], &mut |_| {}).expect_err("it is refused"));
+    assert!(refused("../x", "/").contains("not a name"));
+    assert!(refused("x", "debian:0.1").contains("apt-get install linux-source-0.1"));
+    assert!(refused("x", &folder.path().display().to_string()).contains("no kernel tree"));
+    assert!(text_of(store.get("x").expect_err("there is none")).contains("fairlab kernel list"));
+    assert!(text_of(store.remove("x").expect_err("there is none")).contains("there is no engine x"));
+    assert_eq!(store.list().expect("an empty list"), []);
+}
+
+#[test]
+fn the_version_of_a_tree_is_what_its_makefile_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(tree::version(&scratch_tree(folder.path())), "9.8.7-rc6");
+}
+
+#[test]
+fn a_report_has_the_lines_the_end_and_the_frames() {
+    let text = "log 5 1 WARNING: at x.c:1\nstop crash Segmentation fault at address (nil)\nduring 7 2 schedule, of a task\n\
+                frame 10\nframe 20\n";
+    let (report, frames) = worker::parse(text);
+    assert_eq!((report.log[0].at_ns, report.log[0].cpu, report.log[0].text.as_str()), (5, 1, "WARNING: at x.c:1"));
+    let end = report.end.expect("it ended");
+    assert_eq!((end.why.as_str(), end.at_ns, end.cpu, end.during.as_str()), ("crash", 7, 2, "schedule, of a task"));
+    assert_eq!(end.text, "Segmentation fault at address (nil)");
+    assert_eq!(frames, ["10", "20"]);
+}

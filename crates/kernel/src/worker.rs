@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A run with a kernel engine happens in a process of its own: the same command once more, with [`REPORT`] in its environment. What the kernel
+//! says, and how it ends if it does not end well, comes back in a file.
+
+use crate::error::{KernelError, at};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+/// The variable that makes a process the worker, and names the file of its report.
+pub const REPORT: &str = "FAIRLAB_KERNEL_REPORT";
+/// The variable that says after how many seconds of CPU time a call counts as endless.
+pub const LOOP_SECONDS: &str = "FAIRLAB_KERNEL_LOOP_SECONDS";
+/// As many, unless it says otherwise.
+pub const DEFAULT_LOOP_SECONDS: u32 = 10;
+
+/// A line that the kernel has printed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Line {
+    /// When, on the machine's clock.
+    pub at_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// What.
+    pub text: String,
+}
+
+/// How kernel code ended that did not return.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct End {
+    /// `panic`, `lock`, `forbidden`, `crash`, `loop`, or `shim`: something that fairlab's own part of the engine does not do.
+    pub why: String,
+    /// What it said.
+    pub text: String,
+    /// When, on the machine's clock.
+    pub at_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// What the machine had called.
+    pub during: String,
+    /// Functions and their places in the sources, innermost first.
+    pub stack: Vec<String>,
+}
+
+/// What a worker has reported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// What the kernel printed.
+    pub log: Vec<Line>,
+    /// How it ended, if not by itself.
+    pub end: Option<End>,
+}
+
+/// Whether this process is a worker; then, where it reports to.
+pub fn report_of_worker() -> Option<PathBuf> {
+    std::env::var_os(REPORT).map(PathBuf::from)
+}
+
+/// Runs a command as a worker, to its end.
+///
+/// # Errors
+/// If it cannot be started, or its report not be read.
+pub fn run(command: &mut Command, object: &Path) -> Result<(ExitStatus, Report), KernelError> {
+    let file = tempfile::NamedTempFile::new().map_err(at(&std::env::temp_dir()))?;
+    let program = PathBuf::from(command.get_program());
+    let status = command.env(REPORT, file.path()).status().map_err(at(&program))?;
+    let text = fs::read_to_string(file.path()).map_err(at(file.path()))?;
+    let (mut report, frames) = parse(&text);
+    if let Some(end) = &mut report.end {
+        end.stack = symbolise(object, &frames);
+    }
+    Ok((status, report))
+}
+
+/// Reads a report: the lines that `engine/host/host.c` writes. Frames are places in the object.
+pub fn parse(text: &str) -> (Report, Vec<String>) {
+    let (mut report, mut frames) = (Report::default(), Vec::new());
+    let moment = |rest: &str| {
+        let mut words = rest.splitn(3, ' ');
+        let at_ns = words.next()?.parse().ok()?;
+        let cpu = words.next()?.parse().ok()?;
+        Some((at_ns, cpu, words.next().unwrap_or_default().to_owned()))
+    };
+    for line in text.lines() {
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match kind {
+            "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| Line { at_ns, cpu, text })),
+            "stop" => {
+                let (why, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                report.end = Some(End { why: why.to_owned(), text: text.to_owned(), ..End::default() });
+            }
+            "during" => {
+                if let (Some(end), Some((at_ns, cpu, during))) = (&mut report.end, moment(rest)) {
+                    (end.at_ns, end.cpu, end.during) = (at_ns, cpu, during);
+                }
+            }
+            "frame" => frames.push(rest.to_owned()),
+            _ => {}
+        }
+    }
+    (report, frames)
+}
+
+/// Names of functions that are the report's own, and end above which nobody wants to read on.
+const OWN: [&str; 9] = [
+    "say_stack",
+    "stop",
+    "on_crash",
+    "on_watch",
+    "fl_host_stop",
+    "fl_forbidden",
+    "fl_lock_is_held",
+    "fl_lock_is_free",
+    "panic",
+];
+
+/// Names for places in an object, from its debug information. Where there is no addr2line the places stay numbers.
+fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
+    if frames.is_empty() {
+        return Vec::new();
+    }
+    // A frame is where its callee returns to: the call is what lies before.
+    let before = |frame: &String| {
+        u64::from_str_radix(frame, 16).map_or_else(|_| frame.clone(), |at| format!("{:x}", at.saturating_sub(1)))
+    };
+    let run =
+        Command::new("addr2line").args(["-f", "-i", "-p", "-e"]).arg(object).args(frames.iter().map(before)).output();
+    let Ok(run) = run else { return frames.to_vec() };
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let is_own = |line: &&str| OWN.iter().any(|own| line.split_whitespace().next() == Some(own));
+    text.lines().skip_while(is_own).map(tree_path).collect()
+}
+
+/// A place without the overlay's folder, and without what addr2line says of the code's discriminators.
+fn tree_path(line: &str) -> String {
+    let line = line.split(" (discriminator").next().unwrap_or(line);
+    match line.split_once(" at ") {
+        Some((function, place)) => {
+            let place = place.split_once("/overlay/").map_or(place, |(_, rest)| rest);
+            format!("{} at {place}", function.trim().trim_start_matches("(inlined by) "))
+        }
+        None => line.trim().to_owned(),
+    }
+}
