@@ -208,6 +208,12 @@ seam! {
         fn paused(cpu: CpuId) -> Option<Pause>, Sched = None;
         /// Whether a path has paused there.
         fn is_in_path(cpu: CpuId) -> bool, Sched = false;
+        /// Whether softirqs wait that were raised there.
+        fn is_softirq_pending(cpu: CpuId) -> bool, Sched = false;
+        /// Whether softirqs of a CPU are its ksoftirqd's affair.
+        fn leaves_softirqs_to_thread(cpu: CpuId) -> bool, Sched = false;
+        /// For so many jiffies softirqs go on before they go over to a thread.
+        fn max_softirq_jiffies() -> u64, Sched = is_lacking("ksoftirqd");
         /// Who is about to enqueue a task.
         fn waking_cpu(task: TaskId) -> Option<CpuId>, Sched = None;
         /// Whether one task waits before another for a lock that passes on priority.
@@ -222,6 +228,12 @@ seam! {
     may_act {
         /// Whether paths pause.
         fn set_pausing(pausing: Pausing) -> (), Sched = is_lacking("paths that pause");
+        /// Whether softirqs that take too long go over to a thread.
+        fn let_softirqs_go_over(go_over: bool) -> (), Sched = is_lacking("ksoftirqd");
+        /// The thread of a CPU to which they go over.
+        fn add_ksoftirqd(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched = is_lacking("ksoftirqd");
+        /// That thread runs softirqs.
+        fn handle_softirqs(ctx: &mut Ctx<'_>) -> (), Sched = is_lacking("ksoftirqd");
         /// What has paused goes on.
         fn handle_resume(ctx: &mut Ctx<'_>) -> (), Sched = is_lacking("paths that pause");
         /// The running task begins another program.

@@ -25,6 +25,7 @@ use super::{Machine, START};
 use crate::event::EventKind;
 use crate::hardware::Hardware;
 use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::seam::Engine;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task;
@@ -129,9 +130,13 @@ pub(super) fn add_threads(workload: &mut Workload, hardware: &Hardware) -> usize
     first
 }
 
-impl Machine {
+impl<E: Engine> Machine<E> {
     /// Packets arrive at a CPU, as the workload says.
-    pub(super) fn packets_arrive(&mut self, observer: &mut dyn Observer, index: usize) -> Result<(), super::RunError> {
+    pub(super) fn packets_arrive(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        index: usize,
+    ) -> Result<(), super::RunError> {
         let load = &self.workload.packets[index];
         let cpu = CpuId(load.cpu);
         if !self.sched.is_online(cpu) {
@@ -158,7 +163,7 @@ impl Machine {
     }
 
     /// The device's interrupt: it raises the softirq, which runs at its end.
-    pub(super) fn raise_net_rx(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+    pub(super) fn raise_net_rx(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         self.enter(observer, cpu, KernelPath::Interrupt, |_, ctx| ctx.charge(Op::IpiReceive));
     }
 
@@ -184,7 +189,7 @@ impl Machine {
     }
 
     /// Does the next thing that the network's softirq has to do on a CPU.
-    pub(super) fn net_rx_step(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> Progress {
+    pub(super) fn net_rx_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Progress {
         let (now, has_to_reschedule) = (self.jiffy(), self.sched.need_resched(cpu));
         let net = &mut self.cpus[cpu.index()].kernel.net;
         let Some(run) = &mut net.run else { return Progress::Nothing };
@@ -234,7 +239,7 @@ impl Machine {
     }
 
     /// A packet has gone through the protocols: who waits for it wakes up.
-    fn take_in(&mut self, observer: &mut dyn Observer, cpu: CpuId, packet: Packet) {
+    fn take_in(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, packet: Packet) {
         match packet {
             Packet::ForTask(task, since) => {
                 self.tell_waking(observer, task as usize, since);
@@ -245,7 +250,7 @@ impl Machine {
     }
 
     /// Somebody is about to be woken by a softirq, for what is there since some time.
-    pub(super) fn tell_waking(&self, observer: &mut dyn Observer, task: usize, since: Nanos) {
+    pub(super) fn tell_waking(&self, observer: &mut dyn Observer<E>, task: usize, since: Nanos) {
         if self.wants.events {
             observer.machine_event(self.now, &MachineEvent::Waking { task, since, by_interrupt: true });
         }
@@ -266,14 +271,14 @@ impl Machine {
     }
 
     /// After a path of the scheduler: a balancing softirq that it has left pending goes over to the thread.
-    pub(super) fn hand_over_softirqs(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+    pub(super) fn hand_over_softirqs(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         if self.sched.is_softirq_pending(cpu) && !self.sched.is_in_path(cpu) {
             self.wake_ksoftirqd(observer, cpu);
         }
     }
 
     /// Wakes the thread of a CPU, if it sleeps: `wakeup_softirqd()`. That comes before all else that its CPU has to do.
-    fn wake_ksoftirqd(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+    fn wake_ksoftirqd(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         let task = match self.cpus[cpu.index()].kernel.net.thread {
             Some(task) => task,
             None => self.create_ksoftirqd(observer, cpu),
@@ -288,7 +293,7 @@ impl Machine {
     }
 
     /// The thread of a CPU has slept since the boot. Nobody sees it before it is needed.
-    fn create_ksoftirqd(&mut self, observer: &mut dyn Observer, cpu: CpuId) -> usize {
+    fn create_ksoftirqd(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> usize {
         let spec = self.first_ksoftirqd + cpu.index();
         let task = self.add_task(spec, 0);
         let affinity = Affinity::Cpus(vec![cpu.0]);
@@ -325,7 +330,7 @@ impl Machine {
     }
 
     /// The thread runs what is pending.
-    pub(super) fn run_ksoftirqd(&mut self, observer: &mut dyn Observer, cpu: CpuId) {
+    pub(super) fn run_ksoftirqd(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         self.begin_net_rx(cpu);
         if self.sched.is_softirq_pending(cpu) {
             self.enter(observer, cpu, KernelPath::Softirq, |sched, ctx| sched.handle_softirqs(ctx));

@@ -251,7 +251,7 @@ impl<E: Engine> Machine<E> {
     }
 
     /// A message comes out of a softirq.
-    pub(super) fn message_arrives(&mut self, observer: &mut dyn Observer, cpu: CpuId, channel: ObjectId) {
+    pub(super) fn message_arrives(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, channel: ObjectId) {
         self.sync.channels[channel].arriving -= 1;
         if let Some(receiver) = self.deliver(observer, channel) {
             self.tell_waking(observer, receiver, self.now);
@@ -260,7 +260,7 @@ impl<E: Engine> Machine<E> {
     }
 
     /// A message is in a channel now. Returns who has waited for one.
-    fn deliver(&mut self, observer: &mut dyn Observer, channel: ObjectId) -> Option<usize> {
+    fn deliver(&mut self, observer: &mut dyn Observer<E>, channel: ObjectId) -> Option<usize> {
         let state = &mut self.sync.channels[channel];
         state.queued += 1;
         let receiver = state.receivers.pop_front()?;
