@@ -75,12 +75,31 @@ pub fn warm_up(machine: &mut Machine, observer: &mut dyn Observer, length: Nanos
 /// # Errors
 /// If a program makes no progress.
 pub fn go_on(machine: &mut Machine, observer: &mut dyn Observer, told: &mut dyn FnMut(Nanos)) -> Result<(), RunError> {
+    go_on_while(machine, observer, &mut |elapsed| {
+        told(elapsed);
+        true
+    })
+}
+
+/// The same as long as who is told wants it: then the run ends where it is.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn go_on_while(
+    machine: &mut Machine,
+    observer: &mut dyn Observer,
+    told: &mut dyn FnMut(Nanos) -> bool,
+) -> Result<(), RunError> {
     let mut until = START + machine.elapsed();
     loop {
         until += LOOK_EVERY;
         let goes_on = machine.advance(observer, until)?;
-        told(machine.elapsed());
+        let is_wanted = told(machine.elapsed());
         if !goes_on || machine.is_done() {
+            break;
+        }
+        if !is_wanted {
+            machine.end_at(until);
             break;
         }
     }
