@@ -4,10 +4,14 @@
 //! Standard output carries results, standard error everything else. Exit status: 0 for success (a reader that closes the
 //! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out, 3 for a comparison that
 //! was to fail on what it found, and 128 and the signal's number for a run that a signal has stopped.
+//!
+//! [`main`] is the program. [`embed`] is for programs of another kind that take the same words and hold the results, as the Python package
+//! does.
 
 mod args;
 mod arms;
 mod cmd;
+pub mod embed;
 mod error;
 mod exports;
 mod input;
@@ -35,7 +39,8 @@ fn show_help() -> ExitCode {
     ExitCode::from(2)
 }
 
-fn main() -> ExitCode {
+/// The program.
+pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(error::report_panic));
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -43,28 +48,7 @@ fn main() -> ExitCode {
         Err(error) => return output::explain_usage(&error),
     };
     let mut output = Output::new(args.color, args.json);
-    let result = match &args.command {
-        Command::Run(run) => cmd::run::run(&mut output, run),
-        Command::Compare(compare) => cmd::compare::compare(&mut output, compare),
-        Command::Sweep(sweep) => cmd::sweep::sweep(&mut output, sweep),
-        Command::Bisect(bisect) => cmd::bisect::bisect(&mut output, bisect),
-        Command::Explain(explain) => cmd::explain::explain(&mut output, explain),
-        Command::Export(export) => cmd::export::export(&mut output, export),
-        Command::Import(import) => cmd::import::import(&mut output, import),
-        Command::Replay(replay) => cmd::replay::replay(&mut output, replay),
-        Command::Findings(findings) => cmd::findings::findings(&mut output, findings),
-        Command::Report(report) => cmd::report::report(&mut output, report),
-        Command::Bench(bench) => cmd::bench::bench(&mut output, &bench.bench),
-        Command::Check(check) => cmd::check::check(&mut output, check),
-        Command::Machine(machine) => cmd::machine::machine(&mut output, machine),
-        Command::Features => cmd::features::features(&mut output),
-        Command::Tunables(tunables) => cmd::tunables::tunables(&mut output, tunables),
-        Command::Kernels(kernels) => cmd::kernels::kernels(&mut output, kernels),
-        Command::Study(study) => cmd::study::study(&mut output, study),
-        Command::Schema(schema) => cmd::schema::schema(&mut output, schema),
-        Command::Man(man) => cmd::man::man(&mut output, man),
-        Command::Completions(completions) => cmd::completions::completions(&mut output, completions),
-    };
+    let result = dispatch(&mut output, &args.command);
     match result.and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
@@ -74,5 +58,31 @@ fn main() -> ExitCode {
             output.complain(&error);
             ExitCode::from(error.status())
         }
+    }
+}
+
+/// Does what a command says.
+fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
+    match command {
+        Command::Run(run) => cmd::run::run(output, run),
+        Command::Compare(compare) => cmd::compare::compare(output, compare),
+        Command::Sweep(sweep) => cmd::sweep::sweep(output, sweep),
+        Command::Bisect(bisect) => cmd::bisect::bisect(output, bisect),
+        Command::Explain(explain) => cmd::explain::explain(output, explain),
+        Command::Export(export) => cmd::export::export(output, export),
+        Command::Import(import) => cmd::import::import(output, import),
+        Command::Replay(replay) => cmd::replay::replay(output, replay),
+        Command::Findings(findings) => cmd::findings::findings(output, findings),
+        Command::Report(report) => cmd::report::report(output, report),
+        Command::Bench(bench) => cmd::bench::bench(output, &bench.bench),
+        Command::Check(check) => cmd::check::check(output, check),
+        Command::Machine(machine) => cmd::machine::machine(output, machine),
+        Command::Features => cmd::features::features(output),
+        Command::Tunables(tunables) => cmd::tunables::tunables(output, tunables),
+        Command::Kernels(kernels) => cmd::kernels::kernels(output, kernels),
+        Command::Study(study) => cmd::study::study(output, study),
+        Command::Schema(schema) => cmd::schema::schema(output, schema),
+        Command::Man(man) => cmd::man::man(output, man),
+        Command::Completions(completions) => cmd::completions::completions(output, completions),
     }
 }

@@ -9,6 +9,7 @@ use crate::cmd::bench::{Ready, line, ready};
 use crate::cmd::run::{Listeners, simulate_telling};
 use crate::error::CliError;
 use crate::input::{self, WorkloadText};
+use crate::interrupt;
 use crate::plan::{Choices, Plan};
 use fairlab_machine::engine::START;
 use fairlab_machine::observer::{Observer, Observers};
@@ -153,10 +154,12 @@ impl Trial {
 
     /// Runs it.
     pub(crate) fn run(&self, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
-        match &self.work {
+        let told = match &self.work {
             Work::File(text) => self.run_file(text, seed, hears),
             Work::Bench(line) => self.run_bench(line, seed, hears),
-        }
+        };
+        // What was cut short is not a trial.
+        interrupt::requested().map_or(told, |signal| Err(CliError::Stopped { signal }))
     }
 
     fn run_file(&self, text: &Arc<WorkloadText>, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
@@ -191,7 +194,11 @@ impl Trial {
         }
         let (length, mut shown) = (machine.duration(), Nanos::ZERO);
         let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
-        bench::go_on(&mut machine, &mut both(&mut *meter, &mut recorder), &mut told).map_err(failed)?;
+        let told_and_asked = &mut |elapsed: Nanos| {
+            told(elapsed);
+            interrupt::requested().is_none()
+        };
+        bench::go_on_while(&mut machine, &mut both(&mut *meter, &mut recorder), told_and_asked).map_err(failed)?;
         // Who is done early is done.
         told(length);
         let subject = Subject {

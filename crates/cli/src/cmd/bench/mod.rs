@@ -9,6 +9,7 @@ use crate::args::VariantArgs;
 use crate::error::CliError;
 use crate::exports::Traces;
 use crate::input;
+use crate::interrupt;
 use crate::output::Output;
 use crate::output::progress::Progress;
 use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, hold_latency, price};
@@ -63,10 +64,16 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
         if warmup > Nanos::ZERO {
             meter.reset();
         }
-        bench::go_on(&mut machine, &mut both(&mut *meter, &mut traces), &mut |elapsed| progress.show(elapsed))
+        bench::go_on_while(&mut machine, &mut both(&mut *meter, &mut traces), &mut |elapsed| {
+            progress.show(elapsed);
+            interrupt::requested().is_none()
+        })
     });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    if let Some(signal) = interrupt::requested() {
+        return Err(CliError::Stopped { signal });
+    }
     traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
     let outcome = meter.outcome(&machine, machine.duration() - warmup);
     if output.is_json() {
