@@ -28,8 +28,8 @@ pub struct Run {
     input: Arc<WorkloadText>,
     /// The machine's name and file, unless a scenario describes it.
     machine: Option<(String, String)>,
-    /// What it was made of.
-    _texts: Texts,
+    /// A machine among them has the prices, and will be asked for them again.
+    _texts: Option<Texts>,
 }
 
 impl Run {
@@ -57,11 +57,12 @@ impl Run {
         let run = Self {
             report: report(&plan, &summary, Styles { on: false }, &args),
             choices: args.choices(),
+            // Names on the shelf are for who needs them: the next text of this name can have it.
+            _texts: args.variant.prices_of.is_some().then_some(texts),
             variant: args.variant,
             input: plan.input,
             machine: plan.machine_text.map(|MachineText { given, text, .. }| (given, text)),
             summary,
-            _texts: texts,
         };
         let (results, warnings) = output.told();
         Ok((run, Answer { results, warnings }))

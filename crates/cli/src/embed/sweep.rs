@@ -6,7 +6,6 @@ use crate::cmd::sweep::error_of;
 use crate::cmd::sweep::points::PlanPoints;
 use crate::error::CliError;
 pub use fairlab_study::sweep::Told;
-use fairlab_study::sweep::export::Table;
 use fairlab_study::sweep::plan::Plan;
 pub use fairlab_study::sweep::plan::Point;
 use fairlab_study::sweep::run::{Shard, identified, pending, run};
@@ -119,22 +118,14 @@ impl SweepStore {
         self.0.put(results).map_err(|error| error_of(error).into())
     }
 
-    /// Results as lines of JSON, and why points have failed.
+    /// Points that are done, with what they told or why they failed, in the order of the plan.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn results(&self) -> Result<(String, Vec<String>), Failure> {
+    pub fn results(&self) -> Result<Vec<(Point, Result<Told, String>)>, Failure> {
         let kept = self.0.points().map_err(error_of)?;
-        let in_plan: Vec<Kept> = kept.into_iter().filter(|kept| kept.in_plan).collect();
-        let mut lines = Vec::new();
-        Table::of(&in_plan).jsonl(&mut lines).map_err(|error| Failure::Run(error.to_string()))?;
-        let failures = in_plan.iter().filter_map(|kept| {
-            let why = kept.result.as_ref()?.told.as_ref().err()?;
-            let settings: Vec<String> =
-                kept.point.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            Some(format!("{} seed {}: {why}", settings.join(" "), kept.point.seed))
-        });
-        Ok((String::from_utf8(lines).expect("JSON is text"), failures.collect()))
+        let in_plan = kept.into_iter().filter(|kept| kept.in_plan);
+        Ok(in_plan.filter_map(|kept| Some((kept.point, kept.result?.told))).collect())
     }
 }
 

@@ -79,6 +79,6 @@ fn points_that_somebody_else_ran_are_in_the_store_like_others() {
     store.put(&[(id, done)]).expect("it can be written");
     assert_eq!(store.pending("1/1").expect("it can be read").len(), 1);
     sweep.run_pending(&mut store, "1/1").expect("it runs");
-    let (lines, failures) = store.results().expect("they can be read");
-    assert_eq!((lines.lines().count(), failures.len()), (2, 0), "{lines}");
+    let results = store.results().expect("they can be read");
+    assert!(results.len() == 2 && results.iter().all(|(_, told)| told.is_ok()), "{results:?}");
 }
