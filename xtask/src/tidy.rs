@@ -11,13 +11,15 @@ const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
 /// A file that is longer holds two ideas.
 const MAX_LINES: usize = 800;
 /// What each crate may depend on, of the project's own.
-const LAYERS: [(&str, &[&str]); 6] = [
+const LAYERS: [(&str, &[&str]); 7] = [
     ("sched", &[]),
     ("workload", &["sched"]),
     ("machine", &["sched", "workload"]),
     ("observe", &["sched", "workload", "machine"]),
     ("study", &["sched", "workload", "machine", "observe"]),
     ("cli", &["sched", "workload", "machine", "observe", "study"]),
+    // And the command, whose name has no head.
+    ("python", &["observe", "study"]),
 ];
 
 pub(crate) fn check(root: &Path) -> Result<()> {
@@ -65,10 +67,11 @@ fn wrong_layers(root: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// All Rust and TOML files that are sources, ordered by path.
+/// All Rust, TOML and Python files that are sources, ordered by path.
 pub(crate) fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    let mut folders = vec![root.join("crates"), root.join("xtask"), root.join("machines"), root.join("studies")];
+    let mut folders =
+        vec![root.join("crates"), root.join("xtask"), root.join("machines"), root.join("studies"), root.join("python")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
@@ -77,7 +80,7 @@ pub(crate) fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
                 if !["target", "data", "corpus", "artifacts"].contains(&name) {
                     folders.push(path);
                 }
-            } else if name.ends_with(".rs") || name.ends_with(".toml") {
+            } else if [".rs", ".toml", ".py", ".pyi"].iter().any(|end| name.ends_with(end)) {
                 files.push(path);
             }
         }
