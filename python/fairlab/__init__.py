@@ -2,8 +2,8 @@
 """A laboratory for Linux's fair scheduler.
 
 Whatever the command ``fairlab`` does, with the same words: :func:`run` a workload on a simulated machine, :func:`compare` arms with
-statistics, :func:`sweep` over a plan, :func:`evaluate` settings for an optimiser. Results are tables of Arrow that polars, pandas, pyarrow
-and DuckDB take without a copy.
+statistics, :func:`sweep` over a plan, :func:`evaluate` settings for an optimiser. Results are tables of Arrow, for polars, pandas,
+pyarrow and DuckDB in one line.
 
 Examples
 --------

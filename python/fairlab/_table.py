@@ -18,7 +18,8 @@ class Table:
     """A table of a run, a comparison or a sweep.
 
     It has Arrow's interface, so that whoever reads that takes it as it is: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
-    ``pandas.DataFrame.from_arrow(table)``, ``duckdb.sql("select * from table")``. Numbers are not copied on the way.
+    ``pandas.DataFrame.from_arrow(table)``, ``duckdb.sql("select * from table")``. They are handed over where they lie; what the reader
+    makes of them is his affair (pandas copies).
 
     Examples
     --------

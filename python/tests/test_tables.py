@@ -34,6 +34,9 @@ def test_numbers_are_handed_over_where_they_are(run: fairlab.Run) -> None:
         return [buffer.address for column in pa.table(table)["t_ns"].chunks for buffer in column.buffers() if buffer]
 
     assert addresses() == addresses(), "both readers look at the same memory"
+    pl = pytest.importorskip("polars")
+    numbers = pl.DataFrame(table)["t_ns"].to_numpy(allow_copy=False)
+    assert [numbers.__array_interface__["data"][0]] == addresses()
     assert pa.table(table)["next_comm"].type == pa.dictionary(pa.int32(), pa.string())
 
 
