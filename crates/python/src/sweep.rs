@@ -13,6 +13,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A point: identity, settings, seed.
 type Point = (String, BTreeMap<String, String>, u64);
 
+/// Digest and metrics.
+type Told = (String, Vec<(String, f64)>);
+/// A result to be kept: identity, what it told or why it failed, and how long it took.
+type Kept = (String, Option<Told>, String, u64);
+/// A point that is done: settings and seed, and what it told or why it failed.
+type Outcome = (BTreeMap<String, String>, u64, Option<Told>, String);
+
 /// A plan with its points.
 #[pyclass(module = "fairlab._native", frozen)]
 pub(crate) struct Sweep(sweep::Sweep);
@@ -49,12 +56,7 @@ impl Sweep {
     }
 
     /// Runs a point: its digest, and its metrics in their order.
-    fn run(
-        &self,
-        py: Python<'_>,
-        settings: BTreeMap<String, String>,
-        seed: u64,
-    ) -> PyResult<(String, Vec<(String, f64)>)> {
+    fn run(&self, py: Python<'_>, settings: BTreeMap<String, String>, seed: u64) -> PyResult<Told> {
         let told = answer(py, || self.0.run(settings, seed))?;
         Ok((told.digest, told.metrics))
     }
@@ -79,9 +81,8 @@ impl Store {
     }
 
     /// Keeps results: identity, digest and metrics or why it failed, and how long it took.
-    #[expect(clippy::type_complexity, reason = "it is a row, as Python has it")]
-    fn put(&self, results: Vec<(String, Option<(String, Vec<(String, f64)>)>, String, u64)>) -> PyResult<()> {
-        let done = |(id, told, why, wall_ns): (String, Option<(String, Vec<(String, f64)>)>, String, u64)| {
+    fn put(&self, results: Vec<Kept>) -> PyResult<()> {
+        let done = |(id, told, why, wall_ns): Kept| {
             let told = told.map(|(digest, metrics)| sweep::Told { digest, metrics }).ok_or(why);
             (id, Done { told, wall_ns })
         };
@@ -99,9 +100,8 @@ impl Store {
     }
 
     /// Points that are done: settings and seed, digest and metrics or why it failed.
-    #[expect(clippy::type_complexity, reason = "it is a row, as Python has it")]
-    fn results(&self) -> PyResult<Vec<(BTreeMap<String, String>, u64, Option<(String, Vec<(String, f64)>)>, String)>> {
-        let row = |(point, told): (sweep::Point, Result<sweep::Told, String>)| match told {
+    fn results(&self) -> PyResult<Vec<Outcome>> {
+        let row = |(point, told): sweep::Outcome| match told {
             Ok(told) => (point.settings, point.seed, Some((told.digest, told.metrics)), String::new()),
             Err(why) => (point.settings, point.seed, None, why),
         };

@@ -126,7 +126,7 @@ fn array_of(column: Column) -> Result<ArrayRef, ArrowError> {
 
 /// A column of what all its values are: whole numbers, numbers, switches, or else texts.
 fn array_of_values(values: &[Option<Value>]) -> ArrayRef {
-    let all = |is: fn(&Value) -> bool| values.iter().flatten().all(|value| is(value));
+    let all = |is: fn(&Value) -> bool| values.iter().flatten().all(is);
     if all(Value::is_i64) {
         let mut builder = Int64Builder::with_capacity(values.len());
         values.iter().for_each(|value| builder.append_option(value.as_ref().and_then(Value::as_i64)));

@@ -22,6 +22,9 @@ pub struct Sweep {
     texts: Texts,
 }
 
+/// A point that is done, with what it told or why it failed.
+pub type Outcome = (Point, Result<Told, String>);
+
 /// Where results are kept: the file of `fairlab sweep`.
 pub struct SweepStore(Store);
 
@@ -122,7 +125,7 @@ impl SweepStore {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn results(&self) -> Result<Vec<(Point, Result<Told, String>)>, Failure> {
+    pub fn results(&self) -> Result<Vec<Outcome>, Failure> {
         let kept = self.0.points().map_err(error_of)?;
         let in_plan = kept.into_iter().filter(|kept| kept.in_plan);
         Ok(in_plan.filter_map(|kept| Some((kept.point, kept.result?.told))).collect())

@@ -8,7 +8,7 @@ use super::*;
 const TASKS: &str = r#"{ "tasks": { "ui": { "loop": 20, "run": 1000, "sleep": 4000 } }, "global": { "duration": 1 } }"#;
 
 fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(|word| word.replace('@', "\00\0")).collect()
+    text.split_whitespace().map(|word| word.replace('@', "\x000\0")).collect()
 }
 
 fn texts() -> Texts {
@@ -56,7 +56,7 @@ fn two_texts_of_one_name_have_two_names_and_leave_with_those_who_need_them() {
     let one = Texts::new(vec![("same".to_owned(), "one".to_owned())]);
     let other = Texts::new(vec![("same".to_owned(), "other".to_owned())]);
     let again = Texts::new(vec![("same".to_owned(), "one".to_owned())]);
-    let name = |texts: &Texts| texts.named("\00\0");
+    let name = |texts: &Texts| texts.named("\x000\0");
     assert_eq!((name(&one), name(&other), name(&again)), ("<same>".into(), "<same 2>".into(), "<same>".into()));
     drop(one);
     assert_eq!(shelf::text("<same>").as_deref(), Some("one"));
