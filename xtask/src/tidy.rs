@@ -11,7 +11,7 @@ const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
 /// A file that is longer holds two ideas.
 const MAX_LINES: usize = 800;
 /// What each crate may depend on, of the project's own.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 8] = [
     ("sched", &[]),
     ("workload", &["sched"]),
     ("machine", &["sched", "workload"]),
@@ -19,6 +19,8 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("study", &["sched", "workload", "machine", "observe"]),
     ("kernel", &["sched", "workload", "machine"]),
     ("cli", &["sched", "workload", "machine", "observe", "study", "kernel"]),
+    // And the command, whose name has no head.
+    ("python", &["observe", "study"]),
 ];
 
 pub(crate) fn check(root: &Path) -> Result<()> {
@@ -66,10 +68,11 @@ fn wrong_layers(root: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// All Rust and TOML files that are sources, ordered by path.
+/// All Rust, TOML and Python files that are sources, ordered by path.
 pub(crate) fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    let mut folders = vec![root.join("crates"), root.join("xtask"), root.join("machines"), root.join("studies")];
+    let mut folders =
+        vec![root.join("crates"), root.join("xtask"), root.join("machines"), root.join("studies"), root.join("python")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
@@ -78,7 +81,7 @@ pub(crate) fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
                 if !["target", "data", "corpus", "artifacts"].contains(&name) {
                     folders.push(path);
                 }
-            } else if name.ends_with(".rs") || name.ends_with(".toml") {
+            } else if [".rs", ".toml", ".py", ".pyi"].iter().any(|end| name.ends_with(end)) {
                 files.push(path);
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What ends a command early, and how that is told.
 
+use crate::embed;
 use fairlab_observe::run_directory::DirectoryError;
 use std::fmt;
 use std::io;
@@ -77,8 +78,12 @@ impl From<DirectoryError> for CliError {
     }
 }
 
-/// The command as it was given. What is not UTF-8 in it is replaced, since it is only shown and kept.
+/// The command as it was given, or as another program would have given it. What is not UTF-8 in it is replaced, since it is only shown and
+/// kept.
 pub(crate) fn command_line() -> Vec<String> {
+    if let Some(words) = embed::words() {
+        return words;
+    }
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 

@@ -154,10 +154,12 @@ impl Trial {
 
     /// Runs it.
     pub(crate) fn run(&self, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
-        match &self.work {
+        let told = match &self.work {
             Work::File(text) => self.run_file(text, seed, hears),
             Work::Bench(line) => self.run_bench(line, seed, hears),
-        }
+        };
+        // What was cut short is not a trial.
+        interrupt::requested().map_or(told, |signal| Err(CliError::Stopped { signal }))
     }
 
     fn run_file(&self, text: &Arc<WorkloadText>, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {

@@ -18,6 +18,14 @@ pub fn limit(jobs: NonZeroUsize) {
     pool.build_global().expect("the number of jobs is said once, before any of them");
 }
 
+/// Does something with at most so many runs at a time.
+///
+/// # Errors
+/// If there cannot be so many threads.
+pub fn with<T: Send>(jobs: usize, work: impl FnOnce() -> T + Send) -> Result<T, rayon::ThreadPoolBuildError> {
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?.install(work))
+}
+
 /// How many runs there are at a time.
 pub fn cores() -> usize {
     rayon::current_num_threads()

@@ -6,7 +6,7 @@ use crate::error::{CliError, command_line};
 use crate::exports::{Traces, process_of};
 use crate::interrupt;
 use crate::output::progress::Progress;
-use crate::output::{Output, report};
+use crate::output::{Output, Styles, report};
 use crate::plan::{Choices, Plan};
 use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
@@ -119,17 +119,70 @@ impl Observer for Listeners {
     }
 }
 
+/// A run that is over, with everything written that was to be.
+pub(crate) struct Finished {
+    pub(crate) plan: Plan,
+    /// What came of it, unless nobody wanted to know.
+    pub(crate) summary: Option<Summary>,
+    cut_short_of: Option<Nanos>,
+}
+
+impl RunArgs {
+    /// What is said beyond the variant.
+    pub(crate) fn choices(&self) -> Choices {
+        Choices {
+            duration: self.duration,
+            seed: self.seed,
+            vary: self.vary,
+            perturb: self.perturb,
+            keep_duplicate_keys: self.keep_duplicate_keys,
+            is_check: false,
+        }
+    }
+
+    fn is_on_stdout(&self) -> bool {
+        self.trace_jsonl.as_deref() == Some("-") || self.exports.is_on_stdout()
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
-    let choices = Choices {
-        duration: args.duration,
-        seed: args.seed,
-        vary: args.vary,
-        perturb: args.perturb,
-        keep_duplicate_keys: args.keep_duplicate_keys,
-        is_check: false,
-    };
-    let to_stdout = args.trace_jsonl.as_deref() == Some("-") || args.exports.is_on_stdout();
+    let to_stdout = args.is_on_stdout();
+    let wants_report = !to_stdout || std::io::stderr().is_terminal();
+    let Finished { plan, summary, cut_short_of } = execute(output, args, wants_report)?;
+    let Some(summary) = summary.filter(|_| wants_report) else { return interrupt::end(cut_short_of) };
+    if output.is_json() {
+        output.json(&summary)?;
+        return interrupt::end(cut_short_of);
+    }
+    let styles = if to_stdout { output.stderr_styles() } else { output.styles() };
+    let report = page(&plan, &summary, styles, args);
+    if to_stdout {
+        output.note(&report)?;
+    } else {
+        output.text(&report)?;
+    }
+    interrupt::end(cut_short_of)
+}
+
+/// The page about a run.
+pub(crate) fn page(plan: &Plan, summary: &Summary, styles: Styles, args: &RunArgs) -> String {
+    report::run(
+        summary,
+        plan.machine.hardware(),
+        styles,
+        &report::Options {
+            per_cpu: args.per_cpu,
+            is_default_duration: plan.is_default_duration,
+            measures: &args.measure,
+        },
+    )
+}
+
+/// Runs what the command says, and writes files.
+pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Result<Finished, CliError> {
+    let choices = args.choices();
+    let to_stdout = args.is_on_stdout();
     if to_stdout && output.is_json() {
         let help = "give the trace a file: --trace-jsonl FILE, --export FORMAT=FILE";
         return Err(CliError::Input(format!("--json and a trace both want standard output\nhelp: {help}")));
@@ -138,7 +191,6 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
     interrupt::listen();
-    let wants_report = !to_stdout || std::io::stderr().is_terminal();
     let mut listeners = Listeners {
         recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
         trace: target.as_ref().map(|target| open_trace(target, &plan)).transpose()?,
@@ -159,7 +211,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         trace.finish().map_err(|error| CliError::write(&target.name(), &error))?;
     }
     listeners.finish_traces(&plan.machine)?;
-    let Some(recorder) = listeners.recorder else { return interrupt::end(cut_short_of) };
+    let Some(recorder) = listeners.recorder else { return Ok(Finished { plan, summary: None, cut_short_of }) };
     let mut summary = Summary::new(plan.subject.clone(), &plan.machine, &recorder);
     summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
     if let Some(directory) = directory {
@@ -170,31 +222,8 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         directory.finish()?;
     }
     output.warn_all(&summary.warnings)?;
-    if !wants_report {
-        return interrupt::end(cut_short_of);
-    }
-    let summary = summary.with_speed(wall, peak_rss_bytes());
-    if output.is_json() {
-        output.json(&summary)?;
-        return interrupt::end(cut_short_of);
-    }
-    let styles = if to_stdout { output.stderr_styles() } else { output.styles() };
-    let report = report::run(
-        &summary,
-        plan.machine.hardware(),
-        styles,
-        &report::Options {
-            per_cpu: args.per_cpu,
-            is_default_duration: plan.is_default_duration,
-            measures: &args.measure,
-        },
-    );
-    if to_stdout {
-        output.note(&report)?;
-    } else {
-        output.text(&report)?;
-    }
-    interrupt::end(cut_short_of)
+    let summary = Some(summary.with_speed(wall, peak_rss_bytes()));
+    Ok(Finished { plan, summary, cut_short_of })
 }
 
 /// The most memory that this program has had, as Linux tells it; `None` elsewhere.

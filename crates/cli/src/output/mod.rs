@@ -13,6 +13,7 @@ use crate::args::Color;
 use crate::error::CliError;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
@@ -22,9 +23,17 @@ const MOST_WARNINGS: usize = 20;
 /// Width of text where nothing says how wide the terminal is.
 pub(crate) const WIDTH: usize = 80;
 
-/// Standard output and standard error.
+/// Where results and complaints go.
+enum Sink {
+    /// To standard output, and to standard error.
+    Standard(BufWriter<StdoutLock<'static>>),
+    /// To whoever called, piece by piece: results, and warnings.
+    Caller(Vec<String>, RefCell<Vec<String>>),
+}
+
+/// Standard output and standard error, or what stands for them.
 pub(crate) struct Output {
-    stdout: BufWriter<StdoutLock<'static>>,
+    sink: Sink,
     color: Color,
     json: bool,
 }
@@ -60,7 +69,20 @@ impl Styles {
 
 impl Output {
     pub(crate) fn new(color: Color, json: bool) -> Self {
-        Self { stdout: BufWriter::new(io::stdout().lock()), color, json }
+        Self { sink: Sink::Standard(BufWriter::new(io::stdout().lock())), color, json }
+    }
+
+    /// For a caller who takes results as values.
+    pub(crate) const fn for_caller(json: bool) -> Self {
+        Self { sink: Sink::Caller(Vec::new(), RefCell::new(Vec::new())), color: Color::Never, json }
+    }
+
+    /// What the caller gets: results as they were written, and warnings.
+    pub(crate) fn told(self) -> (Vec<String>, Vec<String>) {
+        match self.sink {
+            Sink::Standard(_) => (Vec::new(), Vec::new()),
+            Sink::Caller(results, warnings) => (results, warnings.into_inner()),
+        }
     }
 
     /// Whether results are to be JSON.
@@ -91,24 +113,38 @@ impl Output {
 
     /// Writes a result.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
-        self.stdout.write_all(text.as_bytes()).map_err(|error| CliError::write("standard output", &error))
+        match &mut self.sink {
+            Sink::Standard(out) => {
+                out.write_all(text.as_bytes()).map_err(|error| CliError::write("standard output", &error))
+            }
+            Sink::Caller(results, _) => {
+                results.push(text.to_owned());
+                Ok(())
+            }
+        }
     }
 
     /// Writes a result as JSON.
     pub(crate) fn json(&mut self, data: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(data).map_err(CliError::run)?;
-        self.text(&text)?;
-        self.text("\n")
+        self.text(&(text + "\n"))
     }
 
     /// Writes what is no result to standard error.
     pub(crate) fn note(&self, text: &str) -> Result<(), CliError> {
+        if let Sink::Caller(_, warnings) = &self.sink {
+            warnings.borrow_mut().push(text.trim_end().to_owned());
+            return Ok(());
+        }
         let mut stderr = io::stderr().lock();
         stderr.write_all(text.as_bytes()).map_err(|error| CliError::write("standard error", &error))
     }
 
     /// Warns on standard error.
     pub(crate) fn warn(&self, warning: &str) -> Result<(), CliError> {
+        if matches!(self.sink, Sink::Caller(..)) {
+            return self.note(&plain(warning));
+        }
         let word = self.stderr_styles().warning("warning:");
         self.note(&wrap(&format!("{word} {}", plain(warning)), 2))
     }
@@ -126,7 +162,10 @@ impl Output {
 
     /// Writes what is left.
     pub(crate) fn flush(&mut self) -> Result<(), CliError> {
-        self.stdout.flush().map_err(|error| CliError::write("standard output", &error))
+        match &mut self.sink {
+            Sink::Standard(out) => out.flush().map_err(|error| CliError::write("standard output", &error)),
+            Sink::Caller(..) => Ok(()),
+        }
     }
 
     /// Says why the command failed.

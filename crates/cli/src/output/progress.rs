@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Progress on standard error, for work that takes longer than a second, on a terminal only.
 
+use crate::embed;
 use fairlab_sched::units::Nanos;
 use fairlab_study::Progress as Told;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,6 +13,11 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Steps of a bar whose whole is a fraction.
 const STEPS: u64 = 1000;
+
+/// Whether somebody watches: not if standard error belongs to another program's page.
+fn is_shown() -> bool {
+    std::io::stderr().is_terminal() && !embed::is_embedded()
+}
 
 /// Progress of a simulation.
 pub(crate) struct Progress {
@@ -25,7 +31,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Nothing is done yet.
     pub(crate) fn new(what: &'static str, whole: Nanos) -> Self {
-        Self { what, whole, start: Instant::now(), is_terminal: std::io::stderr().is_terminal(), bar: None }
+        Self { what, whole, start: Instant::now(), is_terminal: is_shown(), bar: None }
     }
 
     /// So much is done.
@@ -94,7 +100,7 @@ impl CountProgress {
     /// Nothing is done yet of so many; 0 if nobody knows how many.
     pub(crate) fn new(what: &'static str, whole: u64) -> Self {
         let new = || if whole == 0 { new_counter(what) } else { new_bar(whole, what) };
-        let bar = std::io::stderr().is_terminal().then(new);
+        let bar = is_shown().then(new);
         let now = Instant::now();
         Self { bar, what, whole, done: 0, start: now, told: now }
     }
@@ -107,7 +113,7 @@ impl CountProgress {
                 bar.set_message(format!("{} of {}", self.done, self.whole));
             }
             bar.set_position(self.done);
-        } else if self.told.elapsed() >= TELL_EVERY {
+        } else if self.told.elapsed() >= TELL_EVERY && !embed::is_embedded() {
             self.told = Instant::now();
             let left = self.whole.saturating_sub(self.done) as f64;
             let left = left * self.start.elapsed().as_secs_f64() / self.done as f64;
@@ -135,7 +141,7 @@ pub(crate) struct StudyProgress {
 
 impl StudyProgress {
     pub(crate) fn new() -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
+        let is_terminal = is_shown();
         Self { bar: if is_terminal { new_bar(STEPS, "studying") } else { ProgressBar::hidden() } }
     }
 

@@ -9,6 +9,7 @@
 //! Formats are entries of [`FORMATS`].
 
 mod chrome;
+pub mod columns;
 mod details;
 mod exporter;
 mod ftrace_text;

@@ -2,7 +2,7 @@
 //! `fairlab sweep`: everything that a plan spans, into a store.
 
 pub(crate) mod args;
-mod points;
+pub(crate) mod points;
 
 use crate::error::CliError;
 use crate::interrupt;
@@ -40,7 +40,7 @@ pub(crate) fn sweep(output: &mut Output, args: &SweepArgs) -> Result<(), CliErro
     }
 }
 
-fn error_of(error: StoreError) -> CliError {
+pub(crate) fn error_of(error: StoreError) -> CliError {
     match error {
         StoreError::Unwritable(..) => CliError::run(error),
         error => CliError::input(error),

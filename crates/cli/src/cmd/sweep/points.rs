@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// What a plan says, understood.
-pub(super) struct PlanPoints {
+pub(crate) struct PlanPoints {
     plan: Plan,
     directory: std::path::PathBuf,
     duration: Option<Nanos>,
@@ -29,12 +29,12 @@ pub(super) struct PlanPoints {
     /// Files that have been read, by path, with the hash of their contents.
     files: Mutex<BTreeMap<String, (Work, String)>>,
     machines: Mutex<BTreeMap<String, String>>,
-    pub(super) warnings: Mutex<std::collections::BTreeSet<String>>,
+    pub(crate) warnings: Mutex<std::collections::BTreeSet<String>>,
 }
 
 impl PlanPoints {
     /// Understands a plan. Files are looked for from where it is.
-    pub(super) fn new(plan: Plan, directory: &Path) -> Result<Self, String> {
+    pub(crate) fn new(plan: Plan, directory: &Path) -> Result<Self, String> {
         let time = |key: &str, text: &Option<String>| {
             text.as_ref().map(|text| time_of(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
         };
@@ -131,7 +131,7 @@ impl PlanPoints {
     }
 
     /// How long a point takes, from a moment of it: wall-clock seconds for each simulated one, and how long it is if that is known.
-    pub(super) fn tried(&self, point: &Point, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
+    pub(crate) fn tried(&self, point: &Point, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
         let (mut trial, _) = self.trial(point)?;
         let of_bench = |line: &str| line::parse(line, None, "fairlab sweep");
         let length = match (&trial.work, self.duration) {
@@ -150,7 +150,7 @@ impl PlanPoints {
     }
 
     /// Looks whether a point can begin.
-    pub(super) fn check(&self, point: &Point) -> Result<(), CliError> {
+    pub(crate) fn check(&self, point: &Point) -> Result<(), CliError> {
         let (trial, _) = self.trial(point).map_err(CliError::Input)?;
         trial.check(Some(point.seed), "fairlab sweep").map(drop)
     }
@@ -170,7 +170,8 @@ impl Points for PlanPoints {
 }
 
 impl PlanPoints {
-    fn told(&self, point: &Point) -> Result<Told, String> {
+    /// Runs a point.
+    pub(crate) fn told(&self, point: &Point) -> Result<Told, String> {
         let (trial, _) = self.trial(point)?;
         let told = trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
         self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command inside another program. What somebody stops is tried from Python, where it concerns nobody else.
+
+use super::run::Run;
+use super::sweep::{Sweep, SweepStore};
+use super::*;
+
+const TASKS: &str = r#"{ "tasks": { "ui": { "loop": 20, "run": 1000, "sleep": 4000 } }, "global": { "duration": 1 } }"#;
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(|word| word.replace('@', "\x000\0")).collect()
+}
+
+fn texts() -> Texts {
+    Texts::new(vec![("ui".to_owned(), TASKS.to_owned())])
+}
+
+#[test]
+fn a_text_is_run_as_its_file_would_be_and_its_tables_come_of_the_same_run() {
+    let (run, _) = Run::new(&words("@ --for 200ms --seed 3"), None, texts()).expect("it runs");
+    assert_eq!((run.summary().run.workload.as_str(), run.summary().duration_ns), ("<ui>", 200_000_000));
+    assert!(run.report().starts_with("<ui>: rt-app on hikey960"));
+    let tables = run.tables(&["sched".to_owned(), "decisions".to_owned()]).expect("it runs again");
+    let rows = |name: &str| tables.iter().find(|table| table.name == name).map_or(0, |table| table.rows) as u64;
+    assert_eq!(rows("switches"), run.summary().totals.switches);
+    assert!(rows("selections") > 0 && rows("averages") == 0);
+    assert!(run.page("ui").expect("it runs again").contains("<html"));
+}
+
+#[test]
+fn an_arm_changes_what_options_cannot() {
+    let digest = |arm| Run::new(&words("@ --for 200ms"), arm, texts()).expect("it runs").0.summary().digest.clone();
+    assert_ne!(digest(None), digest(Some("price.ContextSwitch=100000")));
+    let error = Run::new(&words("@"), Some("price.ContextSwich=1"), texts()).expect_err("misspelt");
+    assert!(error.to_string().contains("price.ContextSwitch"), "{error}");
+}
+
+#[test]
+fn errors_are_those_of_the_command() {
+    let error = Run::new(&words("@ --features NO_SIS_UTL"), None, texts()).expect_err("misspelt");
+    assert!(matches!(&error, Failure::Input(text) if text.contains("did you mean NO_SIS_UTIL?")), "{error}");
+    let broken = Texts::new(vec![("broken".to_owned(), "{ \"tasks\": { \"a\": { \"rum\": 1 } } }".to_owned())]);
+    let error = Run::new(&words("@"), None, broken).expect_err("there is no such event");
+    assert!(error.to_string().starts_with("<broken>:"), "{error}");
+}
+
+#[test]
+fn a_command_answers_with_what_it_would_have_written() {
+    let answer = command(&words("run @ --for 100ms --json"), &texts()).expect("it runs");
+    let told: serde_json::Value = serde_json::from_str(&answer.results.concat()).expect("it is JSON");
+    assert_eq!((&told["schema"], &told["run"]["workload"]), (&"run/1".into(), &"<ui>".into()));
+}
+
+#[test]
+fn two_texts_of_one_name_have_two_names_and_leave_with_those_who_need_them() {
+    let one = Texts::new(vec![("same".to_owned(), "one".to_owned())]);
+    let other = Texts::new(vec![("same".to_owned(), "other".to_owned())]);
+    let again = Texts::new(vec![("same".to_owned(), "one".to_owned())]);
+    let name = |texts: &Texts| texts.named("\x000\0");
+    assert_eq!((name(&one), name(&other), name(&again)), ("<same>".into(), "<same 2>".into(), "<same>".into()));
+    drop(one);
+    assert_eq!(shelf::text("<same>").as_deref(), Some("one"));
+    drop((other, again));
+    assert_eq!((shelf::text("<same>"), shelf::text("<same 2>")), (None, None));
+}
+
+#[test]
+fn points_that_somebody_else_ran_are_in_the_store_like_others() {
+    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let plan =
+        "workload = \"\\u00000\\u0000\"\nfor = '50ms'\nmetrics = ['switches']\n[grid]\nSIS_UTIL = [true, false]\n";
+    let sweep = Sweep::new("plan", plan, directory.path(), texts()).expect("it is a plan");
+    sweep.check().expect("it can be run");
+    let path = directory.path().join("plan.sweep");
+    let mut store = SweepStore::open(&path, &sweep, false).expect("it can be written");
+    let (id, point) = sweep.points()[0].clone();
+    let told = sweep.run(point.settings, point.seed).expect("it runs");
+    let done = fairlab_study::sweep::store::Done { told: Ok(told), wall_ns: 1 };
+    store.put(&[(id, done)]).expect("it can be written");
+    assert_eq!(store.pending("1/1").expect("it can be read").len(), 1);
+    sweep.run_pending(&mut store, "1/1").expect("it runs");
+    let results = store.results().expect("they can be read");
+    assert!(results.len() == 2 && results.iter().all(|(_, told)| told.is_ok()), "{results:?}");
+}

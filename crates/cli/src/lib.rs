@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The `fairlab` command: glue and presentation only.
+//!
+//! Standard output carries results, standard error everything else. Exit status: 0 for success (a reader that closes the
+//! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out, 3 for a comparison that
+//! was to fail on what it found, and 128 and the signal's number for a run that a signal has stopped.
+//!
+//! [`main`] is the program. [`embed`] is for programs of another kind that take the same words and hold the results, as the Python package
+//! does.
+
+mod args;
+mod arms;
+mod cmd;
+pub mod embed;
+mod error;
+mod exports;
+mod input;
+mod interrupt;
+mod output;
+mod plan;
+mod rerun;
+mod trial;
+mod values;
+mod work_args;
+
+use args::{Args, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use error::CliError;
+use output::Output;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// A command without what it needs shows the help of `--help`, and has not done anything.
+fn show_help() -> ExitCode {
+    let words = std::env::args_os().chain([OsString::from("--help")]);
+    if let Err(help) = Args::try_parse_from(words) {
+        output::explain_usage(&help);
+    }
+    ExitCode::from(2)
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(error::report_panic));
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return show_help(),
+        Err(error) => return output::explain_usage(&error),
+    };
+    let mut output = Output::new(args.color, args.json);
+    let result = dispatch(&mut output, &args.command);
+    match result.and_then(|()| output.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        // That has been said with what was reached.
+        Err(CliError::Stopped { signal }) => ExitCode::from(128 + signal),
+        Err(error) => {
+            output.complain(&error);
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+/// Does what a command says.
+fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
+    match command {
+        Command::Run(run) => cmd::run::run(output, run),
+        Command::Compare(compare) => cmd::compare::compare(output, compare),
+        Command::Sweep(sweep) => cmd::sweep::sweep(output, sweep),
+        Command::Bisect(bisect) => cmd::bisect::bisect(output, bisect),
+        Command::Fuzz(fuzz) => cmd::fuzz::fuzz(output, fuzz),
+        Command::Explain(explain) => cmd::explain::explain(output, explain),
+        Command::Export(export) => cmd::export::export(output, export),
+        Command::Import(import) => cmd::import::import(output, import),
+        Command::Replay(replay) => cmd::replay::replay(output, replay),
+        Command::Findings(findings) => cmd::findings::findings(output, findings),
+        Command::Report(report) => cmd::report::report(output, report),
+        Command::Bench(bench) => cmd::bench::bench(output, &bench.bench),
+        Command::Check(check) => cmd::check::check(output, check),
+        Command::Machine(machine) => cmd::machine::machine(output, machine),
+        Command::Features => cmd::features::features(output),
+        Command::Tunables(tunables) => cmd::tunables::tunables(output, tunables),
+        Command::Kernels(kernels) => cmd::kernels::kernels(output, kernels),
+        Command::Study(study) => cmd::study::study(output, study),
+        Command::Schema(schema) => cmd::schema::schema(output, schema),
+        Command::Man(man) => cmd::man::man(output, man),
+        Command::Completions(completions) => cmd::completions::completions(output, completions),
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A run, as Python holds it.
+
+use crate::Named;
+use crate::table::Table;
+use crate::work::{answer, error_of};
+use fairlab_cli::embed::{Failure, Texts, run};
+use pyo3::prelude::*;
+
+/// A run that is over.
+#[pyclass(module = "fairlab._native", frozen)]
+pub(crate) struct Run {
+    run: run::Run,
+    warnings: Vec<String>,
+}
+
+#[pymethods]
+impl Run {
+    #[new]
+    #[pyo3(signature = (words, texts, arm=None))]
+    fn new(py: Python<'_>, words: Vec<String>, texts: Named, arm: Option<String>) -> PyResult<Self> {
+        let run = move || run::Run::new(&words, arm.as_deref(), Texts::new(texts));
+        let (run, told) = answer(py, run)?;
+        Ok(Self { run, warnings: told.warnings })
+    }
+
+    /// What it amounts to, as JSON.
+    fn summary(&self) -> PyResult<String> {
+        let text = serde_json::to_string(self.run.summary());
+        text.map_err(|error| error_of(Failure::Run(error.to_string())))
+    }
+
+    #[getter]
+    fn digest(&self) -> &str {
+        &self.run.summary().digest
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// The page of the command.
+    fn report(&self) -> &str {
+        self.run.report()
+    }
+
+    /// The page of `fairlab report`.
+    fn page(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        answer(py, || self.run.page(name))
+    }
+
+    /// Events of these groups, as tables.
+    fn tables(&self, py: Python<'_>, groups: Vec<String>) -> PyResult<Vec<Table>> {
+        let collected = answer(py, || self.run.tables(&groups))?;
+        collected.into_iter().map(Table::of_collected).collect()
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Plans and stores of sweeps, as Python holds them.
+
+use crate::Named;
+use crate::work::{InputError, RunError, answer, error_of};
+use fairlab_cli::embed::{Texts, sweep};
+use fairlab_study::sweep::store::Done;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A point: identity, settings, seed.
+type Point = (String, BTreeMap<String, String>, u64);
+
+/// Digest and metrics.
+type Told = (String, Vec<(String, f64)>);
+/// A result to be kept: identity, what it told or why it failed, and how long it took.
+type Kept = (String, Option<Told>, String, u64);
+/// A point that is done: settings and seed, and what it told or why it failed.
+type Outcome = (BTreeMap<String, String>, u64, Option<Told>, String);
+
+/// A plan with its points.
+#[pyclass(module = "fairlab._native", frozen)]
+pub(crate) struct Sweep(sweep::Sweep);
+
+#[pymethods]
+impl Sweep {
+    /// Of the text of a plan in TOML.
+    #[new]
+    fn new(py: Python<'_>, name: String, text: String, directory: PathBuf, texts: Named) -> PyResult<Self> {
+        answer(py, move || sweep::Sweep::new(&name, &text, &directory, Texts::new(texts))).map(Self)
+    }
+
+    /// Of a plan as JSON.
+    #[staticmethod]
+    fn of_json(py: Python<'_>, name: String, json: &str, directory: PathBuf, texts: Named) -> PyResult<Self> {
+        let wrong = |error: &dyn std::fmt::Display| InputError::new_err(format!("{name}: {error}"));
+        let plan: toml::Value = serde_json::from_str(json).map_err(|error| wrong(&error))?;
+        let text = toml::to_string(&plan).map_err(|error| wrong(&error))?;
+        Self::new(py, name, text, directory, texts)
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        answer(py, || self.0.check())
+    }
+
+    fn points(&self) -> Vec<Point> {
+        let point = |(id, point): &(String, sweep::Point)| (id.clone(), point.settings.clone(), point.seed);
+        self.0.points().iter().map(point).collect()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.warnings()
+    }
+
+    /// Runs a point: its digest, and its metrics in their order.
+    fn run(&self, py: Python<'_>, settings: BTreeMap<String, String>, seed: u64) -> PyResult<Told> {
+        let told = answer(py, || self.0.run(settings, seed))?;
+        Ok((told.digest, told.metrics))
+    }
+}
+
+/// The store of a sweep.
+#[pyclass(module = "fairlab._native", frozen)]
+pub(crate) struct Store(Mutex<Option<sweep::SweepStore>>);
+
+#[pymethods]
+impl Store {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, sweep: &Sweep, retry: bool) -> PyResult<Self> {
+        let store = answer(py, || sweep::SweepStore::open(&path, &sweep.0, retry))?;
+        Ok(Self(Mutex::new(Some(store))))
+    }
+
+    /// Points that are still to be run.
+    fn pending(&self, shard: &str) -> PyResult<Vec<Point>> {
+        let kept = self.open(|store| store.pending(shard).map_err(error_of))?;
+        Ok(kept.into_iter().map(|kept| (kept.id, kept.point.settings, kept.point.seed)).collect())
+    }
+
+    /// Keeps results: identity, digest and metrics or why it failed, and how long it took.
+    fn put(&self, results: Vec<Kept>) -> PyResult<()> {
+        let done = |(id, told, why, wall_ns): Kept| {
+            let told = told.map(|(digest, metrics)| sweep::Told { digest, metrics }).ok_or(why);
+            (id, Done { told, wall_ns })
+        };
+        let results: Vec<(String, Done)> = results.into_iter().map(done).collect();
+        self.open(|store| store.put(&results).map_err(error_of))
+    }
+
+    /// Runs what is still to be run, on all cores.
+    fn run_pending(&self, py: Python<'_>, sweep: &Sweep, shard: &str) -> PyResult<()> {
+        // Others wait for the store without the interpreter's lock, and this call has it for itself.
+        answer(py, || match self.lock().as_mut() {
+            Some(store) => sweep.0.run_pending(store, shard),
+            None => Ok(()),
+        })
+    }
+
+    /// Points that are done: settings and seed, digest and metrics or why it failed.
+    fn results(&self) -> PyResult<Vec<Outcome>> {
+        let row = |(point, told): sweep::Outcome| match told {
+            Ok(told) => (point.settings, point.seed, Some((told.digest, told.metrics)), String::new()),
+            Err(why) => (point.settings, point.seed, None, why),
+        };
+        let results = self.open(|store| store.results().map_err(error_of))?;
+        Ok(results.into_iter().map(row).collect())
+    }
+
+    /// Lets others have it.
+    fn close(&self) {
+        self.lock().take();
+    }
+}
+
+impl Store {
+    fn lock(&self) -> MutexGuard<'_, Option<sweep::SweepStore>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open<T>(&self, work: impl FnOnce(&mut sweep::SweepStore) -> PyResult<T>) -> PyResult<T> {
+        work(self.lock().as_mut().ok_or_else(|| RunError::new_err("the store is closed"))?)
+    }
+}

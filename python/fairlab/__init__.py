@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A laboratory for Linux's fair scheduler.
+
+Whatever the command ``fairlab`` does, with the same words: :func:`run` a workload on a simulated machine, :func:`compare` arms with
+statistics, :func:`sweep` over a plan, :func:`evaluate` settings for an optimiser. Results are tables of Arrow, for polars, pandas,
+pyarrow and DuckDB in one line.
+
+Examples
+--------
+>>> import fairlab
+>>> from fairlab import phase
+>>> ui = fairlab.Task("ui", phase.run(ms=2) + phase.timer(ms=16))
+>>> run = fairlab.run(fairlab.Workload.of(ui, fairlab.hog(instance=2)), machine="hikey960", for_="200ms")
+>>> run.summary["families"][0]["name"]
+'ui'
+>>> run.table("wakeups").column_names
+['t_ns', 'cpu', 'pid', 'comm', 'target_cpu', 'is_new']
+"""
+
+from fairlab import phase
+from fairlab._command import FairlabWarning, command
+from fairlab._experiment import Bench, Comparison, bench, compare, evaluate
+from fairlab._machine import Machine, machines
+from fairlab._native import Error, InputError, RunError, __version__
+from fairlab._run import Run, run
+from fairlab._sweep import Swept, sweep
+from fairlab._table import Table
+from fairlab._workload import Task, Workload, hog, periodic
+
+__all__ = [
+    "Bench",
+    "Comparison",
+    "Error",
+    "FairlabWarning",
+    "InputError",
+    "Machine",
+    "Run",
+    "RunError",
+    "Swept",
+    "Table",
+    "Task",
+    "Workload",
+    "__version__",
+    "bench",
+    "command",
+    "compare",
+    "evaluate",
+    "hog",
+    "machines",
+    "periodic",
+    "phase",
+    "run",
+    "sweep",
+]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a task does, step by step: events of rt-app, composed with ``+`` and repeated with ``*``.
+
+Examples
+--------
+>>> from fairlab import phase
+>>> burst = (phase.run(us=500) + phase.sleep(us=500)) * 10
+>>> frame = phase.run(ms=5) + phase.timer(ms=16.667)
+>>> (burst + frame).to_rtapp()["phases"]["p2"]
+{'run': 5000, 'timer': {'ref': 'unique', 'period': 16667}}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Phases", "event", "run", "runtime", "sleep", "timer"]
+
+_Event = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Phases one after the other: how often each is done, and its events."""
+
+    parts: tuple[tuple[int, tuple[_Event, ...]], ...]
+
+    def __add__(self, other: Phases) -> Phases:
+        if not isinstance(other, Phases):
+            return NotImplemented
+        *before, (loops, events) = self.parts
+        (next_loops, next_events), *behind = other.parts
+        if loops == next_loops == 1:
+            return Phases((*before, (1, events + next_events), *behind))
+        return Phases(self.parts + other.parts)
+
+    def __mul__(self, times: int) -> Phases:
+        if times < 1:
+            raise ValueError(f"phases cannot be done {times} times; 1 is the least")
+        if len(self.parts) == 1:
+            loops, events = self.parts[0]
+            return Phases(((loops * times, events),))
+        return Phases(self.parts * times)
+
+    def to_rtapp(self) -> dict[str, Any]:
+        """Give the keys that rt-app has for them in a task."""
+        if len(self.parts) == 1 and self.parts[0][0] == 1:
+            return _keys(self.parts[0][1])
+        phases = {
+            f"p{place}": ({"loop": loops} if loops != 1 else {}) | _keys(events)
+            for place, (loops, events) in enumerate(self.parts, 1)
+        }
+        return {"phases": phases}
+
+
+def _keys(events: tuple[_Event, ...]) -> dict[str, Any]:
+    """Equal keys of an object are one, so the second of a kind has a number; rt-app looks at the beginning of keys."""
+    keys: dict[str, Any] = {}
+    for kind, value in events:
+        number = sum(1 for key in keys if key.rstrip("0123456789") == kind)
+        keys[kind if number == 0 else f"{kind}{number + 1}"] = value
+    return keys
+
+
+def _micros(s: float, ms: float, us: float) -> int:
+    return round(s * 1e6 + ms * 1e3 + us)
+
+
+def event(kind: str, value: Any) -> Phases:
+    """Give any event of rt-app, in its own words: ``event("barrier", "all")``."""
+    return Phases(((1, ((kind, value),)),))
+
+
+def run(*, s: float = 0, ms: float = 0, us: float = 0) -> Phases:
+    """Compute for as long on the CPU on which the workload is calibrated; longer on a smaller one."""
+    return event("run", _micros(s, ms, us))
+
+
+def runtime(*, s: float = 0, ms: float = 0, us: float = 0) -> Phases:
+    """Compute for as long, however little that gets done."""
+    return event("runtime", _micros(s, ms, us))
+
+
+def sleep(*, s: float = 0, ms: float = 0, us: float = 0) -> Phases:
+    """Sleep for as long."""
+    return event("sleep", _micros(s, ms, us))
+
+
+def timer(*, s: float = 0, ms: float = 0, us: float = 0, ref: str = "unique") -> Phases:
+    """Wait for the next time that a timer of this period expires."""
+    return event("timer", {"ref": ref, "period": _micros(s, ms, us)})

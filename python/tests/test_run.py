@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs: what goes in, what comes out, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import fairlab
+import pytest
+from fairlab import phase
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIO = "cpus 2\ntask a loop run 1ms sleep 1ms\nend 50ms\n"
+
+
+def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp_path: Path) -> None:
+    run = fairlab.run(
+        work,
+        machine="hikey960",
+        kernel="5.10",
+        features=["NO_TTWU_QUEUE", "NO_WA_BIAS"],
+        set={"migration_cost_ns": 1000},
+        governor="performance",
+        cpu_dma_latency="20us",
+        prices="machine",
+        for_=0.1,
+        seed=7,
+        vary=True,
+        perturb=3,
+        keep_duplicate_keys=True,
+        output=tmp_path / "run",
+        trace_jsonl="trace.jsonl",
+        export={"ftrace": "run.txt"},
+        events="sched",
+    )
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["digest"] == run.digest
+    assert (manifest["kernel"], manifest["seed"], manifest["vary"], manifest["perturb"]) == ("5.10", 7, True, 3)
+    assert manifest["features"]["TTWU_QUEUE"] is False and manifest["features"]["WA_BIAS"] is False
+    assert manifest["tunables"]["migration_cost_ns"] == 1000
+    assert manifest["duration_ns"] == 100_000_000
+    assert "--governor" in manifest["repeat"] and "20000ns" in manifest["repeat"]
+    assert manifest["command"][:2] == ["fairlab", "run"]
+    assert {"trace.jsonl", "run.txt"} <= {file.name for file in (tmp_path / "run").iterdir()}
+
+
+def test_a_run_is_the_run_of_the_command(work: fairlab.Workload, tmp_path: Path) -> None:
+    work.write(tmp_path / "work.json")
+    told = fairlab.command("run", tmp_path / "work.json", "--for", "100ms", "--json")
+    assert told["digest"] == fairlab.run(work, for_="100ms").digest
+    assert told["digest"] == fairlab.run(work.to_rtapp(), for_="100ms").digest
+    assert told["digest"] == fairlab.run(tmp_path / "work.json", for_="100ms").digest
+    assert told["digest"] != fairlab.run(work, for_="100ms", machine="hikey").digest
+
+
+def test_prices_of_other_machines_and_of_single_operations_change_a_run(work: fairlab.Workload) -> None:
+    plain = fairlab.run(work, for_="100ms").digest
+    assert fairlab.run(work, for_="100ms", price={"ContextSwitch": 1e5}).digest != plain
+    assert fairlab.run(work, for_="100ms", prices="zero").digest != plain
+    assert fairlab.run(work, for_="100ms", prices="xeon-2s-224").digest != plain
+    assert fairlab.run(work, for_="100ms", prices=fairlab.Machine("hikey960")).digest == plain
+
+
+def test_errors_have_the_message_of_the_command(tmp_path: Path) -> None:
+    cases = [
+        (lambda: fairlab.run(tmp_path / "none.json"), "none.json: cannot be read"),
+        (lambda: fairlab.run({"tasks": {"a": {"run": "x"}}}), "<workload>:"),
+        (lambda: fairlab.run(fairlab.Workload.of(fairlab.hog()), features="NO_SIS_UTL"), "did you mean NO_SIS_UTIL?"),
+        (lambda: fairlab.run(fairlab.Workload.of(fairlab.hog()), machine="hikey961"), "hikey961"),
+        (lambda: fairlab.run(fairlab.Workload.of(fairlab.hog()), price={"ScanCup": 1}), "did you mean price.ScanCpu?"),
+        (lambda: fairlab.bench("hackbnch -g 1"), "unrecognized subcommand"),
+        (lambda: fairlab.Machine("mine", "hz = 'x'").info, "<mine>"),
+        (lambda: fairlab.Workload.from_text(SCENARIO).to_rtapp(), "is not plain JSON"),
+    ]
+    for work, expected in cases:
+        with pytest.raises(fairlab.InputError) as error:
+            work()
+        assert expected in str(error.value), str(error.value)
+        assert not str(error.value).startswith("error:")
+
+
+def test_a_scenario_is_run_on_its_own_machine_or_another() -> None:
+    scenario = fairlab.Workload.from_text(SCENARIO, "two")
+    assert scenario.kind == "scenario"
+    assert fairlab.run(scenario).summary["run"]["machine"] == "scenario"
+    assert fairlab.run(scenario, machine="hikey960").summary["run"]["machine"] == "hikey960"
+
+
+def test_phases_are_what_rt_app_has_for_them() -> None:
+    twice = phase.run(us=100) + phase.sleep(us=200) + phase.run(us=300)
+    assert list(twice.to_rtapp()) == ["run", "sleep", "run2"]
+    looped = (phase.run(us=100) * 3 + phase.sleep(ms=1)) + phase.event("barrier", "all")
+    assert looped.to_rtapp() == {"phases": {"p1": {"loop": 3, "run": 100}, "p2": {"sleep": 1000, "barrier": "all"}}}
+    with pytest.raises(ValueError, match="0 times"):
+        phase.run(us=1) * 0
+    task = fairlab.Task("t", twice, loop=10, cpus=[0, 1], more={"util_max": 200})
+    more = fairlab.Task("t", twice, loop=25, cpus=[0, 1])
+    few, many = (fairlab.run(fairlab.Workload.of(one, duration=1)).summary["families"][0] for one in (task, more))
+    assert many["wakeups"] - few["wakeups"] == 15
+
+
+def test_two_workloads_become_one(work: fairlab.Workload) -> None:
+    both = work + fairlab.Workload.of(fairlab.hog("other"))
+    assert set(both.to_rtapp()["tasks"]) == {"ui", "hog", "other"}
+    with pytest.raises(fairlab.InputError, match="both workloads have a task"):
+        work + work
+
+
+def test_a_machine_of_ones_own_is_a_text() -> None:
+    fast = fairlab.Machine("hikey960").edited("hz = 250", "hz = 1000")
+    ticks = [fairlab.run(fairlab.Workload.of(fairlab.hog(instance=8)), machine=machine, for_="200ms") for machine in ("hikey960", fast)]
+    slow, many = (run.summary["totals"]["ticks"] for run in ticks)
+    assert many > 3 * slow
+
+
+def test_a_run_shows_itself(work: fairlab.Workload) -> None:
+    run = fairlab.run(work, for_="50ms")
+    assert str(run).startswith("<small>: rt-app on hikey960")
+    assert repr(run) == f"<Run <small> on hikey960, kernel 6.1, 0.05 s, digest {run.digest}>"
+    html = run._repr_html_()
+    assert html.startswith("<iframe srcdoc=") and "&lt;script" in html
+    assert run.page().lstrip().lower().startswith("<!doctype html")
+
+
+def test_ctrl_c_ends_a_run_soon_and_the_next_one_is_whole() -> None:
+    program = (
+        "import fairlab, os, signal, threading, time\n"
+        "work = fairlab.Workload.of(fairlab.hog(instance=64), fairlab.periodic('p', period_ms=1, run_ms=0.1, instance=64))\n"
+        "def press():\n"
+        "    time.sleep(1); press.at = time.monotonic(); os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=press).start()\n"
+        "for what in (lambda: fairlab.run(work, for_=100000), lambda: fairlab.bench('schbench -r 100000')):\n"
+        "    try:\n"
+        "        what()\n"
+        "    except KeyboardInterrupt:\n"
+        "        print('ended', time.monotonic() - press.at < 5)\n"
+        "        threading.Thread(target=press).start()\n"
+        "time.sleep(0)\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "print(fairlab.run(work, for_='10ms').summary['duration_ns'])\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert told.stdout.split() == ["ended", "True", "ended", "True", "10000000"], told.stdout + told.stderr
+
+
+def test_other_threads_go_on_during_a_run() -> None:
+    work = fairlab.Workload.of(fairlab.hog(instance=16))
+    worker = threading.Thread(target=lambda: fairlab.run(work, for_=3))
+    begun, turns = time.monotonic(), 0
+    worker.start()
+    while worker.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    assert turns > 0.05 * (time.monotonic() - begun) / 0.001
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "signals are the interpreter's affair"
+
+
+def test_scenarios_of_the_repository_run_from_python() -> None:
+    limited = fairlab.run(ROOT / "scenarios" / "scan-limit.scn")
+    free = fairlab.run(ROOT / "scenarios" / "scan-limit.scn", features={"SIS_UTIL": False})
+    scanned = [run.summary["selection"]["cpus_scanned"] for run in (limited, free)]
+    assert scanned[0] * 5 < scanned[1]
