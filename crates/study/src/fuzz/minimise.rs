@@ -87,7 +87,8 @@ const OF_SETS: &[fn(&mut TaskSet)] = &[
     },
     |set| set.program = with_times(set.program, |time| time.div_ceil(1_000) * 1_000),
     |set| {
-        set.program = with_times(set.program, |time| if time > 10_000 { time.div_ceil(10_000) * 10_000 } else { time })
+        let round = |time: u64| if time > 10_000 { time.div_ceil(10_000) * 10_000 } else { time };
+        set.program = with_times(set.program, round);
     },
 ];
 

@@ -57,6 +57,9 @@ pub struct Tally {
     pub found: Vec<Found>,
 }
 
+/// Who hears of each finding and of each batch, and may end the search with an error.
+type Told<'a, E> = &'a mut dyn FnMut(&Tally, Option<&Found>) -> Result<(), E>;
+
 /// Searches until there are enough findings, no cases are left, or `goes_on` says no. `told` hears of each finding and of each batch.
 ///
 /// # Errors
@@ -65,7 +68,7 @@ pub fn search<C: Check>(
     check: &C,
     search: &Search,
     goes_on: &dyn Fn() -> bool,
-    told: &mut dyn FnMut(&Tally, Option<&Found>) -> Result<(), C::Error>,
+    told: Told<'_, C::Error>,
 ) -> Result<Tally, C::Error> {
     let mut tally = Tally::default();
     let batch = BATCH * pool::cores() as u64;
