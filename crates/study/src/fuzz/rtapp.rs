@@ -108,6 +108,11 @@ pub fn script(case: &Case, about: &[String]) -> String {
     line(
         "# Needs rt-app; groups, features and real-time policies need root. What can be seen of it: set TRACE=1 for a trace by trace-cmd.",
     );
+    if case.tasks.iter().any(|set| set.class == Class::Idle) {
+        line(
+            "# rt-app 1.0 does not know SCHED_IDLE: this takes a newer one, https://github.com/scheduler-tools/rt-app.",
+        );
+    }
     line("set -eu");
     line("cd \"$(dirname \"$0\")\"");
     line("command -v rt-app >/dev/null || { echo 'rt-app is missing: apt-get install rt-app' >&2; exit 2; }");
@@ -127,11 +132,12 @@ pub fn script(case: &Case, about: &[String]) -> String {
     line("if [ \"${TRACE:-0}\" = 1 ]; then");
     line("    trace-cmd start -e sched_switch -e sched_waking -e sched_migrate_task");
     line("fi");
+    line("pids=");
     for place in places(case) {
         let stem = stem(place);
         let run = format!("exec taskset -c \"$cpus\" rt-app {stem}.json");
         match place.map(|place| (group_name(place), &case.groups[place])) {
-            None => line(&format!("( {run} ) &")),
+            None => line(&format!("( {run} ) & pids=\"$pids $!\"")),
             Some((name, group)) => {
                 let path = format!("/sys/fs/cgroup/fairlab-{name}");
                 line(
@@ -142,16 +148,18 @@ pub fn script(case: &Case, about: &[String]) -> String {
                 if let Some(quota) = group.quota_ms {
                     line(&format!("echo {} 100000 > {path}/cpu.max", quota * 1000));
                 }
-                line(&format!("( sh -c 'echo $PPID' > {path}/cgroup.procs; {run} ) &"));
+                line(&format!("( sh -c 'echo $PPID' > {path}/cgroup.procs; {run} ) & pids=\"$pids $!\""));
             }
         }
     }
-    line("wait");
+    line("status=0");
+    line("for pid in $pids; do wait \"$pid\" || status=$?; done");
     line("if [ \"${TRACE:-0}\" = 1 ]; then");
     line("    trace-cmd stop; trace-cmd extract -o trace.dat");
     line("fi");
     for (place, _) in case.groups.iter().enumerate() {
         line(&format!("rmdir /sys/fs/cgroup/fairlab-{} 2>/dev/null || true", group_name(place)));
     }
+    line("exit $status");
     text
 }
