@@ -87,9 +87,9 @@ fn tasks(at: usize, set: &TaskSet) -> Vec<String> {
     }
 }
 
-/// `cpu.weight` of shares, as the kernel converts them.
+/// `cpu.weight` of shares, rounded to the closest as in `cpu_weight_read_u64()` (6.1).
 fn weight(group: &Group) -> u32 {
-    (group.shares * 100).div_ceil(1024).clamp(1, 10_000)
+    ((group.shares * 100 + 512) / 1024).clamp(1, 10_000)
 }
 
 /// The script that runs the files on a real machine. `about` are lines that say what it shows.
