@@ -125,6 +125,32 @@ pub struct TaskSpec {
     pub behaviour: Box<dyn Fn(u32) -> Box<dyn Behaviour> + Send + Sync>,
 }
 
+impl TaskSpec {
+    /// A thread of the kernel, there from the start on the CPU `start_cpu`, whose only instance does what `behaviour` says.
+    pub fn kthread<B: Behaviour + 'static>(
+        name: String,
+        family: &str,
+        start_cpu: u32,
+        start: Attributes,
+        behaviour: impl Fn() -> B + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name,
+            family: family.to_owned(),
+            start,
+            attributes: Vec::new(),
+            cpuset: None,
+            start_cpu,
+            start_at: None,
+            own_timers: Vec::new(),
+            timer_origin: Nanos::ZERO,
+            is_kthread: true,
+            awaits_origin: false,
+            behaviour: Box::new(move |_| Box::new(behaviour())),
+        }
+    }
+}
+
 impl fmt::Debug for TaskSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskSpec")

@@ -58,21 +58,11 @@ pub(super) fn add_threads(workload: &mut Workload, hardware: &Hardware) {
             continue;
         }
         let cpus: Vec<u32> = domain.cpus().map(|cpu| cpu.0).collect();
-        let name = format!("sugov:{}", cpus[0]);
-        workload.tasks.push(TaskSpec {
-            family: name.clone(),
-            name,
-            start_cpu: cpus[0],
-            start: Attributes { policy: Some(PRETEXT), affinity: Some(Affinity::Cpus(cpus)), ..Attributes::default() },
-            attributes: Vec::new(),
-            cpuset: None,
-            start_at: None,
-            own_timers: Vec::new(),
-            timer_origin: Nanos::ZERO,
-            is_kthread: true,
-            awaits_origin: false,
-            behaviour: Box::new(move |_| Box::new(Thread { domain: place, next: 0 })),
-        });
+        let first = cpus[0];
+        let name = format!("sugov:{first}");
+        let start = Attributes { policy: Some(PRETEXT), affinity: Some(Affinity::Cpus(cpus)), ..Attributes::default() };
+        let thread = move || Thread { domain: place, next: 0 };
+        workload.tasks.push(TaskSpec::kthread(name.clone(), &name, first, start, thread));
     }
 }
 

@@ -112,20 +112,9 @@ pub(super) fn add_threads(workload: &mut Workload, hardware: &Hardware) -> usize
         return first;
     }
     for cpu in 0..hardware.nr_cpus() as u32 {
-        workload.tasks.push(TaskSpec {
-            family: "ksoftirqd".to_owned(),
-            name: format!("ksoftirqd/{cpu}"),
-            start_cpu: cpu,
-            start: Attributes { affinity: Some(Affinity::Cpus(vec![cpu])), ..Attributes::default() },
-            attributes: Vec::new(),
-            cpuset: None,
-            start_at: None,
-            own_timers: Vec::new(),
-            timer_origin: Nanos::ZERO,
-            is_kthread: true,
-            awaits_origin: false,
-            behaviour: Box::new(|_| Box::new(Thread { is_asleep: true })),
-        });
+        let start = Attributes { affinity: Some(Affinity::Cpus(vec![cpu])), ..Attributes::default() };
+        let thread = || Thread { is_asleep: true };
+        workload.tasks.push(TaskSpec::kthread(format!("ksoftirqd/{cpu}"), "ksoftirqd", cpu, start, thread));
     }
     first
 }
