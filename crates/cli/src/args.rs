@@ -8,6 +8,7 @@ use crate::cmd::compare::args::CompareArgs;
 use crate::cmd::export;
 use crate::cmd::fuzz::args::FuzzArgs;
 use crate::cmd::import::ImportArgs;
+use crate::cmd::kernel::KernelArgs;
 use crate::cmd::replay::ReplayArgs;
 use crate::cmd::schema::Form;
 use crate::cmd::sweep::args::SweepArgs;
@@ -91,6 +92,8 @@ pub(crate) enum Command {
     Features,
     /// List tunables: name, value, unit, range, meaning
     Tunables(TunablesArgs),
+    /// Build engines from kernel trees, with patches, and list, show and remove them
+    Kernel(KernelArgs),
     /// List named kernels: what came with each, or what one of them models and what not
     Kernels(KernelsArgs),
     /// List studies of published scheduler changes, or run one
@@ -142,6 +145,12 @@ pub(crate) struct RunArgs {
     /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
     #[arg(long)]
     pub(crate) keep_duplicate_keys: bool,
+    /// The scheduler of a kernel tree, as `fairlab kernel add NAME` has built it, in place of the built-in one
+    ///
+    /// It runs in a process of its own. Kernel code takes no time there, and only digest, counts and what the kernel printed are told.
+    #[arg(long, value_name = "kernel:NAME", value_parser = crate::cmd::kernel::engine_of,
+          conflicts_with_all = ["output", "trace_jsonl", "measure", "per_cpu", "export"])]
+    pub(crate) engine: Option<String>,
     /// How long to simulate: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
     #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
     pub(crate) duration: Option<Nanos>,

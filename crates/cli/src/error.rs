@@ -19,6 +19,11 @@ pub(crate) enum CliError {
     Run(String),
     /// What was asked to hold does not. The results have been written.
     Gate(String),
+    /// A process that did the work has said what is wrong.
+    Told {
+        /// The exit status.
+        status: u8,
+    },
     /// Whoever read the output has had enough.
     ClosedPipe,
     /// A signal has stopped the run.
@@ -53,6 +58,7 @@ impl CliError {
             Self::Input(_) => 2,
             Self::Run(_) => 1,
             Self::Gate(_) => 3,
+            Self::Told { status } => *status,
             Self::ClosedPipe => 0,
             Self::Stopped { signal } => 128 + *signal,
         }
@@ -63,6 +69,7 @@ impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(message) | Self::Run(message) | Self::Gate(message) => f.write_str(message),
+            Self::Told { status } => write!(f, "a worker ended with status {status}"),
             Self::ClosedPipe => f.write_str("the output was closed"),
             Self::Stopped { signal } => write!(f, "stopped by signal {signal}"),
         }

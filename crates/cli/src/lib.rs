@@ -53,6 +53,7 @@ pub fn main() -> ExitCode {
     match result.and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        Err(CliError::Told { status }) => ExitCode::from(status),
         // That has been said with what was reached.
         Err(CliError::Stopped { signal }) => ExitCode::from(128 + signal),
         Err(error) => {
@@ -81,6 +82,7 @@ fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
         Command::Machine(machine) => cmd::machine::machine(output, machine),
         Command::Features => cmd::features::features(output),
         Command::Tunables(tunables) => cmd::tunables::tunables(output, tunables),
+        Command::Kernel(kernel) => cmd::kernel::kernel(output, kernel),
         Command::Kernels(kernels) => cmd::kernels::kernels(output, kernels),
         Command::Study(study) => cmd::study::study(output, study),
         Command::Schema(schema) => cmd::schema::schema(output, schema),

@@ -95,6 +95,18 @@ impl Variant {
     }
 }
 
+/// All that a machine is made of, and what is told of it, before it is made: the engine may be another than the built-in one.
+pub(crate) struct Prepared {
+    pub(crate) setup: Setup,
+    pub(crate) subject: Subject,
+    pub(crate) input: Arc<WorkloadText>,
+    pub(crate) machine_text: Option<MachineText>,
+    pub(crate) trace_level: u8,
+    pub(crate) trace_pelt: bool,
+    pub(crate) is_default_duration: bool,
+    pub(crate) is_shortened: bool,
+}
+
 /// What a file says, of whichever kind.
 struct FileSays {
     kind: &'static str,
@@ -114,6 +126,32 @@ impl Plan {
     }
 
     /// Makes the machine for a workload that may serve several runs. The machine's file may have been read already.
+    pub(crate) fn of(
+        input: Arc<WorkloadText>,
+        machine: Option<MachineText>,
+        variant: &VariantArgs,
+        choices: Choices,
+    ) -> Result<Self, CliError> {
+        let Prepared {
+            setup,
+            subject,
+            input,
+            machine_text,
+            trace_level,
+            trace_pelt,
+            is_default_duration,
+            is_shortened,
+        } = Prepared::of(input, machine, variant, choices)?;
+        let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", input.name)))?;
+        if let Some(seed) = choices.seed {
+            machine.seed(seed);
+        }
+        Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
+    }
+}
+
+impl Prepared {
+    /// Reads the files, and what the command line makes of them.
     pub(crate) fn of(
         input: Arc<WorkloadText>,
         machine: Option<MachineText>,
@@ -154,13 +192,9 @@ impl Plan {
         if let Some(seed) = choices.varying_seed() {
             vary_starts(&mut setup.workload, &setup.hardware, seed);
         }
-        let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", input.name)))?;
-        if let Some(seed) = choices.seed {
-            machine.seed(seed);
-        }
         let (trace_level, trace_pelt) = (says.trace_level, says.trace_pelt);
         let is_default_duration = choices.duration.is_none() && !says.says_duration;
-        Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
+        Ok(Self { setup, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
     }
 }
 

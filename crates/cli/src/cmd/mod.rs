@@ -13,6 +13,7 @@ pub(crate) mod features;
 pub(crate) mod findings;
 pub(crate) mod fuzz;
 pub(crate) mod import;
+pub(crate) mod kernel;
 pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod man;

@@ -147,6 +147,9 @@ impl RunArgs {
 
 /// Runs the command.
 pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
+    if let Some(engine) = &args.engine {
+        return super::kernel::run(output, args, args.choices(), engine);
+    }
     let to_stdout = args.is_on_stdout();
     let wants_report = !to_stdout || std::io::stderr().is_terminal();
     let Finished { plan, summary, cut_short_of } = execute(output, args, wants_report)?;
@@ -181,6 +184,10 @@ pub(crate) fn page(plan: &Plan, summary: &Summary, styles: Styles, args: &RunArg
 
 /// Runs what the command says, and writes files.
 pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Result<Finished, CliError> {
+    if args.engine.is_some() {
+        let help = "use it from the shell: fairlab run FILE --engine kernel:NAME";
+        return Err(CliError::Input(format!("a kernel's own engine needs a process of its own\nhelp: {help}")));
+    }
     let choices = args.choices();
     let to_stdout = args.is_on_stdout();
     if to_stdout && output.is_json() {

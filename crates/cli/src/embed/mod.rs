@@ -62,7 +62,7 @@ impl From<CliError> for Failure {
             CliError::Run(message) => Self::Run(message),
             CliError::Gate(message) => Self::Gate(message),
             CliError::Stopped { .. } => Self::Stopped,
-            CliError::ClosedPipe => Self::Run(error.to_string()),
+            CliError::ClosedPipe | CliError::Told { .. } => Self::Run(error.to_string()),
         }
     }
 }

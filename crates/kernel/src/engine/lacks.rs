@@ -32,6 +32,7 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         (hardware.interrupts.iter().any(|load| load.is_stolen), "stolen time"),
         (setup.workload.irqs.iter().any(|load| load.is_stolen), "stolen time"),
         (setup.workload.cpu_dma_latency.is_some(), "requests for short exits from idle states"),
+        (!setup.workload.packets.is_empty(), "packets from a network"),
         (!setup.workload.cpusets.is_empty(), "cpusets"),
         (setup.workload.groups.iter().any(|group| group.uclamp.is_some()), "utilisation clamps of groups"),
         (setup.workload.tasks.iter().any(|task| task.start.reclaims), "deadline tasks that take what others leave"),

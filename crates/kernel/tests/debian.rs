@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Debian's 6.1 as an engine. Where that tree or a compiler is not there the test says SKIPPED; with FAIRLAB_KERNEL_TREE it takes another tree.
+
+use fairlab_kernel::engine::KernelEngine;
+use fairlab_kernel::store::Store;
+use fairlab_machine::engine::{Machine, Setup, SetupError};
+use fairlab_machine::observer::NoObserver;
+use fairlab_workload::scn::{self, On};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The object, built once and kept beside other products.
+fn object() -> Option<PathBuf> {
+    let source = std::env::var("FAIRLAB_KERNEL_TREE").unwrap_or_else(|_| "debian:6.1".to_owned());
+    let store = Store::at(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels"));
+    match store.add("under-test", &source, &[], &[], &mut |_| {}) {
+        Ok(added) => Some(added.object),
+        Err(error @ fairlab_kernel::error::KernelError::Missing { .. }) => skipped(&error.to_string()),
+        Err(error) if error.to_string().contains("is not there") => skipped(&error.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A test that did nothing must not look like one that did: this goes past the capture of output.
+fn skipped(why: &str) -> Option<PathBuf> {
+    writeln!(std::io::stderr(), "SKIPPED: no engine could be built: {why}").expect("standard error can be written");
+    None
+}
+
+const SCENARIO: &str = "cpus 4\nend 100ms\ngroup g shares=512\ntask hog n=3 run 5ms\ntask nap n=4 group=g runr 100us 900us sleepr 1ms 3ms\n\
+                        task ping n=2 run 50us wake pong wait\ntask pong n=2 wait run 30us wake ping\n";
+
+fn setup() -> Setup {
+    let none = |_: &str| Err("no machine has a name here".to_owned());
+    let scenario = scn::parse_on("test", SCENARIO, On { given: None, named: &none, vary: None });
+    Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// One test, since a process can load one object.
+#[test]
+fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler() {
+    let Some(object) = object() else { return };
+    let load =
+        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Lacking(error.to_string()));
+    let mut kernel = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
+    let mut built_in = Machine::new(setup()).unwrap_or_else(|error| panic!("{error}"));
+    kernel.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
+    built_in.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
+    assert!(kernel.counters().switches > 100, "{:?}", kernel.counters());
+    assert_eq!(kernel.counters(), built_in.counters());
+    assert_eq!(kernel.digest(), built_in.digest());
+    for cpu in built_in.sched().cpu_ids() {
+        let (ours, theirs) = (built_in.sched().figures(cpu), kernel.sched().object().figures(cpu.0));
+        assert_eq!(u64::from(theirs.nr_running), u64::from(ours.nr_running), "CPU {}", cpu.0);
+        assert_eq!(theirs.curr, built_in.sched().curr(cpu).0, "CPU {}", cpu.0);
+        assert_eq!(theirs.util_avg, ours.cfs_avg.util_avg, "CPU {}", cpu.0);
+        assert_eq!(theirs.clock, ours.clock, "CPU {}", cpu.0);
+    }
+    assert!(
+        KernelEngine::load(
+            &object,
+            fairlab_sched::sched::SchedConfig { topology: setup().hardware.topology, tick_ns: 4_000_000, jiffies: 0 },
+            2,
+            10
+        )
+        .is_err(),
+        "a process loads one object"
+    );
+}
