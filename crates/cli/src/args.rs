@@ -15,7 +15,8 @@ use crate::cmd::sweep::args::SweepArgs;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::output::measure::Measure;
 use crate::values::{
-    FeatureList, GovernorName, features_of, governor_of, kernel_of, micros_of, moment_of, setting_of, time_of,
+    EngineName, FeatureList, GovernorName, engine_of, features_of, governor_of, kernel_of, micros_of, moment_of,
+    setting_of, time_of,
 };
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -145,12 +146,9 @@ pub(crate) struct RunArgs {
     /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
     #[arg(long)]
     pub(crate) keep_duplicate_keys: bool,
-    /// The scheduler of a kernel tree, as `fairlab kernel add NAME` has built it, in place of the built-in one
-    ///
-    /// It runs in a process of its own. Kernel code takes no time there, and only digest, counts and what the kernel printed are told.
-    #[arg(long, value_name = "kernel:NAME", value_parser = crate::cmd::kernel::engine_of,
-          conflicts_with_all = ["output", "trace_jsonl", "measure", "per_cpu", "export"])]
-    pub(crate) engine: Option<String>,
+    /// What an engine's worker simulates before it measures.
+    #[arg(long, hide = true, requires = "engine", value_name = "TIME", value_parser = time_of)]
+    pub(crate) engine_warmup: Option<Nanos>,
     /// How long to simulate: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
     #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
     pub(crate) duration: Option<Nanos>,
@@ -185,6 +183,11 @@ pub(crate) struct VariantArgs {
     /// Kernel: 6.1 or an older release's set of features and tunables (see `fairlab kernels`) [default: the machine's]
     #[arg(long, value_name = "RELEASE", value_parser = kernel_of)]
     pub(crate) kernel: Option<Kernel>,
+    /// The scheduler of a kernel tree in place of the built-in one, as `fairlab kernel add NAME` has built it
+    ///
+    /// It runs in a process of its own. Kernel code takes no time there (--prices zero), and reasons of decisions are not told.
+    #[arg(long, value_name = "kernel:NAME", value_parser = engine_of)]
+    pub(crate) engine: Option<EngineName>,
     /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override earlier ones
     #[arg(long, value_name = "A,NO_B", value_parser = features_of)]
     pub(crate) features: Vec<FeatureList>,
@@ -212,6 +215,32 @@ impl VariantArgs {
     /// The features that are switched, in their order: later ones override.
     pub(crate) fn switched(&self) -> impl Iterator<Item = (Feature, bool)> {
         self.features.iter().flat_map(|list| list.0.iter().copied())
+    }
+
+    /// The kernel engine, if it is to be one.
+    pub(crate) fn kernel_engine(&self) -> Option<&str> {
+        self.engine.as_ref().and_then(EngineName::kernel)
+    }
+
+    /// The words of a command line that say the same about switches, governor and latency.
+    pub(crate) fn switch_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        for list in self.features.iter().filter(|list| !list.0.is_empty()) {
+            let names =
+                list.0.iter().map(|(feature, on)| format!("{}{}", if *on { "" } else { "NO_" }, feature.name()));
+            option("--features", names.collect::<Vec<_>>().join(","));
+        }
+        for (name, value) in &self.set {
+            option("--set", format!("{name}={value}"));
+        }
+        if let Some(governor) = self.governor {
+            option("--governor", governor.name().to_owned());
+        }
+        if let Some(latency) = self.cpu_dma_latency {
+            option("--cpu-dma-latency", format!("{}ns", latency.0));
+        }
+        words
     }
 
     /// Whether kernel code costs what the machine's file says.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Arms: what is changed of a run, in words. `--arm` takes them, plans of sweeps and `fairlab bisect` do.
 //!
-//! An arm is a list of changes: features (`NAME`, `NO_NAME`), tunables (`NAME=VALUE`), `kernel=`, `governor=`, `cpu_dma_latency=`, `machine=`, `prices=`,
+//! An arm is a list of changes: features (`NAME`, `NO_NAME`), tunables (`NAME=VALUE`), `kernel=`, `engine=`, `governor=`, `cpu_dma_latency=`, `machine=`, `prices=`,
 //! `price.OPERATION=`, `workload=` and `bench=`; later ones override earlier ones. A name may stand before it: `old: kernel=5.4`.
 
 use crate::args::{PriceChoice, VariantArgs};
 use crate::values::{
-    FeatureList, GovernorName, check_changes, feature_of, governor_of, kernel_of, micros_of, setting_of,
+    EngineName, FeatureList, GovernorName, check_changes, engine_of, feature_of, governor_of, kernel_of, micros_of,
+    setting_of,
 };
 use fairlab_machine::description::OPERATIONS;
 use fairlab_sched::features::Feature;
@@ -25,6 +26,7 @@ pub(crate) struct Arm {
     /// As it was named, or written.
     pub(crate) name: String,
     pub(crate) kernel: Option<Kernel>,
+    pub(crate) engine: Option<EngineName>,
     pub(crate) governor: Option<GovernorName>,
     /// The longest exit from an idle state that somebody allows.
     pub(crate) cpu_dma_latency: Option<Nanos>,
@@ -69,6 +71,7 @@ impl Arm {
         variant.features.push(FeatureList(self.features.clone()));
         variant.set.extend(self.set.iter().cloned());
         variant.kernel = self.kernel.or(variant.kernel);
+        variant.engine = self.engine.clone().or(variant.engine);
         variant.governor = self.governor.or(variant.governor);
         variant.cpu_dma_latency = self.cpu_dma_latency.or(variant.cpu_dma_latency);
         variant.machine = self.machine.clone().or(variant.machine);
@@ -93,6 +96,7 @@ impl Arm {
         let text = || if value.is_empty() { Err(format!("{key}= says nothing")) } else { Ok(value.to_owned()) };
         match key {
             "kernel" => self.kernel = Some(kernel_of(value)?),
+            "engine" => self.engine = Some(engine_of(value)?),
             "governor" => self.governor = Some(governor_of(value)?),
             "cpu_dma_latency" => self.cpu_dma_latency = Some(micros_of(value)?),
             "machine" => self.machine = Some(text()?),

@@ -12,6 +12,7 @@ mod args;
 mod arms;
 mod cmd;
 pub mod embed;
+mod engine;
 mod error;
 mod exports;
 mod input;

@@ -132,6 +132,10 @@ impl Plan {
         variant: &VariantArgs,
         choices: Choices,
     ) -> Result<Self, CliError> {
+        if variant.kernel_engine().is_some() {
+            let help = "leave --engine out; `fairlab run`, `compare` and `sweep` have it, for workload files";
+            return Err(CliError::Input(format!("a kernel engine cannot be used for this yet\nhelp: {help}")));
+        }
         let Prepared {
             setup,
             subject,

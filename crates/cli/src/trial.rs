@@ -7,10 +7,11 @@ use crate::arms::{Arm, ArmWork};
 use crate::cmd::bench::args::Bench;
 use crate::cmd::bench::{Ready, line, ready};
 use crate::cmd::run::{Listeners, simulate_telling};
+use crate::engine;
 use crate::error::CliError;
 use crate::input::{self, WorkloadText};
 use crate::interrupt;
-use crate::plan::{Choices, Plan};
+use crate::plan::{Choices, Plan, Prepared};
 use fairlab_machine::engine::START;
 use fairlab_machine::observer::{Observer, Observers};
 use fairlab_observe::bench::{self, Meter};
@@ -118,10 +119,20 @@ impl Trial {
         Plan::of(Arc::clone(text), None, &self.variant, choices)
     }
 
+    /// What a file's run is made of, whichever its engine.
+    fn prepared(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Prepared, CliError> {
+        Prepared::of(Arc::clone(text), None, &self.variant, self.choices(seed))
+    }
+
+    /// How long the run of a file is without its warm-up.
+    pub(crate) fn length(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Nanos, CliError> {
+        Ok(self.prepared(text, seed)?.setup.duration)
+    }
+
     /// Looks whether it can be run, without running it; tells what it is run on.
     pub(crate) fn check(&self, seed: Option<u64>, behind: &str) -> Result<Subject, CliError> {
         match &self.work {
-            Work::File(text) => Ok(self.plan(text, seed)?.subject),
+            Work::File(text) => Ok(self.prepared(text, seed)?.subject),
             Work::Bench(line) => {
                 let Ready { name, kernel, machine, .. } = self.ready(line, seed, behind)?;
                 Ok(Subject {
@@ -148,6 +159,10 @@ impl Trial {
     }
 
     fn ready(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<Ready, CliError> {
+        if self.variant.kernel_engine().is_some() {
+            let help = "compare workload files with it, such as rt-app's";
+            return Err(CliError::Input(format!("a kernel engine cannot run benchmarks yet\nhelp: {help}")));
+        }
         let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
         ready(&bench, &self.variant, self.warmup, self.choices(seed))
     }
@@ -163,6 +178,9 @@ impl Trial {
     }
 
     fn run_file(&self, text: &Arc<WorkloadText>, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
+        if let Some(engine) = self.variant.kernel_engine() {
+            return self.run_with(engine, text, seed, hears);
+        }
         let mut plan = self.plan(text, seed)?;
         let mut listeners = Listeners::recording(&plan.machine);
         let failed = |error| CliError::run(format!("{}: {error}", text.name));
@@ -181,6 +199,22 @@ impl Trial {
         }
         let recorder = listeners.recorder.expect("trials are recorded");
         Ok(Told { summary: Summary::new(plan.subject, &plan.machine, &recorder), bench: None })
+    }
+
+    /// Runs a file with a kernel engine.
+    fn run_with(
+        &self,
+        engine: &str,
+        text: &Arc<WorkloadText>,
+        seed: Option<u64>,
+        hears: Hears<'_>,
+    ) -> Result<Told, CliError> {
+        let (variant, choices) = (&self.variant, self.choices(seed));
+        let wanted = engine::Wanted { text, variant, choices, warmup: self.warmup };
+        let summary = engine::trial(engine, &wanted)?;
+        let length = Nanos(summary.duration_ns);
+        hears(length, length);
+        Ok(Told { summary, bench: None })
     }
 
     fn run_bench(&self, line: &str, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
@@ -238,6 +272,12 @@ impl Told {
     pub(crate) fn json(&self) -> Value {
         let mut told = serde_json::to_value(&self.summary).expect("a summary is JSON");
         told["bench"] = self.bench.clone().unwrap_or(Value::Null);
+        // What an engine does not tell is not zero.
+        if let (Some(_), Some(keys)) = (&self.summary.engine, told.as_object_mut()) {
+            for key in ["placement", "selection", "balance", "measure"] {
+                keys.remove(key);
+            }
+        }
         told
     }
 }

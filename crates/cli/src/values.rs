@@ -115,6 +115,34 @@ impl GovernorName {
     }
 }
 
+/// Who decides on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EngineName {
+    /// The scheduler of this project.
+    BuiltIn,
+    /// That of a kernel tree, by the name under which it was built.
+    Kernel(String),
+}
+
+impl EngineName {
+    /// The name of a kernel's engine.
+    pub(crate) fn kernel(&self) -> Option<&str> {
+        match self {
+            Self::BuiltIn => None,
+            Self::Kernel(name) => Some(name),
+        }
+    }
+}
+
+/// Reads `built-in` or `kernel:NAME`.
+pub(crate) fn engine_of(text: &str) -> Result<EngineName, String> {
+    match text.strip_prefix("kernel:") {
+        Some(name) if !name.is_empty() => Ok(EngineName::Kernel(name.to_owned())),
+        _ if text == "built-in" => Ok(EngineName::BuiltIn),
+        _ => Err("an engine is built-in or kernel:NAME; `fairlab kernel list` has the names".to_owned()),
+    }
+}
+
 pub(crate) fn governor_of(name: &str) -> Result<GovernorName, String> {
     let all = [GovernorName::Performance, GovernorName::Powersave, GovernorName::Schedutil];
     all.into_iter().find(|governor| governor.name() == name).ok_or_else(|| match name {

@@ -5,7 +5,7 @@
 use crate::error::{KernelError, at};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, Output};
 
 /// The variable that makes a process the worker, and names the file of its report.
 pub const REPORT: &str = "FAIRLAB_KERNEL_REPORT";
@@ -56,20 +56,20 @@ pub fn report_of_worker() -> Option<PathBuf> {
     std::env::var_os(REPORT).map(PathBuf::from)
 }
 
-/// Runs a command as a worker, to its end.
+/// Runs a command as a worker, to its end. What it writes is in the result, but for what the command lets through.
 ///
 /// # Errors
 /// If it cannot be started, or its report not be read.
-pub fn run(command: &mut Command, object: &Path) -> Result<(ExitStatus, Report), KernelError> {
+pub fn run(command: &mut Command, object: &Path) -> Result<(Output, Report), KernelError> {
     let file = tempfile::NamedTempFile::new().map_err(at(&std::env::temp_dir()))?;
     let program = PathBuf::from(command.get_program());
-    let status = command.env(REPORT, file.path()).status().map_err(at(&program))?;
+    let output = command.env(REPORT, file.path()).output().map_err(at(&program))?;
     let text = fs::read_to_string(file.path()).map_err(at(file.path()))?;
     let (mut report, frames) = parse(&text);
     if let Some(end) = &mut report.end {
         end.stack = symbolise(object, &frames);
     }
-    Ok((status, report))
+    Ok((output, report))
 }
 
 /// Reads a report: the lines that `engine/host/host.c` writes. Frames are places in the object.

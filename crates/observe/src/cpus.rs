@@ -3,6 +3,7 @@
 
 use fairlab_machine::engine::{CpuCounters, Machine};
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::seam::Engine;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,7 @@ pub struct Cpus {
 
 impl Cpus {
     /// Follows the CPUs of a machine that has not started: all are idle.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine<impl Engine>) -> Self {
         let track = Track {
             runs: Runs::Idle,
             since: machine.now(),
@@ -108,7 +109,7 @@ impl Cpus {
     }
 
     /// Forgets what was measured so far.
-    pub(crate) fn forget(&mut self, machine: &Machine, at: Nanos) {
+    pub(crate) fn forget(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.forgotten = Vec::new();
         self.forgotten = self.summaries_at(machine, at);
     }
@@ -128,11 +129,11 @@ impl Cpus {
     }
 
     /// What was found, after the end of a run.
-    pub fn summaries(&self, machine: &Machine) -> Vec<CpuSummary> {
+    pub fn summaries(&self, machine: &Machine<impl Engine>) -> Vec<CpuSummary> {
         self.summaries_at(machine, machine.now())
     }
 
-    fn summaries_at(&self, machine: &Machine, now: Nanos) -> Vec<CpuSummary> {
+    fn summaries_at(&self, machine: &Machine<impl Engine>, now: Nanos) -> Vec<CpuSummary> {
         let (hardware, topology) = (machine.hardware(), &machine.hardware().topology);
         let of_cpu = |(index, track): (usize, &Track)| {
             let mut track = track.clone();

@@ -12,6 +12,7 @@
 use crate::latency::{Latency, LatencySummary};
 use crate::residency::FamilyResidency;
 use fairlab_machine::engine::Machine;
+use fairlab_machine::seam::Engine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos};
@@ -193,7 +194,7 @@ impl Arrival {
 
 impl Families {
     /// Follows the tasks of a machine that has not started.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine<impl Engine>) -> Self {
         let (names, family_of) = families(machine.workload());
         let of_cpus = &machine.hardware().topology.capacity;
         let mut capacities = of_cpus.clone();

@@ -2,8 +2,10 @@
 //! Whether tasks are placed for the sake of energy, and if not, why not.
 
 use fairlab_machine::engine::Machine;
-use fairlab_machine::hardware::{FrequencyDomain, Governor};
+use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware};
+use fairlab_machine::seam::Engine;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::sched::Sched;
 use serde::{Deserialize, Serialize};
 
 /// Placement by energy (`sched_energy_enabled()`).
@@ -17,20 +19,22 @@ pub struct Placement {
 
 impl Placement {
     /// What a machine shows.
-    pub fn of(machine: &Machine) -> Self {
-        let by_energy = machine.sched().sched_energy_enabled();
+    pub fn of(machine: &Machine<impl Engine>) -> Self {
+        let Some(sched) = machine.sched().as_sched() else {
+            return Self { by_energy: false, why: "a kernel engine has no frequency domains yet".to_owned() };
+        };
+        let by_energy = sched.sched_energy_enabled();
         let why = if by_energy {
             "capacities differ, schedutil drives all CPUs, and all have powers".to_owned()
         } else {
-            why_not(machine)
+            why_not(sched, machine.hardware())
         };
         Self { by_energy, why }
     }
 }
 
 /// The first of the kernel's conditions that does not hold.
-fn why_not(machine: &Machine) -> String {
-    let (sched, hardware) = (machine.sched(), machine.hardware());
+fn why_not(sched: &Sched, hardware: &Hardware) -> String {
     let capacities = &hardware.topology.capacity;
     let domain_of = |cpu: usize| {
         let cpu = CpuId::from_index(cpu);

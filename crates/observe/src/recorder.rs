@@ -7,6 +7,7 @@ use crate::families::Families;
 use crate::measure::Measures;
 use fairlab_machine::engine::{Machine, Residency, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_machine::seam::Engine;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 
@@ -40,7 +41,7 @@ pub(crate) struct Forgotten {
 
 impl Recorder {
     /// For a machine that has not started.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine<impl Engine>) -> Self {
         Self {
             families: Families::new(machine),
             cpus: Cpus::new(machine),
@@ -53,7 +54,7 @@ impl Recorder {
     /// Forgets what was measured before a time, to which the machine has been advanced: a warm-up is over. What runs, waits or is under
     /// way goes on, and counts from then. What the machine itself accounts (idle states, frequencies, kernel time) counts from its
     /// last event before.
-    pub fn forget(&mut self, machine: &Machine, at: Nanos) {
+    pub fn forget(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.families.forget(at);
         self.cpus.forget(machine, at);
         self.decisions = Decisions::default();
@@ -87,7 +88,7 @@ impl Probe for Recorder {
     }
 }
 
-impl Observer for Recorder {
+impl<E: Engine> Observer<E> for Recorder {
     fn wants_kernel_paths(&self) -> bool {
         true
     }

@@ -8,6 +8,7 @@
 use crate::energy::energy_uj;
 use fairlab_machine::engine::{CpuKind, Machine, Residency, Spent};
 use fairlab_machine::hardware::FrequencyDomain;
+use fairlab_machine::seam::Engine;
 use fairlab_sched::units::Capacity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ impl FamilyResidency {
 type Sums = (BTreeMap<(usize, Capacity), u64>, u64, u64);
 
 /// Where each family ran since the machine's tasks had `before`; none if the machine keeps no account.
-pub(crate) fn of_families(machine: &Machine, before: &[Residency]) -> BTreeMap<String, FamilyResidency> {
+pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) -> BTreeMap<String, FamilyResidency> {
     let domains = &machine.hardware().frequency_domains;
     let kinds = machine.cpu_kinds();
     if domains.is_empty() && kinds.iter().all(|kind| kind.capacity == kinds[0].capacity) {

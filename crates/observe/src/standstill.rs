@@ -2,6 +2,7 @@
 //! What did not get on: tasks that wait in vain, and tasks that never ran.
 
 use fairlab_machine::engine::{Machine, START, Waiting, WaitsFor};
+use fairlab_machine::seam::Engine;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,7 @@ pub struct Standstill {
 
 impl Standstill {
     /// What a machine shows at the end of its run.
-    pub fn of(machine: &Machine) -> Self {
+    pub fn of(machine: &Machine<impl Engine>) -> Self {
         let names = |is_so: &dyn Fn(usize) -> bool| {
             let of_task = machine.tasks().iter().enumerate().filter(|&(place, _)| is_so(place));
             of_task.map(|(_, task)| task.name.clone()).collect()
@@ -90,7 +91,7 @@ fn some(tasks: &[String]) -> String {
     }
 }
 
-fn tell(machine: &Machine, waiting: &Waiting) -> StuckTask {
+fn tell(machine: &Machine<impl Engine>, waiting: &Waiting) -> StuckTask {
     StuckTask {
         task: machine.tasks()[waiting.task].name.clone(),
         since_ns: waiting.since.saturating_since(START).0,
@@ -99,7 +100,7 @@ fn tell(machine: &Machine, waiting: &Waiting) -> StuckTask {
     }
 }
 
-fn in_words(machine: &Machine, waiting: &Waiting) -> String {
+fn in_words(machine: &Machine<impl Engine>, waiting: &Waiting) -> String {
     let objects = &machine.workload().objects;
     match waiting.what {
         WaitsFor::Mutex { mutex, owner } => {

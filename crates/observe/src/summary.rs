@@ -14,6 +14,7 @@ use crate::recorder::Recorder;
 use crate::residency;
 use crate::standstill::Standstill;
 use fairlab_machine::engine::Machine;
+use fairlab_machine::seam::Engine;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -31,6 +32,32 @@ pub struct Subject {
     pub machine: String,
     /// The kernel's name.
     pub kernel: String,
+}
+
+/// The engine of a kernel tree that decided in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct EngineSummary {
+    /// Its name, with `kernel:` before it.
+    pub name: String,
+    /// The tree's version.
+    pub version: String,
+    /// What it was built from.
+    pub source: String,
+    /// The patches on top of that, by the names of their files.
+    pub patches: Vec<String>,
+    /// What the kernel printed.
+    pub log: Vec<KernelLine>,
+}
+
+/// A line that a kernel printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct KernelLine {
+    /// When, on the machine's clock.
+    pub at_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// What.
+    pub text: String,
 }
 
 /// Sums over the machine.
@@ -85,6 +112,9 @@ pub struct Summary {
     pub run: Subject,
     /// Length of the run, or of what was measured of it.
     pub duration_ns: u64,
+    /// The engine, if it is not the built-in one. It tells of no decisions: `placement`, `selection` and `balance` are empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineSummary>,
     /// If somebody stopped the run: how long it was to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short_of_ns: Option<u64>,
@@ -124,7 +154,7 @@ pub struct Summary {
 
 impl Summary {
     /// What a recorder found, after the end of a run: since its start, or since the recorder forgot what was before.
-    pub fn new(run: Subject, machine: &Machine, recorder: &Recorder) -> Self {
+    pub fn new(run: Subject, machine: &Machine<impl Engine>, recorder: &Recorder) -> Self {
         let forgotten = &recorder.forgotten;
         let measured = machine.duration().saturating_since(forgotten.elapsed);
         let measure = recorder.measures.summary(machine, measured);
@@ -159,6 +189,7 @@ impl Summary {
             fairlab: env!("CARGO_PKG_VERSION").to_owned(),
             run,
             duration_ns: measured.0,
+            engine: None,
             cut_short_of_ns: None,
             digest: machine.digest().to_string(),
             totals,

@@ -2,6 +2,7 @@
 //! `fairlab run`: a workload on a machine, and what came of it.
 
 use crate::args::RunArgs;
+use crate::engine;
 use crate::error::{CliError, command_line};
 use crate::exports::{Traces, process_of};
 use crate::interrupt;
@@ -91,14 +92,14 @@ impl Probe for Listeners {
 
 impl Observer for Listeners {
     fn wants(&self) -> Wants {
-        let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, Observer::wants);
+        let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, <Recorder as Observer>::wants);
         let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| traces.exporter.wants());
         recorder.or(traces).or(self.trace.as_ref().map_or(Wants::NOTHING, Observer::wants))
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.machine_event(now, event);
+            <Recorder as Observer>::machine_event(recorder, now, event);
         }
         if let Some(trace) = &mut self.trace {
             trace.machine_event(now, event);
@@ -147,8 +148,8 @@ impl RunArgs {
 
 /// Runs the command.
 pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
-    if let Some(engine) = &args.engine {
-        return super::kernel::run(output, args, args.choices(), engine);
+    if let Some(engine) = args.variant.kernel_engine() {
+        return engine::run(output, args, engine);
     }
     let to_stdout = args.is_on_stdout();
     let wants_report = !to_stdout || std::io::stderr().is_terminal();
@@ -184,10 +185,6 @@ pub(crate) fn page(plan: &Plan, summary: &Summary, styles: Styles, args: &RunArg
 
 /// Runs what the command says, and writes files.
 pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Result<Finished, CliError> {
-    if args.engine.is_some() {
-        let help = "use it from the shell: fairlab run FILE --engine kernel:NAME";
-        return Err(CliError::Input(format!("a kernel's own engine needs a process of its own\nhelp: {help}")));
-    }
     let choices = args.choices();
     let to_stdout = args.is_on_stdout();
     if to_stdout && output.is_json() {
@@ -234,7 +231,7 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
 }
 
 /// The most memory that this program has had, as Linux tells it; `None` elsewhere.
-fn peak_rss_bytes() -> Option<u64> {
+pub(crate) fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -352,19 +349,8 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         option("--machine", machine.copy.clone());
     }
     option("--kernel", plan.subject.kernel.clone());
-    for list in &args.variant.features {
-        let names = list.0.iter().map(|(feature, on)| format!("{}{}", if *on { "" } else { "NO_" }, feature.name()));
-        option("--features", names.collect::<Vec<_>>().join(","));
-    }
-    for (name, value) in &args.variant.set {
-        option("--set", format!("{name}={value}"));
-    }
-    if let Some(governor) = args.variant.governor {
-        option("--governor", governor.name().to_owned());
-    }
-    if let Some(latency) = args.variant.cpu_dma_latency {
-        option("--cpu-dma-latency", format!("{}ns", latency.0));
-    }
+    repeat.extend(args.variant.switch_words());
+    let mut option = |name: &str, value: String| repeat.extend([name.to_owned(), value]);
     option("--for", format!("{}ns", plan.machine.duration().0));
     option("--prices", args.variant.price_choice().name().to_owned());
     if let Some(seed) = args.seed {

@@ -71,12 +71,15 @@ fn head(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Option
     };
     let nr_cpus = summary.cpus.len();
     let is_free = if hardware.prices.is_free() { "; kernel code is free here" } else { "" };
+    let kernel = match &summary.engine {
+        Some(engine) => format!("engine {} (Linux {})", engine.name, engine.version),
+        None => format!("kernel {}", run.kernel),
+    };
     let line = format!(
-        "{}: {} on {machine}, {nr_cpus} CPU{}, kernel {}, {} simulated{by_default}{is_free}",
+        "{}: {} on {machine}, {nr_cpus} CPU{}, {kernel}, {} simulated{by_default}{is_free}",
         styles.bold(&run.workload),
         run.kind,
         if nr_cpus == 1 { "" } else { "s" },
-        run.kernel,
         Nanos(summary.duration_ns)
     );
     let mut head = wrap(&line, 2);

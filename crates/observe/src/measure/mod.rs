@@ -18,6 +18,7 @@ use blocked::{Blocked, BlockedSummary};
 use complaints::{ComplaintRow, Complaints};
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::MachineEvent;
+use fairlab_machine::seam::Engine;
 use fairlab_sched::probe::Event;
 use fairlab_sched::units::Nanos;
 use kernel_time::{KernelTimeRow, KernelTimes};
@@ -61,13 +62,13 @@ pub struct MeasureSummary {
 
 impl Measures {
     /// Measures a machine that has not started.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine<impl Engine>) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         Self { search: Search::new(nr_cpus), kicks: Kicks::new(nr_cpus), ..Self::default() }
     }
 
     /// Forgets what was measured so far; paths that are under way go on.
-    pub(crate) fn forget(&mut self, machine: &Machine) {
+    pub(crate) fn forget(&mut self, machine: &Machine<impl Engine>) {
         self.times.forget();
         *self = Self { times: std::mem::take(&mut self.times), ..Self::new(machine) };
     }
@@ -95,7 +96,7 @@ impl Measures {
     }
 
     /// What was found, after the end of a run of which so much was measured.
-    pub fn summary(&self, machine: &Machine, measured: Nanos) -> MeasureSummary {
+    pub fn summary(&self, machine: &Machine<impl Engine>, measured: Nanos) -> MeasureSummary {
         MeasureSummary {
             search: self.search.summary(),
             kicks: self.kicks.rows(),

@@ -2,6 +2,7 @@
 //! Passes of `load_balance()`, by level of the domain and state of the CPU, with the work that they did.
 
 use fairlab_machine::engine::Machine;
+use fairlab_machine::seam::Engine;
 use fairlab_sched::probe::{BalanceDecision, BalanceVerdict};
 use fairlab_sched::topology::CpuIdleType;
 use serde::{Deserialize, Serialize};
@@ -86,11 +87,11 @@ impl Passes {
     }
 
     /// What was counted, narrow domains first.
-    pub fn rows(&self, machine: &Machine) -> Vec<PassRow> {
-        let domains = &machine.sched().domains().domains;
+    pub fn rows(&self, machine: &Machine<impl Engine>) -> Vec<PassRow> {
+        let domains = machine.sched().as_sched().map(|sched| &sched.domains().domains);
         let row = |(&(level, idle), row): (&(u32, CpuIdleType), &PassRow)| {
             let mut row = row.clone();
-            let of_level = || domains.iter().filter(|domain| domain.level == level);
+            let of_level = || domains.iter().flat_map(|domains| domains.iter()).filter(|domain| domain.level == level);
             row.level = level;
             row.domain = of_level().next().map_or_else(String::new, |domain| domain.name.to_owned());
             row.kind = name_of(idle).to_owned();

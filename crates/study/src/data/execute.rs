@@ -197,7 +197,7 @@ impl Probe for Ears {
 impl Observer for Ears {
     fn wants(&self) -> Wants {
         let meter = self.meter.as_ref().map_or(Wants::NOTHING, |meter| meter.wants());
-        self.recorder.wants().or(self.last_exit.wants()).or(meter)
+        <Recorder as Observer>::wants(&self.recorder).or(self.last_exit.wants()).or(meter)
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -208,7 +208,7 @@ impl Observer for Ears {
         if let MachineEvent::Mark { phase, .. } = *event {
             *self.marks.entry(phase).or_default() += 1;
         }
-        self.recorder.machine_event(now, event);
+        <Recorder as Observer>::machine_event(&mut self.recorder, now, event);
         self.last_exit.machine_event(now, event);
         if let Some(meter) = &mut self.meter {
             meter.machine_event(now, event);

@@ -92,6 +92,15 @@ fn run_arm(
     let work = Work::File(Arc::clone(&input));
     let variant = arm.on(&args.work.variant);
     let trial = Trial { work, variant, duration: args.work.duration, warmup: Nanos::ZERO, vary: args.vary };
+    if trial.variant.kernel_engine().is_some() {
+        if !args.exports.export.is_empty() {
+            let help = "leave --export out";
+            return Err(CliError::Input(format!("{}: kernel engines write no traces yet\nhelp: {help}", arm.name)));
+        }
+        let length = trial.length(&input, args.seed)?;
+        let told = trial.run(args.seed, &mut |_, more| progress.add(length, more))?;
+        return Ok(told.summary);
+    }
     let mut plan = trial.plan(&input, args.seed)?;
     let exports = args.exports.of_run(&arm.name);
     let traces = Traces::open(&exports, &plan.machine, process_of(&plan.subject.kind))?;
@@ -186,9 +195,14 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
     }
     row("migrations".to_owned(), count, &|summary| Some(summary.totals.migrations));
     row("switches".to_owned(), count, &|summary| Some(summary.totals.switches));
-    row("CPUs scanned".to_owned(), count, &|summary| Some(summary.selection.cpus_scanned));
-    row("nohz kicks".to_owned(), count, &|summary| Some(summary.balance.kicks));
+    row("CPUs scanned".to_owned(), count, &|summary| decided(summary).then_some(summary.selection.cpus_scanned));
+    row("nohz kicks".to_owned(), count, &|summary| decided(summary).then_some(summary.balance.kicks));
     rows
+}
+
+/// Whether a run tells of decisions: a kernel's own engine does not.
+fn decided(summary: &Summary) -> bool {
+    summary.engine.is_none()
 }
 
 /// The kinds of CPUs, where there are several capacities.

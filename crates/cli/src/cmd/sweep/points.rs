@@ -136,9 +136,7 @@ impl PlanPoints {
         let of_bench = |line: &str| line::parse(line, None, "fairlab sweep");
         let length = match (&trial.work, self.duration) {
             (_, Some(duration)) => Some(duration + self.warmup),
-            (Work::File(text), None) => {
-                Some(trial.plan(text, Some(point.seed)).map_err(|error| error.to_string())?.machine.duration())
-            }
+            (Work::File(text), None) => Some(trial.length(text, Some(point.seed)).map_err(|error| error.to_string())?),
             (Work::Bench(line), None) => of_bench(line)?.model(1).map_err(|error| error.to_string())?.workload.duration,
         };
         let moment = length.map_or(moment, |length| length.min(moment));
