@@ -203,6 +203,9 @@ pub(crate) struct VariantArgs {
     /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
     #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: Option<PriceChoice>,
+    /// Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// An arm's: the prices of another machine.
     #[arg(skip)]
     pub(crate) prices_of: Option<String>,
@@ -239,6 +242,9 @@ impl VariantArgs {
         }
         if let Some(latency) = self.cpu_dma_latency {
             option("--cpu-dma-latency", format!("{}ns", latency.0));
+        }
+        if self.plain {
+            words.push("--plain".to_owned());
         }
         words
     }

@@ -208,8 +208,11 @@ pub(crate) fn hold_latency(workload: &mut Workload, variant: &VariantArgs) {
     workload.cpu_dma_latency = requests.into_iter().flatten().min();
 }
 
-/// Gives kernel code its prices: the machine's or another's, or none; then those of single operations.
+/// Takes from a machine what is not wanted, and gives kernel code its prices: the machine's or another's, or none; then those of single operations.
 pub(crate) fn price(hardware: &mut Hardware, variant: &VariantArgs) -> Result<(), CliError> {
+    if variant.plain {
+        *hardware = hardware.shape();
+    }
     if let Some(machine) = &variant.prices_of {
         hardware.prices = Prices::from_list(input::machine(machine)?.description.prices());
     }

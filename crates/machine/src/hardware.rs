@@ -120,6 +120,19 @@ pub struct Hardware {
 }
 
 impl Hardware {
+    /// The same shape and tick, and nothing else of it: kernel code is free, and there are no idle states, frequencies, turbo and interrupts.
+    #[must_use]
+    pub fn shape(&self) -> Self {
+        Self {
+            tick: self.tick,
+            tick_skew: self.tick_skew,
+            timer_resolution: self.timer_resolution,
+            idle_loop_once: self.idle_loop_once,
+            scale_work: self.scale_work,
+            ..Self::plain(&self.name, self.topology.clone())
+        }
+    }
+
     /// A machine of which nothing but its name and shape was said: all else is as if it were not there, and free.
     pub fn plain(name: &str, topology: MachineTopology) -> Self {
         Self {

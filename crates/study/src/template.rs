@@ -44,6 +44,7 @@ mod tests {
             "warm_up",
             "first_seed",
             "dice",
+            "permute",
             "count",
             "quick",
             "path",

@@ -78,7 +78,7 @@ impl Site<'_> {
         arm.change(&mut setup.hardware, case);
         setup.features = arm.features_around(setup.features);
         setup.named_tunables = arm.tunables_around(setup.named_tunables);
-        setup.perturb = variation.perturb;
+        setup.perturb = if case.permute { Some(order_of(seed, variation.perturb)) } else { variation.perturb };
         let begin = case.start.of_seed(seed);
         for task in &mut setup.workload.tasks {
             task.start_at = task.start_at.map(|at| at + begin);
@@ -213,5 +213,29 @@ impl Observer for Ears {
         if let Some(meter) = &mut self.meter {
             meter.machine_event(now, event);
         }
+    }
+}
+
+/// The order of equal instants of a seed, another one for each number of `--perturb`.
+const fn order_of(seed: u64, perturb: Option<u64>) -> u64 {
+    const SEEDS: u64 = 1 << 32;
+    let number = match perturb {
+        Some(number) => number,
+        None => 0,
+    };
+    number.wrapping_mul(SEEDS).wrapping_add(seed).wrapping_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_seed_has_an_order_of_its_own_and_another_one_with_each_number_of_perturb() {
+        let numbers = [None, Some(1), Some(2), Some(1000)];
+        let orders: BTreeSet<u64> =
+            numbers.iter().flat_map(|&number| (0..100).map(move |seed| order_of(seed, number))).collect();
+        assert_eq!(orders.len(), 400);
     }
 }

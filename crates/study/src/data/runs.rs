@@ -53,6 +53,8 @@ pub struct RunDefinition {
     pub first_seed: Option<u64>,
     /// Whether the dice of newly-idle balancing fall by the seed; otherwise as after a boot.
     pub dice: Option<bool>,
+    /// Whether each seed has its own order of what happens at one instant.
+    pub permute: Option<bool>,
     /// How much there is to do, for figures: `count`.
     pub count: Option<f64>,
     /// What is different with `--quick`.
@@ -117,6 +119,7 @@ pub(crate) struct Case {
     pub(crate) seeds: u64,
     pub(crate) first_seed: u64,
     pub(crate) dice: bool,
+    pub(crate) permute: bool,
     pub(crate) count: Option<f64>,
 }
 
@@ -230,6 +233,7 @@ impl RunDefinition {
             seeds: choices.seeds.or(seeds).or(default_seeds).unwrap_or(SEEDS),
             first_seed: self.first_seed.unwrap_or(1),
             dice: self.dice.unwrap_or(true),
+            permute: self.permute.unwrap_or(false),
             count: if quick(self.quick.count.is_some()) { self.quick.count } else { self.count },
         }
     }
