@@ -112,6 +112,17 @@ impl Store {
         Self { root }
     }
 
+    /// Keeps others from building here until the file is closed.
+    fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<fs::File, KernelError> {
+        let path = self.root.join("lock");
+        let file = fs::File::create(&path).map_err(at(&path))?;
+        if file.try_lock().is_err() {
+            say("waiting for another build");
+            file.lock().map_err(at(&path))?;
+        }
+        Ok(file)
+    }
+
     /// Builds an engine under a name, if it is not there already. A name that was taken stands for the new one then.
     ///
     /// # Errors
@@ -130,6 +141,7 @@ impl Store {
         let tree = Source::parse(source)?;
         compile::check_programs()?;
         fs::create_dir_all(&self.root).map_err(at(&self.root))?;
+        let _alone = self.lock(say)?;
         say("reading the tree");
         let tree = tree.folder(&self.root)?;
         let patches: Vec<PathBuf> =
@@ -159,7 +171,9 @@ impl Store {
         let folder = path.parent().expect("names are in a folder");
         fs::create_dir_all(folder).map_err(at(folder))?;
         let text = serde_json::to_string_pretty(&entry).expect("an entry is JSON");
-        fs::write(&path, text).map_err(at(&path))?;
+        let fresh = path.with_extension("new");
+        fs::write(&fresh, text).map_err(at(&fresh))?;
+        fs::rename(&fresh, &path).map_err(at(&path))?;
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(Added { entry, object, is_new, took_ms })
     }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `--engine kernel:NAME`: the scheduler of Debian's 6.1 in place of the built-in one. Where that tree or a compiler is not there the tests say
+//! SKIPPED.
+
+mod common;
+
+use common::{complaint, fairlab, json_of, program};
+use serde_json::Value;
+use std::io::Write;
+use std::process::Output;
+
+/// Engines are kept beside other products, and shared with the test of the crate that builds them.
+fn with_engines(args: &[&str]) -> Output {
+    let kept = concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels");
+    program().args(args).env("FAIRLAB_KERNELS", kept).output().expect("the program starts")
+}
+
+/// Whether there is an engine; a test that did nothing must not look like one that did.
+fn has_engine() -> bool {
+    let built = with_engines(&["kernel", "add", "under-test", "--source", "debian:6.1"]);
+    let said = String::from_utf8_lossy(&built.stderr).into_owned();
+    let lacks = ["is not there", "install"].iter().any(|word| said.contains(word));
+    assert!(built.status.success() || lacks, "{said}");
+    if !built.status.success() {
+        writeln!(std::io::stderr(), "SKIPPED: no engine could be built: {said}")
+            .expect("standard error can be written");
+    }
+    built.status.success()
+}
+
+fn told(args: &[&str]) -> Value {
+    let output = with_engines(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("output is JSON")
+}
+
+#[test]
+fn a_kernels_own_engine_decides_as_the_built_in_one_and_tells_the_same() {
+    if !has_engine() {
+        return;
+    }
+    let engine = ["--engine", "kernel:under-test"];
+    for run in [
+        &["--json", "run", "scenarios/group-shares.scn"][..],
+        &[
+            "--json",
+            "run",
+            "scenarios/hello.json",
+            "--machine",
+            "epyc-16llc",
+            "--plain",
+            "--for",
+            "300ms",
+            "--seed",
+            "3",
+            "--vary",
+        ],
+    ] {
+        let (ours, theirs) = (json_of(run), told(&[run, &engine[..]].concat()));
+        assert_eq!(theirs["engine"]["name"], "kernel:under-test");
+        for key in ["digest", "totals", "families", "cpus"] {
+            assert_eq!(ours[key], theirs[key], "{run:?}: {key}");
+        }
+    }
+}
+
+#[test]
+fn arms_may_have_engines() {
+    if !has_engine() {
+        return;
+    }
+    let compare = ["compare", "scenarios/numa.scn", "--for", "100ms", "--arm", "ours: engine=built-in", "--arm"];
+    let once = with_engines(&[&compare[..], &["theirs: engine=kernel:under-test"]].concat());
+    let page = String::from_utf8_lossy(&once.stdout).into_owned();
+    assert!(page.contains("`theirs` made no difference"), "{page}{}", String::from_utf8_lossy(&once.stderr));
+    let scanned = page.lines().find(|line| line.starts_with("CPUs scanned")).expect("the row is there");
+    assert!(scanned.split_whitespace().nth(3) == Some("-"), "what is not told is not zero: {scanned}");
+    let arms = [&["--json"], &compare[..], &["theirs: engine=kernel:under-test", "--runs", "2"]].concat();
+    let several = told(&arms);
+    assert!(several.to_string().contains("theirs"), "{several:#}");
+}
+
+#[test]
+fn what_an_engine_lacks_is_refused_by_its_name() {
+    if !has_engine() {
+        return;
+    }
+    let on = |args: &[&str]| {
+        let args = [args, &["--engine", "kernel:under-test"]].concat();
+        complaint(&args.join(" "), &with_engines(&args))
+    };
+    assert!(on(&["run", "scenarios/hello.json", "--prices", "zero"]).contains("frequency domains"));
+    assert!(on(&["run", "scenarios/ksoftirqd.scn"]).contains("packets"));
+    assert!(on(&["run", "scenarios/fair-share.scn", "-o", "somewhere"]).contains("-o"));
+    assert!(on(&["run", "scenarios/fair-share.scn", "--set", "scan_cost=1"]).contains("scan_cost"));
+    assert!(on(&["check", "scenarios/fair-share.scn"]).contains("cannot be used for this"));
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_an_error() {
+    let none = complaint("none", &with_engines(&["run", "scenarios/fair-share.scn", "--engine", "kernel:no-such"]));
+    assert!(none.contains("no-such") && none.contains("kernel add"), "{none}");
+    let odd = complaint("odd", &fairlab(&["run", "scenarios/fair-share.scn", "--engine", "6.1"]));
+    assert!(odd.contains("kernel:NAME`") || odd.contains("kernel:NAME;"), "{odd}");
+}
