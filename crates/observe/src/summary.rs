@@ -112,7 +112,8 @@ pub struct Summary {
     pub run: Subject,
     /// Length of the run, or of what was measured of it.
     pub duration_ns: u64,
-    /// The engine, if it is not the built-in one. It tells of no decisions: `placement`, `selection` and `balance` are empty then.
+    /// The engine, if it is not the built-in one. It tells of no decisions: `placement`, `selection`, `balance`, `measure` and times on CPUs too
+    /// small or too large are empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineSummary>,
     /// If somebody stopped the run: how long it was to be.

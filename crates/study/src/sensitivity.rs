@@ -60,13 +60,23 @@ pub(crate) fn compare<C: Send>(
 ) -> Result<Table, StudyError> {
     let part = 1.0 / cases.len() as f64;
     let run = |(label, case): (String, C)| {
-        let verdicts = measure(&case).map(|tables| judged(&tables))?;
+        let verdicts = match measure(&case) {
+            // Where a price is another one a run may be over before there is anything to measure: that is a result of the case.
+            Err(StudyError::Measurement(what)) => Err(what),
+            other => Ok(judged(&other?)),
+        };
         told(&label, part);
         Ok::<_, StudyError>((label, verdicts))
     };
     let mut found = pool::all(cases, run)?.into_iter();
     let (_, base) = found.next().expect("the first of them is there");
-    let row = |label: String, verdicts: &[Judged]| {
+    let base = base.map_err(StudyError::Measurement)?;
+    let row = |label: String, verdicts: &Result<Vec<Judged>, String>| {
+        let row = RowDefinition::unpublished(label, arm);
+        let verdicts = match verdicts {
+            Ok(verdicts) => verdicts,
+            Err(what) => return Row::new(definition, &row, Measured::text("nothing").because(what.clone())),
+        };
         let reproduced = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Reproduced).count();
         let changed: Vec<String> = base
             .iter()
@@ -75,11 +85,35 @@ pub(crate) fn compare<C: Send>(
             .map(|(_, ((table, label, arm), verdict))| format!("{table}, {label}, {arm}: {verdict}"))
             .collect();
         let remark = if changed.is_empty() { "all verdicts stand".to_owned() } else { changed.join("; ") };
-        let row = RowDefinition::unpublished(label, arm);
         let measured = Measured::number(reproduced as f64).because(remark);
         Row::new(definition, &row, measured)
     };
-    let mut rows = vec![row(format!("as they are, of {} rows", base.len()), &base)];
+    let mut rows = vec![row(format!("as they are, of {} rows", base.len()), &Ok(base.clone()))];
     rows.extend(found.map(|(label, verdicts)| row(label, &verdicts)));
     Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_that_shows_nothing_has_a_row_that_says_so() {
+        let definition: TableDefinition =
+            toml::from_str("name = \"prices\"\ntitle = \"Prices\"\nmetric = \"rows\"\nunit = \"rows\"")
+                .expect("a table");
+        let measure = |case: &u32| match case {
+            0 => Ok(Vec::new()),
+            _ => Err(StudyError::Measurement("run 128 groups tells nothing".to_owned())),
+        };
+        let cases = vec![(String::new(), 0), ("RqLock double".to_owned(), 1)];
+        let table = compare(&definition, "all", cases, &|_, _| (), measure).expect("the study goes on");
+        assert_eq!(table.rows.len(), 2);
+        assert!(table.rows[1].reason.contains("128 groups"), "{:?}", table.rows[1]);
+        let silent = vec![(String::new(), 1)];
+        assert!(
+            compare(&definition, "all", silent, &|_, _| (), measure).is_err(),
+            "the study itself has to show something"
+        );
+    }
 }

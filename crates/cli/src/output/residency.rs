@@ -36,7 +36,9 @@ pub(super) fn table(summary: &Summary, rows: &[FamilySummary]) -> Option<Table> 
     let names: Vec<String> = shown.iter().map(|(cpus, _)| format!("%{}", cpu_list(cpus))).collect();
     let mut columns = vec![("on CPUs", Align::Left)];
     columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
-    if differ {
+    // A kernel's own engine does not say what suits a task.
+    let says_what_suits = differ && summary.engine.is_none();
+    if says_what_suits {
         columns.extend([("%too small", Align::Right), ("%too large", Align::Right)]);
     }
     if has_energy {
@@ -48,7 +50,7 @@ pub(super) fn table(summary: &Summary, rows: &[FamilySummary]) -> Option<Table> 
         let whole: u64 = residency.points.iter().map(|point| point.ns).sum();
         let mut cells: Vec<Cell> = vec![family.name.as_str().into()];
         cells.extend(shown.iter().map(|(cpus, _)| Cell::from(percent(residency.on(cpus), whole))));
-        if differ {
+        if says_what_suits {
             let parts = [residency.too_small_ns, residency.too_large_ns];
             cells.extend(parts.map(|part| Cell::from(percent(part, whole))));
         }
