@@ -296,24 +296,23 @@ static struct cftype *file_of_cpu_cgroup(const char *name)
 	fl_host_stop(FL_STOP_SHIM, "the tree's cgroups have no file cfs_quota_us, cfs_period_us or cfs_burst_us");
 }
 
-/* As somebody does who writes the files: no quota while the period changes, then the quota, then the burst. */
+/* As somebody does who writes the files: no quota while period and burst change, so that runtime is filled up once, when the quota is written. */
 int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us)
 {
 	struct cgroup_subsys_state *css = &group_of(group)->css;
 	struct cftype *quota = file_of_cpu_cgroup("cfs_quota_us"), *period = file_of_cpu_cgroup("cfs_period_us");
-	int refused;
+	struct cftype *burst = file_of_cpu_cgroup("cfs_burst_us");
+	int refused = 0;
 
 	fl_execute_on(0);
-	if (group_of(group)->cfs_bandwidth.quota != RUNTIME_INF && quota_us >= 0)
+	if (group_of(group)->cfs_bandwidth.quota != RUNTIME_INF)
 		refused = quota->write_s64(css, quota, -1);
-	refused = period->write_u64(css, period, period_us);
 	if (!refused)
-		refused = quota->write_s64(css, quota, quota_us);
-	if (!refused && burst_us) {
-		struct cftype *burst = file_of_cpu_cgroup("cfs_burst_us");
-
+		refused = period->write_u64(css, period, period_us);
+	if (!refused)
 		refused = burst->write_u64(css, burst, burst_us);
-	}
+	if (!refused && quota_us >= 0)
+		refused = quota->write_s64(css, quota, quota_us);
 	return refused;
 }
 #else
