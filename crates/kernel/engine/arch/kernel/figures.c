@@ -57,7 +57,8 @@ static int place_of_feature(const char *name)
 	return -1;
 }
 
-int fl_has_feature(const char *name) { return place_of_feature(name) >= 0; }
+/* Without SCHED_DEBUG, which newer trees give only with debugfs, features and two tunables are constants. */
+int fl_has_feature(const char *name) { return IS_ENABLED(CONFIG_SCHED_DEBUG) && place_of_feature(name) >= 0; }
 
 void fl_feature(const char *name, int on)
 {
@@ -79,8 +80,10 @@ static unsigned int *tunable(const char *name)
 		{ "wakeup_granularity_ns", &sysctl_sched_wakeup_granularity },
 		{ "child_runs_first", &sysctl_sched_child_runs_first },
 #endif
+#ifdef CONFIG_SCHED_DEBUG
 		{ "migration_cost_ns", (unsigned int *)&sysctl_sched_migration_cost },
 		{ "nr_migrate", (unsigned int *)&sysctl_sched_nr_migrate },
+#endif
 	};
 	int i;
 
