@@ -8,7 +8,7 @@ use crate::input::{self, WorkloadText};
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::{Output, report};
-use crate::plan::{Choices, Prepared};
+use crate::plan::{About, Choices, Prepared};
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::store::{Entry, Store};
 use fairlab_kernel::worker::{self, End, Report};
@@ -197,7 +197,7 @@ fn simulate(output: &mut Output, args: &RunArgs, engine: &Engine, report: &Path)
     let mut choices = args.choices();
     choices.duration = choices.duration.map(|duration| Nanos(duration.0.saturating_add(warmup.0)));
     let prepared = Prepared::of(Arc::new(input::workload(&args.file)?), None, &args.variant, choices)?;
-    let Prepared { setup, subject, input, is_default_duration, .. } = prepared;
+    let Prepared { setup, about: About { subject, input, is_default_duration, .. } } = prepared;
     let of_report = |error: std::io::Error| CliError::Run(format!("{}: {error}", report.display()));
     let file = OpenOptions::new().append(true).open(report).map_err(of_report)?;
     let seconds = std::env::var(worker::LOOP_SECONDS).ok().and_then(|text| text.parse().ok());

@@ -31,9 +31,8 @@ const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
 /// Trace level of a scenario that does not say: everything but averages.
 const DEFAULT_TRACE: u8 = 3;
 
-/// A run that has not begun.
-pub(crate) struct Plan {
-    pub(crate) machine: Machine,
+/// What is told of a run, beside what it is made of.
+pub(crate) struct About {
     pub(crate) subject: Subject,
     pub(crate) input: Arc<WorkloadText>,
     /// The machine's file, unless a scenario describes the machine.
@@ -44,6 +43,12 @@ pub(crate) struct Plan {
     pub(crate) is_default_duration: bool,
     /// Whether a check simulates less than what was asked for.
     pub(crate) is_shortened: bool,
+}
+
+/// A run that has not begun.
+pub(crate) struct Plan {
+    pub(crate) machine: Machine,
+    pub(crate) about: About,
 }
 
 /// What the command line says beyond the variant.
@@ -95,16 +100,10 @@ impl Variant {
     }
 }
 
-/// All that a machine is made of, and what is told of it, before it is made: the engine may be another than the built-in one.
+/// All that a machine is made of, before it is made: the engine may be another than the built-in one.
 pub(crate) struct Prepared {
     pub(crate) setup: Setup,
-    pub(crate) subject: Subject,
-    pub(crate) input: Arc<WorkloadText>,
-    pub(crate) machine_text: Option<MachineText>,
-    pub(crate) trace_level: u8,
-    pub(crate) trace_pelt: bool,
-    pub(crate) is_default_duration: bool,
-    pub(crate) is_shortened: bool,
+    pub(crate) about: About,
 }
 
 /// What a file says, of whichever kind.
@@ -136,21 +135,13 @@ impl Plan {
             let help = "leave --engine out; `fairlab run`, `compare` and `sweep` have it, for workload files";
             return Err(CliError::Input(format!("a kernel engine cannot be used for this yet\nhelp: {help}")));
         }
-        let Prepared {
-            setup,
-            subject,
-            input,
-            machine_text,
-            trace_level,
-            trace_pelt,
-            is_default_duration,
-            is_shortened,
-        } = Prepared::of(input, machine, variant, choices)?;
-        let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", input.name)))?;
+        let Prepared { setup, about } = Prepared::of(input, machine, variant, choices)?;
+        let mut machine =
+            Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", about.input.name)))?;
         if let Some(seed) = choices.seed {
             machine.seed(seed);
         }
-        Ok(Self { machine, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
+        Ok(Self { machine, about })
     }
 }
 
@@ -198,7 +189,8 @@ impl Prepared {
         }
         let (trace_level, trace_pelt) = (says.trace_level, says.trace_pelt);
         let is_default_duration = choices.duration.is_none() && !says.says_duration;
-        Ok(Self { setup, subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened })
+        let about = About { subject, input, machine_text, trace_level, trace_pelt, is_default_duration, is_shortened };
+        Ok(Self { setup, about })
     }
 }
 

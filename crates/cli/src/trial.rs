@@ -132,7 +132,7 @@ impl Trial {
     /// Looks whether it can be run, without running it; tells what it is run on.
     pub(crate) fn check(&self, seed: Option<u64>, behind: &str) -> Result<Subject, CliError> {
         match &self.work {
-            Work::File(text) => Ok(self.prepared(text, seed)?.subject),
+            Work::File(text) => Ok(self.prepared(text, seed)?.about.subject),
             Work::Bench(line) => {
                 let Ready { name, kernel, machine, .. } = self.ready(line, seed, behind)?;
                 Ok(Subject {
@@ -198,7 +198,7 @@ impl Trial {
             simulate_telling(&mut plan.machine, &mut listeners, &mut told).map_err(failed)?;
         }
         let recorder = listeners.recorder.expect("trials are recorded");
-        Ok(Told { summary: Summary::new(plan.subject, &plan.machine, &recorder), bench: None })
+        Ok(Told { summary: Summary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
     }
 
     /// Runs a file with a kernel engine.

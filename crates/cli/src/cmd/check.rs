@@ -54,11 +54,11 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     plan.machine.limit_events(MOST_EVENTS / plan.machine.hardware().nr_cpus().div_ceil(8) as u64);
     let whole = plan.machine.duration();
     let mut listeners = Listeners::recording(&plan.machine);
-    let name = plan.input.name.clone();
+    let name = plan.about.input.name.clone();
     simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
     let machine = &plan.machine;
     let mut standstill = Standstill::of(machine);
-    if plan.is_shortened {
+    if plan.about.is_shortened {
         // They may come later.
         standstill.never_ran.clear();
         standstill.never_started.clear();
@@ -68,8 +68,8 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     let verdict = Verdict {
         schema: SCHEMA,
         file: &name,
-        kind: &plan.subject.kind,
-        machine: &plan.subject.machine,
+        kind: &plan.about.subject.kind,
+        machine: &plan.about.subject.machine,
         cpus: machine.hardware().nr_cpus(),
         tasks: machine.tasks().len(),
         simulated_ns: machine.duration().0,
@@ -95,7 +95,7 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
             machine.duration()
         ))?;
     }
-    let on = if plan.machine_text.is_some() { format!(" on {}", verdict.machine) } else { String::new() };
+    let on = if plan.about.machine_text.is_some() { format!(" on {}", verdict.machine) } else { String::new() };
     if is_deadlock {
         return end(&name, is_deadlock, &said);
     }

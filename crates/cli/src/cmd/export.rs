@@ -31,7 +31,7 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
     let file = args.output.clone().unwrap_or_else(default);
     let wanted = Export { format: args.format, file: file.clone() };
     let wanted = ExportArgs { export: vec![wanted], events: args.events.clone() };
-    let traces = Traces::open(&wanted, &plan.machine, process_of(&plan.subject.kind))?;
+    let traces = Traces::open(&wanted, &plan.machine, process_of(&plan.about.subject.kind))?;
     let mut listeners = Listeners::exporting(traces);
     simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
     listeners.finish_traces(&plan.machine)?;

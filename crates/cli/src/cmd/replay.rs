@@ -90,8 +90,8 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
         return output.json(&Told {
             trace: &args.trace,
             format: recording.format,
-            machine: &plan.subject.machine,
-            kernel: &plan.subject.kernel,
+            machine: &plan.about.subject.machine,
+            kernel: &plan.about.subject.kernel,
             digest: plan.machine.digest().to_string(),
             notes: &plan.machine.workload().assumptions,
             credibility: &credibility,
@@ -105,8 +105,8 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
             recording.format,
             recording.nr_cpus,
             time(credibility.length_ns),
-            plan.subject.machine,
-            plan.subject.kernel
+            plan.about.subject.machine,
+            plan.about.subject.kernel
         ),
         2,
     );

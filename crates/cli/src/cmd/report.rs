@@ -29,7 +29,7 @@ fn repeat(output: &Output, dir: &Path) -> Result<PageRun, CliError> {
     let manifest = rerun::read_manifest(dir)?;
     let mut plan = rerun::repeat(dir, &manifest)?;
     let collector = Collector::new(&plan.machine);
-    let mut exporter = Exporter::new(&plan.machine, process_of(&plan.subject.kind));
+    let mut exporter = Exporter::new(&plan.machine, process_of(&plan.about.subject.kind));
     exporter.add(Collector::groups(), Box::new(collector.clone()));
     exporter.begin(&plan.machine);
     let mut listeners = Listeners::recording(&plan.machine).and_exporting(Some(Traces::unnamed(exporter)));
@@ -40,7 +40,7 @@ fn repeat(output: &Output, dir: &Path) -> Result<PageRun, CliError> {
     }
     let recorder = listeners.recorder.expect("what a summary needs was recorded");
     // The workload as it was called then, not its copy.
-    let mut subject = plan.subject;
+    let mut subject = plan.about.subject;
     subject.workload.clone_from(&manifest.workload.given);
     let summary = Summary::new(subject, &plan.machine, &recorder);
     let name = dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());

@@ -177,7 +177,7 @@ pub(crate) fn page(plan: &Plan, summary: &Summary, styles: Styles, args: &RunArg
         styles,
         &report::Options {
             per_cpu: args.per_cpu,
-            is_default_duration: plan.is_default_duration,
+            is_default_duration: plan.about.is_default_duration,
             measures: &args.measure,
         },
     )
@@ -201,13 +201,13 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
         traces: Traces::open(
             &args.exports.inside(directory.as_ref().map(RunDirectory::path)),
             &plan.machine,
-            process_of(&plan.subject.kind),
+            process_of(&plan.about.subject.kind),
         )?,
     };
     let start = Instant::now();
     let whole = plan.machine.duration();
     simulate(&mut plan.machine, &mut listeners)
-        .map_err(|error| CliError::run(format!("{}: {error}", plan.input.name)))?;
+        .map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
     let cut_short_of = (plan.machine.duration() < whole).then_some(whole);
     let wall = start.elapsed();
     if let (Some(mut trace), Some(target)) = (listeners.trace.take(), &target) {
@@ -216,7 +216,7 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
     }
     listeners.finish_traces(&plan.machine)?;
     let Some(recorder) = listeners.recorder else { return Ok(Finished { plan, summary: None, cut_short_of }) };
-    let mut summary = Summary::new(plan.subject.clone(), &plan.machine, &recorder);
+    let mut summary = Summary::new(plan.about.subject.clone(), &plan.machine, &recorder);
     summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
     if let Some(directory) = directory {
         directory.write_json(manifest::SUMMARY, &summary)?;
@@ -314,9 +314,9 @@ fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<Box<dyn Wr
     let out: Box<dyn Write> = match target {
         TraceTarget::Stdout => Box::new(std::io::stdout()),
         TraceTarget::File(path) => {
-            let machine = plan.machine_text.as_ref().map_or("", |machine| &machine.given);
+            let machine = plan.about.machine_text.as_ref().map_or("", |machine| &machine.given);
             if let Some(input) =
-                [plan.input.given.as_str(), machine].into_iter().find(|given| is_same_file(path, given))
+                [plan.about.input.given.as_str(), machine].into_iter().find(|given| is_same_file(path, given))
             {
                 let help = "--trace-jsonl would write over it; give another file";
                 return Err(CliError::Input(format!("{input}: is what is run\nhelp: {help}")));
@@ -328,17 +328,17 @@ fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<Box<dyn Wr
             Box::new(file)
         }
     };
-    Ok(TraceJsonl::new(out, plan.machine.hardware().nr_cpus(), plan.trace_level, plan.trace_pelt))
+    Ok(TraceJsonl::new(out, plan.machine.hardware().nr_cpus(), plan.about.trace_level, plan.about.trace_pelt))
 }
 
 /// Keeps the inputs, and says how to repeat the run.
 fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<Manifest, CliError> {
-    let name = match plan.subject.kind.as_str() {
+    let name = match plan.about.subject.kind.as_str() {
         "scenario" => "workload.scn",
         _ => "workload.json",
     };
-    let workload = directory.keep(&plan.input.given, name, plan.input.text.as_bytes())?;
-    let machine = match &plan.machine_text {
+    let workload = directory.keep(&plan.about.input.given, name, plan.about.input.text.as_bytes())?;
+    let machine = match &plan.about.machine_text {
         Some(machine) => Some(directory.keep(&machine.given, "machine.toml", machine.text.as_bytes())?),
         None => None,
     };
@@ -348,7 +348,7 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     if let Some(machine) = &machine {
         option("--machine", machine.copy.clone());
     }
-    option("--kernel", plan.subject.kernel.clone());
+    option("--kernel", plan.about.subject.kernel.clone());
     repeat.extend(args.variant.switch_words());
     let mut option = |name: &str, value: String| repeat.extend([name.to_owned(), value]);
     option("--for", format!("{}ns", plan.machine.duration().0));
@@ -373,9 +373,9 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         command: command_line(),
         repeat,
         workload,
-        kind: plan.subject.kind.clone(),
+        kind: plan.about.subject.kind.clone(),
         machine,
-        kernel: plan.subject.kernel.clone(),
+        kernel: plan.about.subject.kernel.clone(),
         features: Feature::ALL.iter().map(|&f| (f.name().to_owned(), sched.features().has(f))).collect(),
         tunables: TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect(),
         seed: args.seed,

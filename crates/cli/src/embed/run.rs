@@ -60,8 +60,8 @@ impl Run {
             // Names on the shelf are for who needs them: the next text of this name can have it.
             _texts: args.variant.prices_of.is_some().then_some(texts),
             variant: args.variant,
-            input: plan.input,
-            machine: plan.machine_text.map(|MachineText { given, text, .. }| (given, text)),
+            input: plan.about.input,
+            machine: plan.about.machine_text.map(|MachineText { given, text, .. }| (given, text)),
             summary,
         };
         let (results, warnings) = output.told();
@@ -115,7 +115,7 @@ impl Run {
     fn repeat(&self, add: impl FnOnce(&mut Exporter, &Plan)) -> Result<Plan, CliError> {
         let machine = self.machine.clone().map(|(given, text)| input::machine_of(&given, text)).transpose()?;
         let mut plan = Plan::of(Arc::clone(&self.input), machine, &self.variant, self.choices)?;
-        let mut exporter = Exporter::new(&plan.machine, process_of(&plan.subject.kind));
+        let mut exporter = Exporter::new(&plan.machine, process_of(&plan.about.subject.kind));
         add(&mut exporter, &plan);
         exporter.begin(&plan.machine);
         // Who measures is part of what a machine is asked for, so the recorder listens again.
@@ -125,7 +125,10 @@ impl Run {
         let digest = plan.machine.digest().to_string();
         if digest != self.summary.digest && interrupt::requested().is_none() {
             let was = &self.summary.digest;
-            return Err(CliError::Run(format!("{}: the repeated run has digest {digest}, not {was}", plan.input.name)));
+            return Err(CliError::Run(format!(
+                "{}: the repeated run has digest {digest}, not {was}",
+                plan.about.input.name
+            )));
         }
         Ok(plan)
     }

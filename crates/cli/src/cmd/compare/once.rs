@@ -103,15 +103,15 @@ fn run_arm(
     }
     let mut plan = trial.plan(&input, args.seed)?;
     let exports = args.exports.of_run(&arm.name);
-    let traces = Traces::open(&exports, &plan.machine, process_of(&plan.subject.kind))?;
+    let traces = Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?;
     let mut listeners = Listeners::recording(&plan.machine).and_exporting(traces);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
     let told = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
     simulate_telling(&mut plan.machine, &mut listeners, told)
-        .map_err(|error| CliError::run(format!("{}: {error}", plan.input.name)))?;
+        .map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
     listeners.finish_traces(&plan.machine)?;
     let recorder = listeners.recorder.expect("arms are recorded");
-    Ok(Summary::new(plan.subject, &plan.machine, &recorder))
+    Ok(Summary::new(plan.about.subject, &plan.machine, &recorder))
 }
 
 /// A row: what it is about, its value in each arm as a number, and how such a number is written.
