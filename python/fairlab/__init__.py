@@ -18,10 +18,11 @@ Examples
 """
 
 from fairlab import phase
-from fairlab._command import FairlabWarning, command
+from fairlab._command import FairlabWarning, Variant, command
 from fairlab._experiment import Bench, Comparison, bench, compare, evaluate
 from fairlab._machine import Machine, machines
-from fairlab._native import Error, InputError, RunError, __version__
+from fairlab._native import CpuLook, Error, InputError, RunError, WakeRequest, __version__
+from fairlab._policy import WakePolicy
 from fairlab._run import Run, run
 from fairlab._sweep import Swept, sweep
 from fairlab._table import Table
@@ -30,6 +31,7 @@ from fairlab._workload import Task, Workload, hog, periodic
 __all__ = [
     "Bench",
     "Comparison",
+    "CpuLook",
     "Error",
     "FairlabWarning",
     "InputError",
@@ -39,6 +41,9 @@ __all__ = [
     "Swept",
     "Table",
     "Task",
+    "Variant",
+    "WakePolicy",
+    "WakeRequest",
     "Workload",
     "__version__",
     "bench",

@@ -7,9 +7,10 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from fairlab import _native
+from fairlab._policy import Maker, PolicyLike
 
 if TYPE_CHECKING:
     from fairlab._machine import Machine
@@ -27,21 +28,53 @@ Features = Union[str, Iterable[str], Mapping[str, bool]]
 Settings = Mapping[str, Any]
 
 
+class Variant(TypedDict, total=False):
+    """On what something runs: options that :func:`fairlab.run`, :func:`fairlab.bench` and :func:`fairlab.compare` share."""
+
+    machine: Optional[MachineLike]
+    """A machine's name or file, or a :class:`fairlab.Machine`; ``hikey960`` without it, or the scenario's own."""
+    kernel: Optional[str]
+    """A release from ``4.19`` to ``6.1``; the machine's without it."""
+    engine: Optional[str]
+    """``built-in``, or ``kernel:NAME``: the scheduler of a kernel tree, in a process of the command. Who runs in another program is told so."""
+    features: Optional[Features]
+    """``"NO_SIS_UTIL"``, a list of such words, or ``{"SIS_UTIL": False}``."""
+    set: Optional[Mapping[str, int]]
+    """Tunables: ``{"migration_cost_ns": 0}``."""
+    governor: Optional[str]
+    """``performance``, ``powersave`` or ``schedutil``."""
+    cpu_dma_latency: Optional[Time]
+    """The longest exit from an idle state that somebody allows."""
+    prices: Optional[MachineLike]
+    """What kernel code costs: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose prices count."""
+    plain: Union[bool, str]
+    """Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo; ``"priced"``: with prices and idle states."""
+    policy: Optional[PolicyLike]
+    """Who selects CPUs at wake-ups in the place of the kernel's rules: a :class:`fairlab.WakePolicy`."""
+
+
 class FairlabWarning(UserWarning):
     """What the command would have warned of."""
 
 
 class Texts:
-    """Texts that stand for files in the words of one call."""
+    """Texts that stand for files in the words of one call, and policies."""
 
     def __init__(self) -> None:
         self.named: list[tuple[str, str]] = []
+        self.policies: list[tuple[str, Maker]] = []
 
     def put(self, name: str, text: str) -> str:
         """Give the word that stands for a text."""
         if (name, text) not in self.named:
             self.named.append((name, text))
         return f"\0{self.named.index((name, text))}\0"
+
+    def policy(self, policy: PolicyLike) -> str:
+        """Give the word for a policy."""
+        maker = Maker(policy)
+        self.policies.append((maker.name, maker))
+        return f"\0p{len(self.policies) - 1}\0"
 
     def workload(self, workload: WorkloadLike) -> str:
         """Give the word for a workload."""
@@ -95,6 +128,8 @@ def setting_word(key: str, value: object, texts: Texts) -> str:
         return texts.workload(value)  # type: ignore[arg-type]
     if key in ("machine", "prices") and not isinstance(value, str):
         return texts.machine(value)  # type: ignore[arg-type]
+    if key == "policy":
+        return texts.policy(value)  # type: ignore[arg-type]
     return str(value)
 
 
@@ -107,32 +142,25 @@ def arm_word(settings: Settings, texts: Texts) -> str:
     return ",".join(words) or "unchanged"
 
 
-def variant_words(
-    texts: Texts,
-    *,
-    machine: MachineLike | None,
-    kernel: str | None,
-    features: Features | None,
-    set: Mapping[str, int] | None,
-    governor: str | None,
-    cpu_dma_latency: Time | None,
-    prices: str | None,
-) -> list[str]:
-    """Give the options that say on what something runs."""
+def variant_words(texts: Texts, variant: Variant, of: str) -> list[str]:
+    """Give the options that say on what something runs; ``of`` is the function that has them."""
+    unknown = [name for name in variant if name not in Variant.__annotations__]
+    if unknown:
+        raise TypeError(f"{of}() got an unexpected keyword argument '{unknown[0]}'")
     words: list[str] = []
-    if machine is not None:
-        words += ["--machine", texts.machine(machine)]
-    if kernel is not None:
-        words += ["--kernel", kernel]
+    for name, make in (("machine", texts.machine), ("prices", texts.machine), ("policy", texts.policy)):
+        value: Any = variant.get(name)
+        if value is not None:
+            words += [f"--{name}", make(value)]
+    for name in ("kernel", "engine", "governor", "plain"):
+        option(words, f"--{name}", variant.get(name))
+    features = variant.get("features")
     if features is not None:
         words += [f"--features={word}" for word in feature_words(features)]
-    words += [f"--set={name}={value}" for name, value in (set or {}).items()]
-    if governor is not None:
-        words += ["--governor", governor]
-    if cpu_dma_latency is not None:
-        words += ["--cpu-dma-latency", time_word(cpu_dma_latency)]
-    if prices is not None:
-        words += ["--prices", prices]
+    words += [f"--set={name}={value}" for name, value in (variant.get("set") or {}).items()]
+    latency = variant.get("cpu_dma_latency")
+    if latency is not None:
+        words += ["--cpu-dma-latency", time_word(latency)]
     return words
 
 

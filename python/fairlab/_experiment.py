@@ -7,15 +7,15 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlab import _native
 from fairlab._command import (
-    Features,
     MachineLike,
     Settings,
     Texts,
     Time,
+    Variant,
     WorkloadLike,
     arm_word,
     option,
@@ -25,6 +25,9 @@ from fairlab._command import (
     warn,
 )
 from fairlab._table import Table, table_of_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Forms in which a comparison is written.
 FORMS = ["json", "text", "std", "mmtests", "lkp", "markdown", "html", "junit"]
@@ -37,17 +40,11 @@ class Bench(dict[str, Any]):
 def bench(
     line: str,
     *,
-    machine: MachineLike | None = None,
-    kernel: str | None = None,
-    features: Features | None = None,
-    set: Mapping[str, int] | None = None,
-    governor: str | None = None,
-    cpu_dma_latency: Time | None = None,
-    prices: str | None = None,
     for_: Time | None = None,
     warmup: Time | None = None,
     seed: int | None = None,
     perturb: int | None = None,
+    **variant: Unpack[Variant],
 ) -> Bench:
     """Run the model of a benchmark: ``fairlab bench``.
 
@@ -55,10 +52,12 @@ def bench(
     ----------
     line
         The benchmark with its own options: ``"hackbench -g 4 -l 100"``.
-    machine, kernel, features, set, governor, cpu_dma_latency, prices, for_, seed, perturb
+    for_, seed, perturb
         As of :func:`run`.
     warmup
         Simulate for as long before anything is measured.
+    **variant
+        On what it runs: :class:`Variant`.
 
     Examples
     --------
@@ -68,21 +67,12 @@ def bench(
     """
     texts = Texts()
     words = ["bench", *shlex.split(line)]
-    words += variant_words(
-        texts,
-        machine=machine,
-        kernel=kernel,
-        features=features,
-        set=set,
-        governor=governor,
-        cpu_dma_latency=cpu_dma_latency,
-        prices=prices,
-    )
+    words += variant_words(texts, variant, "bench")
     option(words, "--for", None if for_ is None else time_word(for_))
     option(words, "--warmup", None if warmup is None else time_word(warmup))
     option(words, "--seed", seed)
     option(words, "--perturb", perturb)
-    results, warned = _native.command([*words, "--json"], texts.named)
+    results, warned = _native.command([*words, "--json"], texts.named, None, texts.policies)
     warn(warned)
     return Bench(json.loads("".join(results)))
 
@@ -107,7 +97,7 @@ class Comparison:
         return self._forms[form]
 
     def verdict(self, metric: str, arm: str | None = None) -> str:
-        """Say of a metric what became of it: ``better``, ``worse``, ``not-found``, ``identical``, ``untested`` or ``unjudged``."""
+        """Say of a metric what became of it: ``better``, ``worse``, ``not-found``, ``too-few``, ``identical``, ``untested`` or ``unjudged``."""
         place = self.arms.index(arm) if arm is not None else len(self.arms) - 1
         for row in self.data["comparison"]["rows"]:
             if row["name"] == metric:
@@ -162,13 +152,6 @@ def compare(
     *,
     arms: Iterable[str | Settings] | Mapping[str, str | Settings],
     bench: str | None = None,
-    machine: MachineLike | None = None,
-    kernel: str | None = None,
-    features: Features | None = None,
-    set: Mapping[str, int] | None = None,
-    governor: str | None = None,
-    cpu_dma_latency: Time | None = None,
-    prices: str | None = None,
     for_: Time | None = None,
     warmup: Time | None = None,
     runs: int | None = None,
@@ -182,6 +165,7 @@ def compare(
     level: float | None = None,
     detect: float | None = None,
     jobs: int | None = None,
+    **variant: Unpack[Variant],
 ) -> Comparison:
     """Make an experiment: arms, repeated with seeds that all of them share. ``fairlab compare --runs``, whose options these are.
 
@@ -191,7 +175,7 @@ def compare(
         What is run: a workload as of :func:`run`, or the line of a benchmark.
     arms
         What is compared: words as of ``--arm`` (``"NO_SIS_UTIL,kernel=5.4"``), or settings (``{"SIS_UTIL": False, "kernel": "5.4"}``); in a
-        dictionary each has a name. A single arm is compared with the workload as it is.
+        dictionary each has a name. A single arm is compared with the workload as it is. A setting ``policy`` is a :class:`WakePolicy`.
     runs
         How often each arm is run; once without it, and then nothing tells an effect from an accident.
     until_significant, budget
@@ -202,9 +186,11 @@ def compare(
         ``mean`` or ``median``; metrics that are looked at; how many percent of experiments may find a difference where there is none; the
         difference in percent that is worth finding.
     jobs
-        At most so many runs at a time.
-    machine, kernel, features, set, governor, cpu_dma_latency, prices, for_, warmup, seed, vary
+        At most so many runs at a time; one with policies of one's own, unless it is given.
+    for_, warmup, seed, vary
         As of :func:`run` and :func:`bench`, for all arms.
+    **variant
+        On what all arms run: :class:`Variant`.
 
     Examples
     --------
@@ -222,16 +208,7 @@ def compare(
     for name, arm in named:
         changes = arm if isinstance(arm, str) else arm_word(arm, texts)
         words.append(f"--arm={changes}" if name is None else f"--arm={name}: {changes}")
-    words += variant_words(
-        texts,
-        machine=machine,
-        kernel=kernel,
-        features=features,
-        set=set,
-        governor=governor,
-        cpu_dma_latency=cpu_dma_latency,
-        prices=prices,
-    )
+    words += variant_words(texts, variant, "compare")
     for option_name, time in (("--for", for_), ("--warmup", warmup), ("--budget", budget)):
         option(words, option_name, None if time is None else time_word(time))
     option(words, "--runs", runs)
@@ -245,7 +222,10 @@ def compare(
     option(words, "--level", level)
     option(words, "--detect", detect)
     words += [f"--format={form}" for form in FORMS]
-    results, warned = _native.command(words, texts.named, jobs)
+    if texts.policies:
+        # The interpreter's lock lets one run on at a time; more of them would only wait for each other.
+        jobs = jobs or 1
+    results, warned = _native.command(words, texts.named, jobs, texts.policies)
     warn(warned)
     return Comparison(dict(zip(FORMS, results)))
 
@@ -269,7 +249,7 @@ def evaluate(
     ----------
     params
         Settings, as of arms: features (``{"SIS_UTIL": False}``), tunables (``{"migration_cost_ns": 0}``), ``kernel``, ``governor``,
-        ``machine``, ``prices``, ``price.OPERATION``; and whatever stands in braces in the benchmark's line.
+        ``machine``, ``prices``, ``price.OPERATION``, ``policy``; and whatever stands in braces in the benchmark's line.
     workload, bench
         What is run.
     metrics
@@ -303,5 +283,5 @@ def evaluate(
     plan["metrics"] = list(metrics)
     # A key in braces has no value in the plan itself, which looks at its points: so the plan has them too.
     plan["base"].update(settings)
-    sweep = _native.Sweep.of_json("evaluate", json.dumps(plan), ".", texts.named)
+    sweep = _native.Sweep.of_json("evaluate", json.dumps(plan), ".", texts.named, texts.policies)
     return dict(sweep.run({}, seed)[1])

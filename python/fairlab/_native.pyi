@@ -1,17 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+from collections.abc import Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Callable, final
 
-__all__ = ["__version__", "Error", "InputError", "RunError", "Run", "Sweep", "Store", "Table", "command", "table_of_columns"]
+__all__ = [
+    "__version__",
+    "Error",
+    "InputError",
+    "RunError",
+    "Run",
+    "Sweep",
+    "Store",
+    "Table",
+    "WakeRequest",
+    "CpuLook",
+    "command",
+    "table_of_columns",
+]
 
 __version__: str
+
+# Makes, for each run, the function that is asked at wake-ups.
+_Maker = Callable[[], Callable[[WakeRequest], Any]]
 
 class Error(Exception): ...
 class InputError(Error): ...
 class RunError(Error): ...
 
 def command(
-    words: list[str], texts: list[tuple[str, str]], jobs: int | None = None
+    words: list[str],
+    texts: list[tuple[str, str]],
+    jobs: int | None = None,
+    policies: Sequence[tuple[str, _Maker]] | None = None,
 ) -> tuple[list[str], list[str]]: ...
 def table_of_columns(name: str, columns: list[tuple[str, str]]) -> Table: ...
 @final
@@ -27,8 +47,55 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
 
 @final
+class WakeRequest:
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def prev(self) -> int: ...
+    @property
+    def waker(self) -> int: ...
+    @property
+    def sync(self) -> bool: ...
+    @property
+    def in_interrupt(self) -> bool: ...
+    @property
+    def util(self) -> int: ...
+    @property
+    def allowed(self) -> list[int]: ...
+    @property
+    def cache(self) -> list[int]: ...
+    def may_use(self, cpu: int) -> bool: ...
+
+@final
+class CpuLook:
+    @property
+    def cpu(self) -> int: ...
+    @property
+    def is_idle(self) -> bool: ...
+    @property
+    def nr_running(self) -> int: ...
+    @property
+    def util(self) -> int: ...
+    @property
+    def load(self) -> int: ...
+    @property
+    def capacity_orig(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+
+@final
 class Run:
-    def __new__(cls, words: list[str], texts: list[tuple[str, str]], arm: str | None = None) -> Run: ...
+    def __new__(
+        cls,
+        words: list[str],
+        texts: list[tuple[str, str]],
+        arm: str | None = None,
+        policies: Sequence[tuple[str, _Maker]] | None = None,
+    ) -> Run: ...
     @property
     def digest(self) -> str: ...
     @property
@@ -45,7 +112,11 @@ class Sweep:
     ) -> Sweep: ...
     @staticmethod
     def of_json(
-        name: str, json: str, directory: str | PathLike[str], texts: list[tuple[str, str]]
+        name: str,
+        json: str,
+        directory: str | PathLike[str],
+        texts: list[tuple[str, str]],
+        policies: Sequence[tuple[str, _Maker]] | None = None,
     ) -> Sweep: ...
     @property
     def warnings(self) -> list[str]: ...

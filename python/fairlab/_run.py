@@ -8,15 +8,14 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlab import _native
 from fairlab._command import (
-    Features,
-    MachineLike,
     Settings,
     Texts,
     Time,
+    Variant,
     WorkloadLike,
     arm_word,
     option,
@@ -26,6 +25,9 @@ from fairlab._command import (
 )
 from fairlab._table import Table, table_of_rows
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 #: Groups of events of which most tables are made. Averages are most of a trace, and have a table and a group of their own.
 EVENTS = ["sched", "stat", "idle", "freq", "ipi", "counters", "decisions", "paths", "markers"]
 AVERAGES = "averages"
@@ -34,8 +36,10 @@ AVERAGES = "averages"
 class Run:
     """A run that is over. Only its summary is kept: who asks for a table of events or the page has it run again, the same in every event."""
 
-    def __init__(self, native: _native.Run) -> None:
+    def __init__(self, native: _native.Run, policy: Any = None) -> None:
         self._native = native
+        self.policy = policy
+        """The copy of the policy that has made this run's decisions, with all that it has noted; ``None`` without one."""
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -126,13 +130,6 @@ class Run:
 def run(
     workload: WorkloadLike,
     *,
-    machine: MachineLike | None = None,
-    kernel: str | None = None,
-    features: Features | None = None,
-    set: Mapping[str, int] | None = None,
-    governor: str | None = None,
-    cpu_dma_latency: Time | None = None,
-    prices: MachineLike | None = None,
     price: Mapping[str, float] | None = None,
     for_: Time | None = None,
     seed: int | None = None,
@@ -143,6 +140,7 @@ def run(
     trace_jsonl: str | os.PathLike[str] | None = None,
     export: Mapping[str, str | os.PathLike[str]] | None = None,
     events: str | None = None,
+    **variant: Unpack[Variant],
 ) -> Run:
     """Run a workload on a simulated machine: ``fairlab run``, whose options these are.
 
@@ -152,20 +150,6 @@ def run(
     ----------
     workload
         A file, a dictionary in rt-app's form, or a :class:`Workload`.
-    machine
-        A machine's name or file, or a :class:`Machine`; ``hikey960`` without it, or the scenario's own.
-    kernel
-        A release from ``4.19`` to ``6.1``; the machine's without it.
-    features
-        ``"NO_SIS_UTIL"``, a list of such words, or ``{"SIS_UTIL": False}``.
-    set
-        Tunables: ``{"migration_cost_ns": 0}``.
-    governor
-        ``performance``, ``powersave`` or ``schedutil``.
-    cpu_dma_latency
-        The longest exit from an idle state that somebody allows.
-    prices
-        What kernel code costs: ``machine``, ``zero``, or the machine whose prices count.
     price
         Prices of single operations, in nanoseconds: ``{"ScanCpu": 17.5}``.
     for_
@@ -186,6 +170,9 @@ def run(
         Write traces for other tools: ``{"perfetto": "run.pftrace"}``.
     events
         Which groups of events such traces have.
+    **variant
+        On what it runs: machine, kernel, engine, features, set, governor, cpu_dma_latency, prices, plain, policy; :class:`Variant` has what they
+        mean.
 
     Raises
     ------
@@ -202,20 +189,12 @@ def run(
     True
     """
     texts = Texts()
-    is_word = isinstance(prices, str) and prices in ("machine", "zero")
+    prices = variant.get("prices")
+    of_machine = prices is not None and prices not in ("machine", "zero")
     words = [texts.workload(workload)]
-    words += variant_words(
-        texts,
-        machine=machine,
-        kernel=kernel,
-        features=features,
-        set=set,
-        governor=governor,
-        cpu_dma_latency=cpu_dma_latency,
-        prices=str(prices) if is_word else None,
-    )
+    words += variant_words(texts, {**variant, "prices": None} if of_machine else variant, "run")
     arm: Settings = {f"price.{operation}": ns for operation, ns in (price or {}).items()}
-    if prices is not None and not is_word:
+    if prices is not None and of_machine:
         arm = {"prices": texts.machine(prices), **arm}
     option(words, "--for", None if for_ is None else time_word(for_))
     option(words, "--seed", seed)
@@ -227,6 +206,6 @@ def run(
     for name, file in (export or {}).items():
         option(words, "--export", f"{name}={os.fspath(file)}")
     option(words, "--events", events)
-    native = _native.Run(words, texts.named, arm_word(arm, texts) if arm else None)
+    native = _native.Run(words, texts.named, arm_word(arm, texts) if arm else None, texts.policies)
     warn(native.warnings)
-    return Run(native)
+    return Run(native, texts.policies[0][1].made if texts.policies else None)

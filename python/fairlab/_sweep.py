@@ -74,6 +74,10 @@ def spec_of(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Spec:
         }
 
     taken = dict(plan)
+    settings = [taken.get("base", {}), taken.get("grid", {}), *taken.get("list", [])]
+    if any("policy" in part for part in settings):
+        help = "compare it, or run it with evaluate()"
+        raise _native.InputError(f"a store cannot tell one policy from another of its name\nhelp: {help}")
     if "workload" in taken:
         taken["workload"] = texts.workload(taken["workload"])
     if "base" in taken:

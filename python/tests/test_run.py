@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import fairlab
 import pytest
@@ -29,6 +32,8 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
         governor="performance",
         cpu_dma_latency="20us",
         prices="machine",
+        engine="built-in",
+        plain=False,
         for_=0.1,
         seed=7,
         vary=True,
@@ -48,6 +53,41 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
     assert "--governor" in manifest["repeat"] and "20000ns" in manifest["repeat"]
     assert manifest["command"][:2] == ["fairlab", "run"]
     assert {"trace.jsonl", "run.txt"} <= {file.name for file in (tmp_path / "run").iterdir()}
+
+
+def options_of(command: str) -> set[str]:
+    """What a command says in its help that it takes."""
+    with pytest.raises(fairlab.InputError) as told:
+        fairlab.command(command, "--help")
+    return {name.replace("-", "_") for name in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", str(told.value), re.MULTILINE)}
+
+
+def test_options_of_the_command_and_keywords_are_the_same() -> None:
+    # For people at a terminal, or written in another way.
+    beside = {"help", "json", "color", "per_cpu", "measure", "watch"}
+    keywords = set(inspect.signature(fairlab.run).parameters) | set(fairlab.Variant.__annotations__)
+    assert options_of("run") - beside == {name.rstrip("_") for name in keywords} - {"workload", "variant", "price", "policy"}
+    assert set(fairlab.Variant.__annotations__) - {"policy"} <= options_of("compare")
+
+
+def test_a_keyword_that_there_is_not_is_an_error_of_the_program(work: fairlab.Workload) -> None:
+    calls: list[Any] = [fairlab.run, fairlab.compare]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"\(\) got an unexpected keyword argument 'machin'"):
+            call(work, machin="hikey960", **({"arms": []} if call is fairlab.compare else {}))
+
+
+def test_a_machine_may_be_taken_as_its_shape_alone(work: fairlab.Workload) -> None:
+    whole, plain = (fairlab.run(work, machine="hikey960", for_="50ms", plain=plain) for plain in (False, True))
+    assert "energy" in whole.summary and "energy" not in plain.summary
+    assert fairlab.compare(work, arms={"a": {}, "b": "NO_TTWU_QUEUE"}, for_="50ms", plain=True).arms == ["a", "b"]
+
+
+def test_a_kernel_engine_is_a_matter_of_the_command(work: fairlab.Workload) -> None:
+    with pytest.raises(fairlab.InputError, match="a kernel engine cannot be used for this yet"):
+        fairlab.run(work, engine="kernel:mine")
+    with pytest.raises(fairlab.InputError, match="an engine is built-in or kernel:NAME"):
+        fairlab.run(work, engine="mine")
 
 
 def test_a_run_is_the_run_of_the_command(work: fairlab.Workload, tmp_path: Path) -> None:

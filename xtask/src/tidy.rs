@@ -20,7 +20,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("kernel", &["sched", "workload", "machine"]),
     ("cli", &["sched", "workload", "machine", "observe", "study", "kernel"]),
     // And the command, whose name has no head.
-    ("python", &["observe", "study"]),
+    ("python", &["sched", "observe", "study"]),
 ];
 
 pub(crate) fn check(root: &Path) -> Result<()> {

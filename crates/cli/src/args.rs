@@ -9,20 +9,24 @@ use crate::cmd::export;
 use crate::cmd::fuzz::args::FuzzArgs;
 use crate::cmd::import::ImportArgs;
 use crate::cmd::kernel::KernelArgs;
+use crate::cmd::patch::args::PatchArgs;
 use crate::cmd::replay::ReplayArgs;
 use crate::cmd::schema::Form;
 use crate::cmd::sweep::args::SweepArgs;
+use crate::embed::policies::{Policy, policy_of};
 use crate::exports::{ExportArgs, format_of, group_of};
+use crate::hints::{self, hinted};
 use crate::output::measure::Measure;
 use crate::values::{
-    EngineName, FeatureList, GovernorName, engine_of, features_of, governor_of, kernel_of, micros_of, moment_of,
-    setting_of, time_of,
+    EngineName, FeatureList, GovernorName, engine_of, feature_name_of, features_of, governor_of, kernel_of, micros_of,
+    moment_of, setting_of, time_of, tunable_of,
 };
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use fairlab_observe::export::Format;
 use fairlab_observe::export::record::Groups;
 use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::TunableInfo;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::Kernel;
 use fairlab_study::pool;
@@ -90,11 +94,13 @@ pub(crate) enum Command {
     /// List machines, or show one
     Machine(MachineArgs),
     /// List scheduler features: name, default, meaning
-    Features,
+    Features(FeaturesArgs),
     /// List tunables: name, value, unit, range, meaning
     Tunables(TunablesArgs),
     /// Build engines from kernel trees, with patches, and list, show and remove them
     Kernel(KernelArgs),
+    /// What a patch to a kernel tree changes: a fleet of machines and workloads with and without it, and where the two first differ
+    Patch(Box<PatchArgs>),
     /// List named kernels: what came with each, or what one of them models and what not
     Kernels(KernelsArgs),
     /// List studies of published scheduler changes, or run one
@@ -152,6 +158,9 @@ pub(crate) struct RunArgs {
     /// How long to simulate: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
     #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
     pub(crate) duration: Option<Nanos>,
+    /// Watch the run on the terminal: CPUs, queues, domains, decisions. Space lets it go on, s and n step, w says why, q quits
+    #[arg(long, conflicts_with = "engine")]
+    pub(crate) watch: bool,
     /// Show every CPU and every task family, however many
     #[arg(long)]
     pub(crate) per_cpu: bool,
@@ -178,34 +187,46 @@ pub(crate) struct VariantArgs {
     ///
     /// A scenario has its own machine, whose place this one takes. The default for all else is the board for which most rt-app files in
     /// circulation were written: four small and four big CPUs with schedutil.
-    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
     /// Kernel: 6.1 or an older release's set of features and tunables (see `fairlab kernels`) [default: the machine's]
-    #[arg(long, value_name = "RELEASE", value_parser = kernel_of)]
+    #[arg(long, value_name = "RELEASE", value_parser = hinted(kernel_of, hints::releases))]
     pub(crate) kernel: Option<Kernel>,
     /// The scheduler of a kernel tree in place of the built-in one, as `fairlab kernel add NAME` has built it
     ///
-    /// It runs in a process of its own. Kernel code takes no time there (--prices zero), and reasons of decisions are not told.
-    #[arg(long, value_name = "kernel:NAME", value_parser = engine_of)]
+    /// It runs in a process of its own, and tells no reasons of decisions. What it does not have of a machine --plain=priced leaves out.
+    #[arg(long, value_name = "kernel:NAME", value_parser = hinted(engine_of, hints::engines))]
     pub(crate) engine: Option<EngineName>,
     /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override earlier ones
-    #[arg(long, value_name = "A,NO_B", value_parser = features_of)]
+    #[arg(long, value_name = "A,NO_B", value_parser = hinted(features_of, hints::features))]
     pub(crate) features: Vec<FeatureList>,
     /// Set a tunable, several times if need be (see `fairlab tunables`)
-    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = setting_of, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = hinted(setting_of, hints::tunables), allow_hyphen_values = true)]
     pub(crate) set: Vec<(String, i64)>,
     /// What drives all frequency domains: performance, powersave, schedutil; others are not modelled [default: the machine's]
-    #[arg(long, value_name = "NAME", value_parser = governor_of)]
+    #[arg(long, value_name = "NAME", value_parser = hinted(governor_of, hints::governors))]
     pub(crate) governor: Option<GovernorName>,
-    /// Hold /dev/cpu_dma_latency at this exit latency: no idle CPU enters a state that takes longer to leave; 0us: the first one only
+    /// Hold /dev/cpu_dma_latency at this exit latency: no idle CPU enters a state that takes longer to leave; 20us; 0: the first one only
     #[arg(long, value_name = "TIME", value_parser = micros_of)]
     pub(crate) cpu_dma_latency: Option<Nanos>,
     /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
     #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: Option<PriceChoice>,
-    /// Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo
-    #[arg(long)]
-    pub(crate) plain: bool,
+    /// Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo. --plain=priced: with prices and idle states, which is what kernel engines have
+    #[arg(
+        long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
+        hide_possible_values = true
+    )]
+    pub(crate) plain: Option<Plain>,
+    /// Of a run with an engine: write every event as a line of JSON to standard output, and nothing else.
+    #[arg(long, hide = true, requires = "engine", conflicts_with = "engine_state")]
+    pub(crate) engine_trace: bool,
+    /// The same, up to this time on the machine's clock: then write the engine's state, and nothing else.
+    #[arg(long, hide = true, requires = "engine", value_name = "NS")]
+    pub(crate) engine_state: Option<u64>,
+    /// A policy of the program that embeds this one, in the place of the kernel's selection at wake-ups.
+    #[arg(long, hide = true, value_name = "NAME", value_parser = policy_of)]
+    pub(crate) policy: Option<Policy>,
     /// An arm's: the prices of another machine.
     #[arg(skip)]
     pub(crate) prices_of: Option<String>,
@@ -243,8 +264,8 @@ impl VariantArgs {
         if let Some(latency) = self.cpu_dma_latency {
             option("--cpu-dma-latency", format!("{}ns", latency.0));
         }
-        if self.plain {
-            words.push("--plain".to_owned());
+        if let Some(plain) = self.plain {
+            words.push(format!("--plain={}", plain.name()));
         }
         words
     }
@@ -252,6 +273,22 @@ impl VariantArgs {
     /// Whether kernel code costs what the machine's file says.
     pub(crate) fn price_choice(&self) -> PriceChoice {
         self.prices.unwrap_or(PriceChoice::Machine)
+    }
+}
+
+/// What is left of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Plain {
+    Shape,
+    Priced,
+}
+
+impl Plain {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Shape => "shape",
+            Self::Priced => "priced",
+        }
     }
 }
 
@@ -372,14 +409,17 @@ pub(crate) struct ExportCommandArgs {
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
     /// Format, from the list below
-    #[arg(short, long, value_name = "FORMAT", value_parser = format_of)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = hinted(format_of, hints::formats))]
     pub(crate) format: &'static Format,
     /// File to write; `-` is standard output [default: DIR/trace.* with the format's ending]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<String>,
     /// Which events the trace has, from the list below; or all [default: what suits the format]
-    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = group_of)]
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = hinted(group_of, hints::groups))]
     pub(crate) events: Vec<Groups>,
+    /// Tell only of this task or family, by name or pid: for formats with a file of each task
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -413,7 +453,7 @@ pub(crate) enum MachineCommand {
     /// Show a machine: CPUs, caches, frequencies, idle states, prices
     Show {
         /// Name of a machine, or path of a machine file
-        #[arg(value_hint = ValueHint::FilePath)]
+        #[arg(value_parser = hints::text(hints::machines))]
         machine: String,
         /// Write its file, to start your own from
         #[arg(long)]
@@ -424,7 +464,7 @@ pub(crate) enum MachineCommand {
     /// Show the sched domains that a kernel builds on a machine, as its debugfs has them, and their groups
     Domains {
         /// Name of a machine, or path of a machine file
-        #[arg(value_hint = ValueHint::FilePath)]
+        #[arg(value_parser = hints::text(hints::machines))]
         machine: String,
         /// Those of this CPU only
         #[arg(long, value_name = "N")]
@@ -436,18 +476,31 @@ pub(crate) enum MachineCommand {
 #[command(after_help = "Examples:\n  fairlab kernels\n  fairlab kernels 5.10\n  fairlab run app.json --kernel 5.10")]
 pub(crate) struct KernelsArgs {
     /// One of them
-    #[arg(value_name = "RELEASE", value_parser = kernel_of)]
+    #[arg(value_name = "RELEASE", value_parser = hinted(kernel_of, hints::releases))]
     pub(crate) kernel: Option<Kernel>,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  fairlab tunables\n  fairlab tunables --machine xeon-2s-224 --json")]
+#[command(after_help = "Examples:\n  fairlab features\n  fairlab features SIS_UTIL")]
+pub(crate) struct FeaturesArgs {
+    /// One of them
+    #[arg(value_name = "NAME", value_parser = hinted(feature_name_of, hints::feature_names))]
+    pub(crate) feature: Option<Feature>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  fairlab tunables\n  fairlab tunables migration_cost_ns\n  fairlab tunables --machine xeon-2s-224 --json"
+)]
 pub(crate) struct TunablesArgs {
+    /// One of them
+    #[arg(value_name = "NAME", value_parser = hinted(tunable_of, hints::tunable_names))]
+    pub(crate) tunable: Option<&'static TunableInfo>,
     /// Show the defaults of a machine with so many CPUs [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
     pub(crate) cpus: Option<u16>,
     /// Show the defaults of this machine
-    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
 }
 
@@ -479,7 +532,7 @@ pub(crate) enum StudyCommand {
     /// Check a study's file: read it, look for all that it names, and begin each run
     Check {
         /// Name of a study, or its file
-        #[arg(value_hint = ValueHint::FilePath)]
+        #[arg(value_parser = hints::text(hints::studies))]
         study: String,
         #[command(flatten)]
         jobs: JobsArgs,
@@ -491,7 +544,7 @@ pub(crate) enum StudyCommand {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StudyRunArgs {
     /// Name of a study, or its file
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = hints::text(hints::studies))]
     pub(crate) study: String,
     /// Shorter runs: a first impression
     #[arg(long)]
@@ -506,7 +559,7 @@ pub(crate) struct StudyRunArgs {
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
     /// Machine of all runs, unless an arm has its own
-    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
     /// Write the report as DIR/NAME.html, a page by itself, and DIR/NAME.json, and pictures as DIR/*.svg
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -521,7 +574,7 @@ pub(crate) struct StudyRunArgs {
 )]
 pub(crate) struct SchemaArgs {
     /// The form: run, compare, trace, ...
-    #[arg(value_name = "NAME", value_parser = Form::named)]
+    #[arg(value_name = "NAME", value_parser = hinted(Form::named, hints::forms))]
     pub(crate) form: Option<&'static Form>,
 }
 

@@ -5,9 +5,10 @@
 //! `price.OPERATION=`, `workload=` and `bench=`; later ones override earlier ones. A name may stand before it: `old: kernel=5.4`.
 
 use crate::args::{PriceChoice, VariantArgs};
+use crate::embed::policies::{Policy, policy_of};
 use crate::values::{
     EngineName, FeatureList, GovernorName, check_changes, engine_of, feature_of, governor_of, kernel_of, micros_of,
-    setting_of,
+    setting_of, tunable_of,
 };
 use fairlab_machine::description::OPERATIONS;
 use fairlab_sched::features::Feature;
@@ -17,6 +18,9 @@ use fairlab_workload::suggest;
 
 /// The word for an arm without a change.
 pub(crate) const UNCHANGED: &str = "unchanged";
+/// Keys of changes, beside tunables and prices.
+pub(crate) const KEYS: [&str; 8] =
+    ["kernel", "engine", "governor", "cpu_dma_latency", "machine", "prices", "workload", "bench"];
 /// The highest price of an operation: a second.
 const MAX_PRICE_NS: f64 = 1e9;
 
@@ -37,6 +41,8 @@ pub(crate) struct Arm {
     /// Prices of single operations, in picoseconds.
     pub(crate) price: Vec<(String, u64)>,
     pub(crate) work: Option<ArmWork>,
+    /// Who selects CPUs at wake-ups, of the program that embeds this one.
+    pub(crate) policy: Option<Policy>,
 }
 
 /// What kernel code costs in an arm.
@@ -75,6 +81,7 @@ impl Arm {
         variant.governor = self.governor.or(variant.governor);
         variant.cpu_dma_latency = self.cpu_dma_latency.or(variant.cpu_dma_latency);
         variant.machine = self.machine.clone().or(variant.machine);
+        variant.policy = self.policy.clone().or(variant.policy);
         match &self.prices {
             None => {}
             Some(ArmPrices::Machine) => variant.prices = Some(PriceChoice::Machine),
@@ -98,6 +105,7 @@ impl Arm {
             "kernel" => self.kernel = Some(kernel_of(value)?),
             "engine" => self.engine = Some(engine_of(value)?),
             "governor" => self.governor = Some(governor_of(value)?),
+            "policy" => self.policy = Some(policy_of(value)?),
             "cpu_dma_latency" => self.cpu_dma_latency = Some(micros_of(value)?),
             "machine" => self.machine = Some(text()?),
             "workload" => self.work = Some(ArmWork::File(text()?)),
@@ -111,7 +119,12 @@ impl Arm {
             }
             _ => match key.strip_prefix("price.") {
                 Some(operation) => self.price.push(price_of(operation, value)?),
-                None => self.set.push(setting_of(word)?),
+                None => self.set.push(setting_of(word).map_err(|error| match suggest::nearest(key, &KEYS) {
+                    Some(near) if tunable_of(key).is_err() => {
+                        format!("there is no such change; did you mean {near}={value}?")
+                    }
+                    _ => error,
+                })?),
             },
         }
         Ok(())
@@ -126,7 +139,12 @@ pub(crate) fn arm_of(text: &str) -> Result<Arm, String> {
     let (name, changes) = labelled.map_or((text, text), |(label, rest)| (label.trim(), rest.trim()));
     let mut arm = Arm { name: name.to_owned(), ..Arm::default() };
     for word in changes.split(',').map(str::trim).filter(|word| !(word.is_empty() && labelled.is_some())) {
-        arm.change(word)?;
+        arm.change(word).map_err(|error| match text.split_once(':') {
+            Some((label, rest)) if labelled.is_none() && !label.contains(['=', ',']) && !label.is_empty() => {
+                format!("a blank must follow the colon behind a name: write `{label}: {rest}`")
+            }
+            _ => error,
+        })?;
     }
     check_changes(&arm.features, &arm.set)?;
     Ok(arm)
@@ -183,6 +201,11 @@ mod tests {
             ("price.ScanCup=5", "price.ScanCpu"),
             ("price.ScanCpu=-1", "from 0 to"),
             ("machine=", "says nothing"),
+            ("eas-off:energy_aware=0", "write `eas-off: energy_aware=0`"),
+            ("old:NO_SIS_UTIL", "write `old: NO_SIS_UTIL`"),
+            ("governer=schedutil", "did you mean governor=schedutil?"),
+            ("SIS_UTIL=1", "is a feature"),
+            ("cpu_dma_latency=20", "write 20us"),
         ] {
             let error = arm_of(text).expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");

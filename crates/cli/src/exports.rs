@@ -2,6 +2,7 @@
 //! Traces that a command is to write: `--export FORMAT=FILE`, and which events they have.
 
 use crate::error::CliError;
+use crate::hints::{self, hinted};
 use clap::Args as ClapArgs;
 use fairlab_machine::engine::Machine;
 use fairlab_observe::export::record::{Group, Groups};
@@ -25,13 +26,16 @@ pub(crate) struct ExportArgs {
     /// Write a trace for another tool, several times if need be: see `fairlab export --help` for formats
     ///
     /// `-` is standard output. With a run directory (-o), a relative FILE is put into it.
-    #[arg(long, value_name = "FORMAT=FILE", value_parser = export_of)]
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = hinted(export_of, hints::exports))]
     pub(crate) export: Vec<Export>,
     /// Which events such traces have [default: what suits the format]
     ///
     /// Groups: sched, stat, idle, freq, ipi, pelt, counters, decisions, paths, markers; all.
-    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = group_of)]
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = hinted(group_of, hints::groups))]
     pub(crate) events: Vec<Groups>,
+    /// The only task of which formats that can do so tell.
+    #[arg(skip)]
+    pub(crate) task: Option<String>,
 }
 
 /// Traces that are being written.
@@ -63,6 +67,9 @@ impl Traces {
             };
         }
         let mut exporter = Exporter::new(machine, process);
+        if let Some(task) = &args.task {
+            exporter.tell_only_of(task.clone());
+        }
         for export in &args.export {
             export.open(groups(&args.events), machine, &mut exporter)?;
         }
@@ -113,7 +120,7 @@ impl ExportArgs {
 
     /// The same for one of several runs.
     pub(crate) fn of_run(&self, run: &str) -> Self {
-        Self { export: self.export.iter().map(|export| export.of_run(run)).collect(), events: self.events.clone() }
+        Self { export: self.export.iter().map(|export| export.of_run(run)).collect(), ..self.clone() }
     }
 }
 
@@ -161,6 +168,10 @@ impl Export {
 
 pub(crate) fn format_of(name: &str) -> Result<&'static Format, String> {
     Format::named(name).ok_or_else(|| {
+        if name == "parquet" {
+            let build = "cargo build --release --features parquet";
+            return format!("this fairlab was built without Parquet; `{build}` makes one with it, and csv needs none");
+        }
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         match suggest::nearest(name, &names) {
             Some(near) => format!("there is no such format; did you mean {near}?"),

@@ -15,6 +15,7 @@ pub mod embed;
 mod engine;
 mod error;
 mod exports;
+mod hints;
 mod input;
 mod interrupt;
 mod output;
@@ -81,9 +82,10 @@ fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
         Command::Bench(bench) => cmd::bench::bench(output, &bench.bench),
         Command::Check(check) => cmd::check::check(output, check),
         Command::Machine(machine) => cmd::machine::machine(output, machine),
-        Command::Features => cmd::features::features(output),
+        Command::Features(features) => cmd::features::features(output, features),
         Command::Tunables(tunables) => cmd::tunables::tunables(output, tunables),
         Command::Kernel(kernel) => cmd::kernel::kernel(output, kernel),
+        Command::Patch(patch) => cmd::patch::patch(output, patch),
         Command::Kernels(kernels) => cmd::kernels::kernels(output, kernels),
         Command::Study(study) => cmd::study::study(output, study),
         Command::Schema(schema) => cmd::schema::schema(output, schema),

@@ -4,7 +4,7 @@
 //! Features and tunables are applied in this order, later ones override: the kernel's, the scenario's, those of the command
 //! line.
 
-use crate::args::{PriceChoice, VariantArgs};
+use crate::args::{Plain, PriceChoice, VariantArgs};
 use crate::error::CliError;
 use crate::input::{self, MachineText, WorkloadText};
 use crate::values::GovernorName;
@@ -159,7 +159,7 @@ impl Prepared {
             Kind::Scenario => FileSays::of_scenario(&input, given, choices.varying_seed())?,
             Kind::RtApp => {
                 let machine = given.map_or_else(|| input::machine(DEFAULT_MACHINE), Ok)?;
-                (FileSays::of_rtapp(&input, choices.keep_duplicate_keys, &machine)?, Some(machine))
+                (FileSays::of_rtapp(&input, choices, &machine)?, Some(machine))
             }
             Kind::Recorded => (FileSays::of_recorded(&input, given.as_ref(), variant.governor)?, given),
         };
@@ -173,6 +173,7 @@ impl Prepared {
         price(&mut setup.hardware, variant)?;
         drive(&mut setup.hardware, variant.governor)?;
         hold_latency(&mut setup.workload, variant);
+        employ(&mut setup, variant)?;
         let subject = Subject {
             workload: input.name.clone(),
             kind: says.kind.to_owned(),
@@ -200,10 +201,21 @@ pub(crate) fn hold_latency(workload: &mut Workload, variant: &VariantArgs) {
     workload.cpu_dma_latency = requests.into_iter().flatten().min();
 }
 
+/// Lets a policy select CPUs at wake-ups, if there is one.
+pub(crate) fn employ(setup: &mut Setup, variant: &VariantArgs) -> Result<(), CliError> {
+    let Some(policy) = &variant.policy else { return Ok(()) };
+    let assumption = format!("the policy {} selects CPUs at wake-ups, in the place of the kernel's rules", policy.name);
+    setup.workload.assumptions.push(assumption);
+    setup.policy = Some(policy.make().map_err(CliError::Input)?);
+    Ok(())
+}
+
 /// Takes from a machine what is not wanted, and gives kernel code its prices: the machine's or another's, or none; then those of single operations.
 pub(crate) fn price(hardware: &mut Hardware, variant: &VariantArgs) -> Result<(), CliError> {
-    if variant.plain {
-        *hardware = hardware.shape();
+    match variant.plain {
+        None => {}
+        Some(Plain::Shape) => *hardware = hardware.shape(),
+        Some(Plain::Priced) => *hardware = hardware.priced_shape(),
     }
     if let Some(machine) = &variant.prices_of {
         hardware.prices = Prices::from_list(input::machine(machine)?.description.prices());
@@ -313,6 +325,7 @@ impl FileSays {
             duration,
             snapshot_every: None,
             perturb: None,
+            policy: None,
         };
         Ok(Self {
             kind: "recorded",
@@ -324,11 +337,14 @@ impl FileSays {
         })
     }
 
-    fn of_rtapp(input: &WorkloadText, keep_duplicate_keys: bool, machine: &MachineText) -> Result<Self, CliError> {
+    fn of_rtapp(input: &WorkloadText, choices: Choices, machine: &MachineText) -> Result<Self, CliError> {
         let description = &machine.description;
         let capacities = description.topology().capacity;
-        let duplicate_keys = if keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
-        let options = rtapp::Options { duplicate_keys, ..rtapp::Options::for_capacities(&capacities) };
+        let duplicate_keys =
+            if choices.keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
+        let is_duration_given = choices.duration.is_some();
+        let options =
+            rtapp::Options { duplicate_keys, is_duration_given, ..rtapp::Options::for_capacities(&capacities) };
         let workload = rtapp::parse(&input.name, &input.text, options).map_err(CliError::input)?;
         let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
         let setup = Setup {
@@ -340,6 +356,7 @@ impl FileSays {
             duration: duration.unwrap_or(DEFAULT_DURATION),
             snapshot_every: None,
             perturb: None,
+            policy: None,
         };
         Ok(Self {
             kind: "rt-app",

@@ -5,21 +5,24 @@
 use crate::args::VariantArgs;
 use crate::arms::{Arm, ArmWork};
 use crate::cmd::bench::args::Bench;
-use crate::cmd::bench::{Ready, line, ready};
-use crate::cmd::run::{Listeners, simulate_telling};
+use crate::cmd::bench::{self as bench_command, Ready, line, prepare, ready};
+use crate::cmd::run::{Listeners, advance_asking, simulate_telling};
 use crate::engine;
+use crate::engine::trial::{Wanted, What};
 use crate::error::CliError;
 use crate::input::{self, WorkloadText};
 use crate::interrupt;
 use crate::plan::{Choices, Plan, Prepared};
-use fairlab_machine::engine::START;
-use fairlab_machine::observer::{Observer, Observers};
-use fairlab_observe::bench::{self, Meter};
+use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::observer::Observers;
+use fairlab_machine::seam::Engine;
+use fairlab_observe::bench::{self, Meter, Metering, Reached};
 use fairlab_observe::recorder::Recorder;
 use fairlab_observe::summary::{Subject, Summary};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,10 +65,11 @@ pub(crate) struct Settings {
 }
 
 /// What a run told.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
     pub(crate) summary: Summary,
     /// What the benchmark measured.
-    bench: Option<Value>,
+    pub(crate) bench: Option<Value>,
 }
 
 /// Hears how long a run is and how much more of it is done.
@@ -134,13 +138,8 @@ impl Trial {
         match &self.work {
             Work::File(text) => Ok(self.prepared(text, seed)?.about.subject),
             Work::Bench(line) => {
-                let Ready { name, kernel, machine, .. } = self.ready(line, seed, behind)?;
-                Ok(Subject {
-                    workload: line.clone(),
-                    kind: name.to_owned(),
-                    machine: machine.hardware().name.clone(),
-                    kernel: kernel.to_owned(),
-                })
+                let bench_command::Prepared { about, setup, .. } = self.prepared_bench(line, seed, behind)?;
+                Ok(subject(&about, line, &setup.hardware.name))
             }
         }
     }
@@ -158,11 +157,12 @@ impl Trial {
         })
     }
 
+    fn prepared_bench(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<bench_command::Prepared, CliError> {
+        let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
+        prepare(&bench, &self.variant, self.warmup, self.choices(seed))
+    }
+
     fn ready(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<Ready, CliError> {
-        if self.variant.kernel_engine().is_some() {
-            let help = "compare workload files with it, such as rt-app's";
-            return Err(CliError::Input(format!("a kernel engine cannot run benchmarks yet\nhelp: {help}")));
-        }
         let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
         ready(&bench, &self.variant, self.warmup, self.choices(seed))
     }
@@ -179,7 +179,7 @@ impl Trial {
 
     fn run_file(&self, text: &Arc<WorkloadText>, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
         if let Some(engine) = self.variant.kernel_engine() {
-            return self.run_with(engine, text, seed, hears);
+            return self.run_with(engine, seed, hears);
         }
         let mut plan = self.plan(text, seed)?;
         let mut listeners = Listeners::recording(&plan.machine);
@@ -188,10 +188,12 @@ impl Trial {
         let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
         if self.warmup > Nanos::ZERO {
             plan.machine.start(&mut listeners).map_err(failed)?;
-            plan.machine.advance(&mut listeners, START + self.warmup).map_err(failed)?;
+            let goes_on = advance_asking(&mut plan.machine, &mut listeners, START + self.warmup).map_err(failed)?;
             let recorder = listeners.recorder.as_mut().expect("trials are recorded");
             recorder.forget(&plan.machine, START + self.warmup);
-            plan.machine.advance(&mut listeners, Nanos(u64::MAX)).map_err(failed)?;
+            if goes_on {
+                advance_asking(&mut plan.machine, &mut listeners, Nanos(u64::MAX)).map_err(failed)?;
+            }
             plan.machine.finish(&mut listeners);
             told(length);
         } else {
@@ -201,58 +203,72 @@ impl Trial {
         Ok(Told { summary: Summary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
     }
 
-    /// Runs a file with a kernel engine.
-    fn run_with(
-        &self,
-        engine: &str,
-        text: &Arc<WorkloadText>,
-        seed: Option<u64>,
-        hears: Hears<'_>,
-    ) -> Result<Told, CliError> {
-        let (variant, choices) = (&self.variant, self.choices(seed));
-        let wanted = engine::Wanted { text, variant, choices, warmup: self.warmup };
-        let summary = engine::trial(engine, &wanted)?;
-        let length = Nanos(summary.duration_ns);
+    /// The run with a kernel engine, as its worker is asked for it.
+    pub(crate) fn wanted(&self, seed: Option<u64>) -> Wanted<'_> {
+        let what = match &self.work {
+            Work::File(text) => What::File(text),
+            Work::Bench(line) => What::Bench(line),
+        };
+        Wanted { what, variant: &self.variant, choices: self.choices(seed), warmup: self.warmup }
+    }
+
+    /// Runs it with a kernel engine.
+    fn run_with(&self, engine: &str, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
+        let told = engine::trial::trial(engine, &self.wanted(seed))?;
+        let length = Nanos(told.summary.duration_ns);
         hears(length, length);
-        Ok(Told { summary, bench: None })
+        Ok(told)
     }
 
     fn run_bench(&self, line: &str, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
-        let Ready { name, kernel, mut machine, mut meter, later } = self.ready(line, seed, "fairlab compare")?;
-        let failed = |error| CliError::run(format!("{line}: {error}"));
-        let mut recorder = Recorder::new(&machine);
-        let goes_on = || interrupt::requested().is_none();
-        bench::warm_up(&mut machine, &mut both(&mut *meter, &mut recorder), self.warmup, &mut |_| goes_on())
-            .map_err(failed)?;
-        if self.warmup > Nanos::ZERO {
-            meter.reset();
-            recorder.forget(&machine, START + self.warmup);
+        if let Some(engine) = self.variant.kernel_engine() {
+            return self.run_with(engine, seed, hears);
         }
-        let (length, mut shown) = (machine.duration(), Nanos::ZERO);
-        let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
-        let heard = &mut |elapsed: Nanos| {
-            told(elapsed);
-            goes_on()
-        };
-        bench::go_on(&mut machine, &mut both(&mut *meter, &mut recorder), heard).map_err(failed)?;
-        // Who is done early is done.
-        told(length);
-        let subject = Subject {
-            workload: line.to_owned(),
-            kind: name.to_owned(),
-            machine: machine.hardware().name.clone(),
-            kernel: kernel.to_owned(),
-        };
-        let mut data = meter.outcome(&machine, machine.duration().saturating_since(self.warmup)).data;
-        take_off(&mut data, later);
-        Ok(Told { summary: Summary::new(subject, &machine, &recorder), bench: Some(data) })
+        let Ready { about, mut machine, mut meter } = self.ready(line, seed, "fairlab compare")?;
+        measure(&about, &mut machine, &mut *meter, self.warmup, line, hears)
     }
 }
 
-/// Who listens to a benchmark.
-fn both<'a>(meter: &'a mut dyn Meter, recorder: &'a mut Recorder) -> Observers<'a> {
-    let observers: Vec<&mut dyn Observer> = vec![meter, recorder];
-    Observers(observers)
+fn subject(about: &bench_command::About, line: &str, machine: &str) -> Subject {
+    Subject {
+        workload: line.to_owned(),
+        kind: about.name.to_owned(),
+        machine: machine.to_owned(),
+        kernel: about.kernel.to_owned(),
+    }
+}
+
+/// Runs a benchmark as one of several, on a machine of any engine.
+pub(crate) fn measure<E: Engine>(
+    about: &bench_command::About,
+    machine: &mut Machine<E>,
+    meter: &mut dyn Meter,
+    warmup: Nanos,
+    line: &str,
+    hears: Hears<'_>,
+) -> Result<Told, CliError> {
+    let failed = |error| CliError::run(format!("{line}: {error}"));
+    let mut recorder = Recorder::new(machine);
+    let goes_on = || interrupt::requested().is_none();
+    bench::warm_up(machine, &mut Observers(vec![&mut Metering(meter), &mut recorder]), warmup, &mut |_| goes_on())
+        .map_err(failed)?;
+    if warmup > Nanos::ZERO {
+        meter.reset();
+        recorder.forget(machine, START + warmup);
+    }
+    let (length, mut shown) = (machine.duration(), Nanos::ZERO);
+    let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
+    let heard = &mut |elapsed: Nanos| {
+        told(elapsed);
+        goes_on()
+    };
+    bench::go_on(machine, &mut Observers(vec![&mut Metering(meter), &mut recorder]), heard).map_err(failed)?;
+    // Who is done early is done.
+    told(length);
+    let mut data = meter.outcome(Reached::of(machine), machine.duration().saturating_since(warmup)).data;
+    take_off(&mut data, about.later);
+    let subject = subject(about, line, &machine.hardware().name);
+    Ok(Told { summary: Summary::new(subject, machine, &recorder), bench: Some(data) })
 }
 
 /// A benchmark that tells how long it took counts from its own begin, not from that of the run.

@@ -2,7 +2,7 @@
 //! Values of the command line: times, features, tunables, kernels.
 
 use fairlab_sched::features::Feature;
-use fairlab_sched::tunables::TUNABLES;
+use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::suggest;
@@ -50,15 +50,25 @@ pub(crate) fn moment_of(text: &str) -> Result<Nanos, String> {
     if time > MAX_TIME { Err(too_long()) } else { Ok(Nanos(time)) }
 }
 
-/// A time in whole microseconds, such as 0us, as the kernel takes it.
+/// A time in whole microseconds, such as 20us or 0, as the kernel takes it. Other times are seconds without a unit; what goes into this one
+/// is a number of microseconds on a real machine, so that none would be a guess.
 pub(crate) fn micros_of(text: &str) -> Result<Nanos, String> {
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_bare && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+        return Err(format!("it needs a unit; the kernel's is the microsecond: write {text}us"));
+    }
     let time = moment_of(text)?;
     let is_whole = time.0.is_multiple_of(1000);
-    if is_whole { Ok(time) } else { Err("the kernel takes whole microseconds, such as 0us or 20us".to_owned()) }
+    if is_whole { Ok(time) } else { Err("the kernel takes whole microseconds, such as 20us or 0".to_owned()) }
 }
 
 pub(crate) fn kernel_of(name: &str) -> Result<Kernel, String> {
     Kernel::named(name).ok_or_else(|| {
+        let mut parts = name.trim_start_matches(['v', 'V']).split(['.', '-']);
+        let release = parts.next().zip(parts.next()).map(|(major, minor)| format!("{major}.{minor}"));
+        if let Some(kernel) = release.and_then(|release| Kernel::named(&release)) {
+            return format!("there is no such kernel; did you mean {}?", kernel.name);
+        }
         let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
         format!("there is no such kernel; known are {}", names.join(", "))
     })
@@ -73,21 +83,22 @@ pub(crate) fn feature_of(word: &str) -> Result<(Feature, bool), String> {
 fn unknown_feature(name: &str, on: bool) -> String {
     let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
     let prefix = if on { "" } else { "NO_" };
+    let lower = name.to_lowercase();
+    // What people call the switch that the kernel has as a file.
+    let tunable = if lower == "eas" { "energy_aware" } else { lower.as_str() };
     match suggest::nearest(name, &names) {
         Some(near) => format!("there is no such feature; did you mean {prefix}{near}?"),
+        None if TUNABLES.iter().any(|info| info.name == tunable) => {
+            let value = u8::from(on);
+            format!("there is no such feature, but a tunable; did you mean {tunable}={value}? (as an option: --set)")
+        }
         None => "there is none of that name; see `fairlab features`".to_owned(),
     }
 }
 
 pub(crate) fn setting_of(word: &str) -> Result<(String, i64), String> {
     let (name, value) = word.split_once('=').ok_or("write TUNABLE=VALUE, such as migration_cost_ns=0")?;
-    let Some(info) = TUNABLES.iter().find(|info| info.name == name) else {
-        let names: Vec<&str> = TUNABLES.iter().map(|info| info.name).collect();
-        return Err(match suggest::nearest(name, &names) {
-            Some(near) => format!("there is no such tunable; did you mean {near}?"),
-            None => "there is no such tunable; see `fairlab tunables`".to_owned(),
-        });
-    };
+    let info = tunable_of(name)?;
     let range =
         format!("{} is a number from {} to {} ({})", info.name, info.range.start(), info.range.end(), info.unit);
     let value: i64 = value.parse().map_err(|_| range.clone())?;
@@ -95,6 +106,26 @@ pub(crate) fn setting_of(word: &str) -> Result<(String, i64), String> {
         return Err(range);
     }
     Ok((name.to_owned(), value))
+}
+
+/// The tunable of a name.
+pub(crate) fn tunable_of(name: &str) -> Result<&'static TunableInfo, String> {
+    TUNABLES.iter().find(|info| info.name == name).ok_or_else(|| {
+        if let Some(feature) = Feature::from_name(name.strip_prefix("NO_").unwrap_or(name)) {
+            let name = feature.name();
+            return format!("{name} is a feature: write {name} or NO_{name}; in a plan, true or false");
+        }
+        let names: Vec<&str> = TUNABLES.iter().map(|info| info.name).collect();
+        match suggest::nearest(name, &names) {
+            Some(near) => format!("there is no such tunable; did you mean {near}?"),
+            None => "there is no such tunable; see `fairlab tunables`".to_owned(),
+        }
+    })
+}
+
+/// The feature of a name, without a switch.
+pub(crate) fn feature_name_of(name: &str) -> Result<Feature, String> {
+    feature_of(name).map(|(feature, _)| feature)
 }
 
 /// What drives frequencies.
@@ -106,6 +137,8 @@ pub(crate) enum GovernorName {
 }
 
 impl GovernorName {
+    pub(crate) const ALL: [Self; 3] = [Self::Performance, Self::Powersave, Self::Schedutil];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Performance => "performance",
@@ -125,6 +158,11 @@ pub(crate) enum EngineName {
 }
 
 impl EngineName {
+    /// The engine of a kernel.
+    pub(crate) fn of_kernel(name: &str) -> Self {
+        Self::Kernel(name.to_owned())
+    }
+
     /// The name of a kernel's engine.
     pub(crate) fn kernel(&self) -> Option<&str> {
         match self {
@@ -144,8 +182,7 @@ pub(crate) fn engine_of(text: &str) -> Result<EngineName, String> {
 }
 
 pub(crate) fn governor_of(name: &str) -> Result<GovernorName, String> {
-    let all = [GovernorName::Performance, GovernorName::Powersave, GovernorName::Schedutil];
-    all.into_iter().find(|governor| governor.name() == name).ok_or_else(|| match name {
+    GovernorName::ALL.into_iter().find(|governor| governor.name() == name).ok_or_else(|| match name {
         "ondemand" | "conservative" | "userspace" => {
             format!("{name} is not modelled; there are performance, powersave and schedutil")
         }
@@ -220,6 +257,11 @@ mod tests {
     #[test]
     fn an_exit_latency_is_in_whole_microseconds_and_may_be_nothing() {
         assert_eq!((micros_of("0us"), micros_of("1.5ms")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(1500))));
+        assert_eq!((micros_of("0"), micros_of("20us")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(20))));
+        for bare in ["20", "1.5"] {
+            let error = micros_of(bare).expect_err("20 seconds are meant by nobody");
+            assert!(error.contains(&format!("write {bare}us")), "{error}");
+        }
         assert!(micros_of("20ns").expect_err("too fine").contains("whole microseconds"));
         let arm = crate::arms::arm_of("cpu_dma_latency=20us,NO_SIS_UTIL").expect("an arm");
         assert_eq!((arm.cpu_dma_latency, arm.features.len()), (Some(Nanos::from_micros(20)), 1));
@@ -231,6 +273,16 @@ mod tests {
         assert!(feature_of("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
         assert_eq!(setting_of("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
         assert!(setting_of("migration_cost=1").is_err());
+        for (word, expected) in
+            [("SIS_UTIL=1", "write SIS_UTIL or NO_SIS_UTIL"), ("NO_SIS_UTIL=0", "SIS_UTIL is a feature")]
+        {
+            assert!(setting_of(word).expect_err(word).contains(expected), "{word}");
+        }
+        assert!(feature_of("NO_EAS").expect_err("a tunable").contains("did you mean energy_aware=0?"));
+        assert!(feature_of("ENERGY_AWARE").expect_err("a tunable").contains("did you mean energy_aware=1?"));
+        for name in ["v5.4", "5.4.0", "v5.4.0-rc1"] {
+            assert!(kernel_of(name).expect_err(name).contains("did you mean 5.4?"), "{name}");
+        }
         assert!(setting_of("latency_ns=x").expect_err("no number").contains("from 0"));
     }
 }

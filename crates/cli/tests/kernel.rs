@@ -94,6 +94,84 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
     assert!(on(&["run", "scenarios/fair-share.scn", "-o", "somewhere"]).contains("-o"));
     assert!(on(&["run", "scenarios/fair-share.scn", "--set", "scan_cost=1"]).contains("scan_cost"));
     assert!(on(&["check", "scenarios/fair-share.scn"]).contains("cannot be used for this"));
+    let bench = ["bench", "hackbench", "-g", "1", "-l", "5", "--machine"];
+    assert!(on(&[&bench[..], &["xeon-1s-112"]].concat()).contains("poll"));
+    assert!(on(&[&bench[..], &["hikey960", "--plain=priced", "--export", "csv=here"]].concat()).contains("--export"));
+}
+
+/// Counted by both alike: what the laboratory sees of a call, and functions that do one thing.
+const COUNTED_ALIKE: [&str; 15] = [
+    "AttachTask",
+    "BalancePass",
+    "BlockedCfsRq",
+    "ContextSwitch",
+    "DetachScan",
+    "DetachTask",
+    "Fork",
+    "IdleEnter",
+    "IdleExit",
+    "IpiReceive",
+    "IpiSend",
+    "NohzKick",
+    "ScanCore",
+    "Tick",
+    "Wakeup",
+];
+
+#[test]
+fn an_engines_operations_are_counted_as_the_built_in_ones() {
+    if !has_engine() {
+        return;
+    }
+    let run = ["--json", "run", "scenarios/hello.json", "--machine", "epyc-16llc", "--plain", "--for", "300ms"];
+    let (ours, theirs) = (json_of(&run), told(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
+    for op in COUNTED_ALIKE {
+        assert!(ours["work"][op].as_u64() > Some(0), "{op} is in this run");
+        assert_eq!(ours["work"][op], theirs["work"][op], "{op}");
+    }
+}
+
+#[test]
+fn benchmarks_run_on_an_engine_whose_code_takes_time() {
+    if !has_engine() {
+        return;
+    }
+    let bench = ["bench", "hackbench", "-g", "1", "-l", "20", "--machine", "hikey960", "--plain=priced"];
+    let engine = ["--engine", "kernel:under-test", "--json"];
+    let once = told(&[&bench[..], &engine].concat());
+    assert!(once["result"]["is_done"] == true && once["result"]["time_s"].as_f64() > Some(0.0001), "{once}");
+    assert_eq!(once["digest"], told(&[&bench[..], &engine].concat())["digest"]);
+    let line = bench[1..6].join(" ");
+    let compare =
+        ["--json", "compare", "--bench", &line, "--machine", "hikey960", "--plain=priced", "--runs", "2", "--arm"];
+    let arms = told(&[&compare[..], &["ours:", "--arm", "theirs: engine=kernel:under-test"]].concat());
+    let row = arms["rows"].as_array().or_else(|| arms["comparison"]["rows"].as_array()).expect("there are rows");
+    assert!(row.iter().any(|row| row["name"] == "time"), "{arms:#}");
+}
+
+#[test]
+fn a_patch_that_changes_nothing_is_identical_in_every_case() {
+    if !has_engine() {
+        return;
+    }
+    let args = ["patch", "kernel:under-test", "kernel:under-test", "--only", "phone-8", "--runs", "1"];
+    let output = with_engines(&args);
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{page}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(page.matches("identical in every event").count(), 3, "two cases and their sum: {page}");
+}
+
+#[test]
+fn what_patch_cannot_run_is_said_with_status_2() {
+    let told = |args: &[&str]| {
+        let output = with_engines(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(told(&["patch", "kernel:no-such", "kernel:neither"]).contains("no-such"));
+    assert!(told(&["patch", "kernel:no-such", "kernel:no-such", "--only", "mainframe"]).contains("--list"));
+    assert!(told(&["patch", ".", "HEAD"]).contains("BASE..HEAD"));
+    assert!(told(&["patch", ".", "no-such-commit..HEAD"]).contains("no-such-commit"));
 }
 
 #[test]

@@ -92,6 +92,16 @@ fn wrong_options_are_refused_with_a_way_out() {
         (&["tunables", "--cpus", "4", "--machine", "hikey"], "--machine"),
         (&["study", "run", "no-such-study"], "pelt-time-scaling"),
         (&["completions", "cmd.exe"], "bash"),
+        (&["run", hello, "--cpu-dma-latency", "20"], "write 20us"),
+        (&["run", hello, "--kernel", "v5.4"], "did you mean 5.4?"),
+        (&["run", hello, "--features", "NO_EAS"], "energy_aware=0"),
+        (&["run", hello, "--set", "SIS_UTIL=1"], "write SIS_UTIL or NO_SIS_UTIL"),
+        (&["features", "SIS_UTL"], "SIS_UTIL"),
+        (&["tunables", "latency"], "fairlab tunables"),
+        (&["compare", hello, "--arm", "off:energy_aware=0"], "off: energy_aware=0"),
+        (&["compare", hello, "--arm", "governer=powersave"], "governor=powersave"),
+        (&["import", "no-such.dat"], "there is no such file"),
+        (&["replay", "scenarios"], "which is a file"),
     ];
     for (args, expected) in cases {
         let text = complaint(&args.join(" "), &fairlab(args));

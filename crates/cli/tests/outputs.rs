@@ -225,6 +225,77 @@ fn shells_get_their_completions() {
 }
 
 #[test]
+fn completions_know_names_and_helps_stay_short() {
+    let names = [
+        "xeon-2s-224",
+        "5.4",
+        "powersave",
+        "NO_SIS_UTIL",
+        "migration_cost_ns=",
+        "perfetto=",
+        "trace-dat",
+        "sis-util",
+        "governor=",
+        "junit",
+        "decisions",
+    ];
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout_of(&["completions", shell]);
+        for name in names {
+            // What fish is told of is options: it completes no arguments without a name.
+            if (shell, name) == ("fish", "sis-util") {
+                continue;
+            }
+            let escaped = name.replace('=', "\\=");
+            assert!(script.contains(name) || script.contains(&escaped), "{shell} does not know {name}");
+        }
+    }
+    assert!(!stdout_of(&["run", "--help"]).contains("NO_SIS_UTIL, "), "names are in lists of their own");
+    // Names are separated by blanks: where bash is told to split at ends of lines only, they are one long word.
+    let script = stdout_of(&["completions", "bash"]);
+    let lines: Vec<&str> = script.lines().collect();
+    let of_names = (0..lines.len()).filter(|line| lines[*line].contains("compgen -W \"hikey "));
+    let mut nr = 0;
+    for line in of_names {
+        nr += 1;
+        assert!(
+            lines[line - 1].trim() == "--machine)" || lines[line - 1].trim() == "--recorded-on)",
+            "{}",
+            lines[line - 1]
+        );
+    }
+    assert!(nr > 3, "several commands take a machine");
+}
+
+#[test]
+fn features_and_tunables_are_looked_up_by_name() {
+    let feature = json_of(&["features", "SIS_UTIL", "--json"]);
+    assert_eq!((items(&feature).len(), &feature[0]["name"]), (1, &Value::from("SIS_UTIL")));
+    assert!(stdout_of(&["features", "SIS_UTIL"]).lines().count() < 8);
+    let tunable = json_of(&["tunables", "latency_ns", "--machine", "uniprocessor", "--json"]);
+    assert_eq!((items(&tunable).len(), &tunable[0]["name"]), (1, &Value::from("latency_ns")));
+}
+
+#[test]
+fn a_quota_shows_its_periods_and_throttling() {
+    let text = b"cpus 1\nend 1s\ngroup g quota=40ms period=100ms\ntask hog group=g run 7ms\n";
+    let page = fairlab_with_input(&["run", "-"], text);
+    let page = String::from_utf8(page.stdout).expect("pages are text");
+    let head = page.lines().position(|line| line.starts_with("cgroup")).unwrap_or_else(|| panic!("no table: {page}"));
+    let row: Vec<&str> = page.lines().nth(head + 2).expect("a row").split_whitespace().collect();
+    assert_eq!(row[..3], ["g", "40.0ms", "100ms"], "{page}");
+    let told = fairlab_with_input(&["run", "-", "--json"], text);
+    let told: Value = serde_json::from_slice(&told.stdout).expect("it is JSON");
+    let group = &told["cgroups"][0];
+    assert!((9..=10).contains(&number(&group["nr_periods"])), "{group}");
+    assert!((9..=10).contains(&number(&group["nr_throttled"])), "{group}");
+    // Throttled for 60 of each 100 ms, to within a slice each.
+    assert!((490_000_000..=620_000_000).contains(&number(&group["throttled_ns"])), "{group}");
+    assert_eq!(row[3..5], [group["nr_periods"].to_string(), group["nr_throttled"].to_string()], "{page}");
+    assert!(json_of(&["run", "scenarios/hello.json", "--for", "20ms", "--json"])["cgroups"].is_null());
+}
+
+#[test]
 fn the_simplest_command_is_worth_a_look() {
     let page = stdout_of(&["run", "scenarios/hello.json"]);
     for word in [

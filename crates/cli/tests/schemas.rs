@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{files, items, json_of, root, stdout_of};
+use common::{fairlab, files, items, json_of, root, stdout_of};
 use jsonschema::Validator;
 use serde_json::Value;
 use std::path::Path;
@@ -128,6 +128,18 @@ fn runs_and_what_is_asked_of_them_have_their_forms() {
     assert_valid(&validator("check"), &json_of(&["check", "scenarios/hello.json", "--json"]), "check");
     let compare = ["compare", "scenarios/newidle.scn", "--arm", "NO_NI_RANDOM", "--json"];
     assert_valid(&validator("compare"), &json_of(&compare), "compare");
+    let experiment = json_of(&[&compare[..], &["--runs", "6"]].concat());
+    assert_eq!(experiment["schema"], "experiment/1");
+    assert_valid(&validator("experiment"), &experiment, "compare with repetitions");
+    let (page, board) = (directory.path().join("page.html"), directory.path().join("board.toml"));
+    let file = |path: &Path| path.to_str().expect("the path is text").to_owned();
+    let told = json_of(&["report", dir, "-o", &file(&page), "--json"]);
+    assert_eq!(told["file"], file(&page));
+    assert_eq!(json_of(&["machine", "capture", "--raw", "-o", &file(&board), "--json"])["file"], file(&board));
+    assert!(json_of(&["machine", "capture", "--raw", "--json"])["toml"].is_string());
+    let exported = fairlab(&["replay", dir]);
+    let said = String::from_utf8_lossy(&exported.stderr);
+    assert!(exported.status.code() == Some(2) && said.contains("this is a run directory"), "{said}");
 }
 
 #[test]

@@ -107,6 +107,34 @@ fn a_changed_plan_or_workload_runs_what_is_new() {
 }
 
 #[test]
+fn a_metric_that_no_run_tells_is_refused_before_anything_is_run() {
+    let directory = planned();
+    let at = directory.path();
+    let with = |metric: &str| {
+        fs::write(at.join("plan.toml"), PLAN.replace("'totals.wait_ns'", &format!("'{metric}'")))
+            .expect("there is room");
+    };
+    with("families[name=t].wake_to_run.p999_ns");
+    for args in [&["sweep", "plan.toml"] as &[&str], &["sweep", "plan.toml", "--dry-run"]] {
+        let output = in_directory(at, args);
+        let text = stderr(&output).replace("\n  ", " ");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+        assert!(text.contains("has no `p999_ns`") && text.contains("p99_ns"), "{args:?}: {text}");
+        assert!(!at.join("plan.sweep").exists(), "nothing was run");
+    }
+    // What only the whole run tells is found there.
+    fs::write(at.join("w.scn"), "cpus 1\nend 200ms\ntask hog n=2 sleep 50ms run 10ms\n").expect("there is room");
+    with("families[name=hog].wake_to_run.p99_ns");
+    let summary = told(at, &["sweep", "plan.toml"]);
+    assert!(summary.contains("30 of 30 points are done, 30 of them now\n"), "{summary}");
+    let refused = in_directory(at, &["sweep", "export", "plan.sweep", "-o", "table.xlsx"]);
+    assert!(refused.status.code() == Some(2) && stderr(&refused).contains(".csv, .jsonl"), "{}", stderr(&refused));
+    assert!(!at.join("table.xlsx").exists());
+    let refused = in_directory(at, &["sweep", "export", "plan.sweep", "--json"]);
+    assert!(refused.status.code() == Some(2) && stderr(&refused).contains("--format jsonl"), "{}", stderr(&refused));
+}
+
+#[test]
 fn what_goes_wrong_is_told_and_nothing_is_lost() {
     let directory = planned();
     let at = directory.path();

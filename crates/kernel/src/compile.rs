@@ -2,7 +2,7 @@
 //! Has a tree's own Makefiles compile its scheduler in an overlay, and links an engine of it.
 
 use crate::error::{KernelError, at};
-use crate::{overlay, symbols};
+use crate::{operations, overlay, symbols};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -201,6 +201,9 @@ impl Workshop {
         ];
         self.run(recipe, "gcc", &[&flags, &names[..]].concat())?;
         let made = self.build.join("engine.so");
+        let functions = operations::functions(&self.run(recipe, "nm", &["-P", "engine.so"])?);
+        let beside = operations::beside(object);
+        fs::write(&beside, functions).map_err(at(&beside))?;
         fs::copy(&made, object).map(|_| ()).map_err(at(object))
     }
 

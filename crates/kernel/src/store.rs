@@ -11,6 +11,7 @@
 
 use crate::compile::{self, Recipe, Workshop};
 use crate::error::{KernelError, at};
+use crate::operations;
 use crate::tree::{self, Source};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -35,6 +36,14 @@ pub struct Entry {
     pub compiler: String,
     /// Hash of all that it was made of.
     pub key: String,
+    /// Hash of fairlab's own part of it: another fairlab may speak another way with its engines.
+    #[serde(default)]
+    pub own: String,
+}
+
+/// The hash of fairlab's own part of an engine.
+pub fn own() -> String {
+    hash(crate::EMBEDDED.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]))[..16].to_owned()
 }
 
 /// What became of a request for an engine.
@@ -156,7 +165,9 @@ impl Store {
             fs::create_dir_all(folder).map_err(at(folder))?;
             let fresh = folder.join(format!("new-{}.so", std::process::id()));
             Workshop::new(&self.root.join("work").join(name)).build(&recipe, &fresh, say)?;
-            fs::rename(&fresh, &object).map_err(at(&object))?;
+            for (from, to) in [(operations::beside(&fresh), operations::beside(&object)), (fresh, object.clone())] {
+                fs::rename(&from, &to).map_err(at(&to))?;
+            }
         }
         let entry = Entry {
             name: name.to_owned(),
@@ -166,6 +177,7 @@ impl Store {
             config: config.to_vec(),
             compiler,
             key,
+            own: own(),
         };
         let path = self.name(name);
         let folder = path.parent().expect("names are in a folder");
@@ -198,7 +210,24 @@ impl Store {
         names.iter().map(|name| self.get(name)).collect()
     }
 
-    /// An engine.
+    /// An engine that can be used.
+    ///
+    /// # Errors
+    /// If there is none of that name, or another version of fairlab has built it.
+    pub fn usable(&self, name: &str) -> Result<Entry, KernelError> {
+        let entry = self.get(name)?;
+        if entry.own == own() {
+            return Ok(entry);
+        }
+        let patches: String = entry.patches.iter().map(|patch| format!(" --patch {patch}")).collect();
+        let message = format!(
+            "the engine {name} was built by another version of fairlab\nhelp: fairlab kernel add {name} --source {}{patches}",
+            entry.source
+        );
+        Err(KernelError::Input(message))
+    }
+
+    /// What is known of an engine.
     ///
     /// # Errors
     /// If there is none of that name.
@@ -233,6 +262,11 @@ impl Store {
             fs::remove_dir_all(&folder).map_err(at(&folder))?;
         }
         Ok(())
+    }
+
+    /// Where the files of a commit are, or would be.
+    pub fn folder_of_commit(&self, commit: &str) -> PathBuf {
+        self.root.join("trees").join(format!("commit-{commit}"))
     }
 
     /// Where the object of a key is.

@@ -201,6 +201,14 @@ impl EventQueue {
         self.completions.replace(cpu.index(), entry).map(|before| before.at())
     }
 
+    /// When the first event comes.
+    pub fn next_at(&mut self) -> Option<Nanos> {
+        let in_heap = self.heap.peek().map_or(NOTHING, |entry| entry.key);
+        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NOTHING, |entry| entry.key));
+        let first = in_heap.min(ticks).min(ipis).min(self.completions.first_key());
+        (first != NOTHING).then(|| time_of(first))
+    }
+
     /// The first event, unless it lies after `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Nanos) -> Option<Event> {

@@ -133,6 +133,20 @@ impl Hardware {
         }
     }
 
+    /// The same with prices, idle states and the latency of interrupts.
+    #[must_use]
+    pub fn priced_shape(&self) -> Self {
+        Self {
+            ipi_latency: self.ipi_latency,
+            newidle_cost: self.newidle_cost,
+            idle_states: self.idle_states.clone(),
+            idle_governor: self.idle_governor,
+            prices: self.prices.clone(),
+            channel_lines: self.channel_lines.clone(),
+            ..self.shape()
+        }
+    }
+
     /// A machine of which nothing but its name and shape was said: all else is as if it were not there, and free.
     pub fn plain(name: &str, topology: MachineTopology) -> Self {
         Self {

@@ -244,10 +244,9 @@ impl<E> Observer<E> for NoObserver {
 }
 
 /// Several observers, each of which hears everything.
-#[derive(Default)]
-pub struct Observers<'a>(pub Vec<&'a mut dyn Observer>);
+pub struct Observers<'a, E = Sched>(pub Vec<&'a mut dyn Observer<E>>);
 
-impl Probe for Observers<'_> {
+impl<E> Probe for Observers<'_, E> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         for observer in &mut self.0 {
             observer.event(now, event);
@@ -259,7 +258,7 @@ impl Probe for Observers<'_> {
     }
 }
 
-impl Observer for Observers<'_> {
+impl<E> Observer<E> for Observers<'_, E> {
     fn wants(&self) -> Wants {
         self.0.iter().fold(Wants::NOTHING, |wants, observer| wants.or(observer.wants()))
     }
@@ -274,7 +273,7 @@ impl Observer for Observers<'_> {
         self.0.iter().any(|observer| observer.wants_kernel_paths())
     }
 
-    fn snapshot(&mut self, machine: &Machine) {
+    fn snapshot(&mut self, machine: &Machine<E>) {
         for observer in &mut self.0 {
             observer.snapshot(machine);
         }

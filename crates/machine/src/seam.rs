@@ -49,6 +49,12 @@ macro_rules! seam {
                 None
             }
 
+            /// Whether paths pause where a kernel drops or takes a lock, and softirqs go over to threads, once kernel code takes time. If not, a call
+            /// has happened when it begins, and takes its time afterwards.
+            fn pauses(&self) -> bool {
+                false
+            }
+
             /// The least that is wrong with the engine's state, if it can be looked at.
             fn as_sched(&self) -> Option<&Sched> {
                 None
@@ -64,6 +70,10 @@ macro_rules! seam {
         }
 
         impl Engine for Sched {
+            fn pauses(&self) -> bool {
+                true
+            }
+
             fn as_sched(&self) -> Option<&Sched> {
                 Some(self)
             }

@@ -131,6 +131,7 @@ fn presets_are_found_by_their_own_names() {
         [
             "hikey",
             "hikey960",
+            "phone-8",
             "sc7180",
             "xeon-1s-112",
             "xeon-2s-224",
@@ -326,6 +327,11 @@ fn a_machine_inherits_what_its_file_does_not_say() {
     assert_eq!((board.name(), board.hz().get(), board.nr_cpus()), ("board", 1000, 8));
     assert_eq!(board.idle_states(), base.idle_states());
     assert_eq!(board.frequency_domains(), base.frequency_domains());
+    assert_eq!(
+        board.source(),
+        format!("of its base hikey960: {}", base.source()),
+        "its own figures come from elsewhere"
+    );
     assert_eq!((board.prices().ps("Wakeup"), base.prices().ps("Wakeup")), (1000, 115_000));
     assert_eq!(board.prices().ps("Tick"), base.prices().ps("Tick"));
     // Written anew it stands alone.
@@ -361,7 +367,19 @@ fn bases_are_files_too_from_where_the_file_lies_and_may_not_go_in_circles() {
     let read = |name: &str| load(folder.path().join(name).to_str().expect("a plain path"));
     let near = read("near.toml").expect("valid");
     assert_eq!((near.hz().get(), near.ipi_latency().0, near.nr_cpus()), (300, 7, 8));
-    assert!(read("circle.toml").expect_err("a circle").to_string().contains("more than 8 bases"));
+    write("one.toml", "name = \"one\"\nbase = \"two.toml\"\n");
+    write("two.toml", "name = \"two\"\nbase = \"one.toml\"\n");
+    for (file, circle) in
+        [("circle.toml", "circle.toml, which"), ("one.toml", "two.toml, which is based on one.toml, which")]
+    {
+        let error = read(file).expect_err("a circle").to_string();
+        assert!(error.contains(&format!("{file}:2: base: the bases go in a circle: {circle}")), "{error}");
+        assert!(error.contains("help: let one of them"), "{error}");
+    }
     let error = read("lost.toml").expect_err("no such base").to_string();
     assert!(error.contains("lost.toml:2: base") && error.contains("no machine `hickey960`"), "{error}");
+    assert!(error.contains("help: did you mean `hikey960`"), "{error}");
+    write("unit.toml", "name = \"unit\"\nbase = \"hikey960\"\n[[frequency_domain]]\nrate_limit_us = \"2ms\"\n");
+    let error = read("unit.toml").expect_err("a number").to_string();
+    assert!(error.contains("unit.toml:4") && error.contains("help: write a whole number of microseconds"), "{error}");
 }

@@ -122,6 +122,7 @@ fn each_shell_and_each_compiler_of_a_build_calls_exec_once_where_kernel_code_tak
             duration: Nanos::from_secs(5),
             snapshot_every: None,
             perturb: None,
+            policy: None,
         };
         let mut machine = Machine::new(setup).expect("a possible machine");
         machine.check_every_event("cargo test -p fairlab-machine --test exec");

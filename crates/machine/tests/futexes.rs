@@ -87,6 +87,7 @@ fn run(tasks: Vec<TaskSpec>, objects: Objects) -> Log {
         duration: Nanos::from_secs(1),
         snapshot_every: None,
         perturb: None,
+        policy: None,
     };
     let mut machine = Machine::new(setup).expect("the machine is possible");
     machine.check_every_event("cargo test -p fairlab-machine --test futexes");

@@ -65,6 +65,7 @@ fn ends(machine: &str, prices: &Prices, workload: Workload) -> bool {
         duration: Nanos::from_millis(2_000),
         snapshot_every: None,
         perturb: None,
+        policy: None,
     })
     .expect("a possible machine");
     machine.check_every_event(format!("kernel_sync with {prices:?}"));

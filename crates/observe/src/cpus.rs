@@ -52,6 +52,57 @@ pub struct IdleTime {
     pub ns: u64,
 }
 
+/// What softirqs had to do with packets, on a CPU or on all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SoftirqCounts {
+    /// Packets that came from outside.
+    pub packets: u64,
+    /// Those for which there was no room.
+    pub packets_dropped: u64,
+    /// The most packets and messages that have waited on one CPU at a time, a warm-up among it.
+    pub longest_backlog: u64,
+    /// How often ksoftirqd was woken.
+    pub ksoftirqd_wakeups: u64,
+}
+
+impl SoftirqCounts {
+    const fn is_nothing(&self) -> bool {
+        self.packets == 0 && self.longest_backlog == 0 && self.ksoftirqd_wakeups == 0
+    }
+
+    fn of(counters: &CpuCounters) -> Self {
+        Self {
+            packets: counters.packets,
+            packets_dropped: counters.packets_dropped,
+            longest_backlog: counters.longest_backlog,
+            ksoftirqd_wakeups: counters.ksoftirqd_wakeups,
+        }
+    }
+
+    /// Those of all CPUs of a machine together, since the start of its run.
+    pub fn of_machine(machine: &Machine<impl Engine>) -> Self {
+        let cpus = machine.counters().per_cpu.iter().map(Self::of);
+        cpus.fold(Self::default(), Self::and)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            packets_dropped: self.packets_dropped + other.packets_dropped,
+            longest_backlog: self.longest_backlog.max(other.longest_backlog),
+            ksoftirqd_wakeups: self.ksoftirqd_wakeups + other.ksoftirqd_wakeups,
+        }
+    }
+
+    fn subtract(&mut self, before: &Self) {
+        self.packets -= before.packets;
+        self.packets_dropped -= before.packets_dropped;
+        self.ksoftirqd_wakeups -= before.ksoftirqd_wakeups;
+    }
+}
+
 /// What is told of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuSummary {
@@ -81,6 +132,9 @@ pub struct CpuSummary {
     /// Of it, interrupts and what else the idle task served. It is part of the idle time, but of no idle state's.
     #[serde(default)]
     pub kernel_in_idle_ns: u64,
+    /// Packets, and its ksoftirqd; left out where there was neither.
+    #[serde(default, skip_serializing_if = "SoftirqCounts::is_nothing")]
+    pub softirqs: SoftirqCounts,
     /// Time at each frequency, ascending; empty if it has only one.
     pub frequencies: Vec<FrequencyTime>,
     /// Time in each idle state, shallowest first.
@@ -155,6 +209,7 @@ impl Cpus {
                 call_function_ipis: counters.call_ipis,
                 kernel_ns: counters.kernel.0,
                 kernel_in_idle_ns: counters.kernel_in_idle.0,
+                softirqs: SoftirqCounts::of(counters),
                 frequencies: frequency_times(counters, hardware, cpu),
                 idle_states: states
                     .map(|(state, spent)| IdleTime {
@@ -189,6 +244,7 @@ impl CpuSummary {
             call_function_ipis,
             kernel_ns,
             kernel_in_idle_ns,
+            softirqs,
             frequencies,
             idle_states,
         } = before;
@@ -201,6 +257,7 @@ impl CpuSummary {
         self.call_function_ipis -= call_function_ipis;
         self.kernel_ns -= kernel_ns;
         self.kernel_in_idle_ns -= kernel_in_idle_ns;
+        self.softirqs.subtract(softirqs);
         for old in frequencies {
             if let Some(time) = self.frequencies.iter_mut().find(|time| time.part == old.part) {
                 time.ns -= old.ns;

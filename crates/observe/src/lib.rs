@@ -6,6 +6,7 @@
 //! and [`page`] makes a page about runs.
 
 pub mod bench;
+pub mod cgroups;
 pub mod cpus;
 pub mod decisions;
 pub mod domains;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The observer behind a summary: hands each event to those that count it.
 
+use crate::cgroups;
 use crate::cpus::Cpus;
 use crate::decisions::Decisions;
 use crate::families::Families;
@@ -9,7 +10,9 @@ use fairlab_machine::engine::{Machine, Residency, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_machine::seam::Engine;
 use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::units::Nanos;
+use fairlab_sched::work::WorkMeter;
 
 /// Measures a run.
 #[derive(Clone, Debug)]
@@ -35,8 +38,12 @@ pub(crate) struct Forgotten {
     pub(crate) events: u64,
     /// Context switches.
     pub(crate) switches: u64,
+    /// What became of the quotas of groups, by their places.
+    pub(crate) quotas: Vec<BandwidthStats>,
     /// Where tasks had run, by their places.
     pub(crate) residency: Vec<Residency>,
+    /// Operations of kernel code.
+    pub(crate) work: WorkMeter,
 }
 
 impl Recorder {
@@ -64,7 +71,9 @@ impl Recorder {
             elapsed: at - START,
             events: counters.events,
             switches: counters.switches,
+            quotas: cgroups::counters(machine),
             residency: machine.tasks().iter().map(|task| task.residency.clone()).collect(),
+            work: machine.work(),
         };
     }
 }

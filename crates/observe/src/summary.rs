@@ -3,7 +3,8 @@
 //!
 //! All but [`Speed`] is the same for equal runs, on every machine that they run on.
 
-use crate::cpus::CpuSummary;
+use crate::cgroups::{self, CgroupSummary};
+use crate::cpus::{CpuSummary, SoftirqCounts};
 use crate::decisions::{BalanceSummary, SelectionSummary};
 use crate::energy::EnergySummary;
 use crate::families::FamilySummary;
@@ -15,7 +16,9 @@ use crate::residency;
 use crate::standstill::Standstill;
 use fairlab_machine::engine::Machine;
 use fairlab_machine::seam::Engine;
+use fairlab_sched::work::{Op, WorkMeter};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The form in which a [`Summary`] is written. A new field leaves its number alone; one that goes or means something else does not.
@@ -85,6 +88,9 @@ pub struct Totals {
     pub ticks: u64,
     /// Inter-processor interrupts.
     pub ipis: u64,
+    /// Packets, and threads ksoftirqd.
+    #[serde(default)]
+    pub softirqs: SoftirqCounts,
 }
 
 /// How fast the simulation was.
@@ -127,6 +133,9 @@ pub struct Summary {
     pub families: Vec<FamilySummary>,
     /// CPUs, in their order.
     pub cpus: Vec<CpuSummary>,
+    /// Cgroups with a quota, in the order of the workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cgroups: Vec<CgroupSummary>,
     /// Whether tasks were placed for the sake of energy.
     #[serde(default)]
     pub placement: Placement,
@@ -134,6 +143,9 @@ pub struct Summary {
     pub selection: SelectionSummary,
     /// What load balancing did.
     pub balance: BalanceSummary,
+    /// How often kernel code did each of the operations that a machine's file may price; those that it never did are not there.
+    #[serde(default)]
+    pub work: BTreeMap<String, u64>,
     /// Energy; nothing is known of it unless the machine has powers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergySummary>,
@@ -151,6 +163,12 @@ pub struct Summary {
     /// How fast it was; left out where results are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<Speed>,
+}
+
+/// Operations that came after others, by name.
+fn work_since(before: &WorkMeter, now: &WorkMeter) -> BTreeMap<String, u64> {
+    let since = Op::ALL.iter().map(|&op| (op.name().to_owned(), now.of(op) - before.of(op)));
+    since.filter(|(_, count)| *count > 0).collect()
 }
 
 impl Summary {
@@ -184,6 +202,7 @@ impl Summary {
             migrations: of_families(|family| family.migrations),
             ticks: of_cpus(|cpu| cpu.ticks),
             ipis: of_cpus(|cpu| cpu.reschedule_ipis + cpu.call_function_ipis),
+            softirqs: cpus.iter().map(|cpu| cpu.softirqs).fold(SoftirqCounts::default(), SoftirqCounts::and),
         };
         Self {
             schema: SCHEMA.to_owned(),
@@ -194,9 +213,11 @@ impl Summary {
             cut_short_of_ns: None,
             digest: machine.digest().to_string(),
             totals,
+            cgroups: cgroups::of(machine, &forgotten.quotas),
             placement: Placement::of(machine),
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
+            work: work_since(&forgotten.work, &machine.work()),
             energy: EnergySummary::new(machine.hardware(), &cpus),
             measure,
             assumptions: machine.workload().assumptions.clone(),

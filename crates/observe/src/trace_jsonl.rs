@@ -5,11 +5,13 @@ mod line;
 
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_machine::seam::Engine;
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::sched::Sched;
+use fairlab_sched::state::State;
 use fairlab_sched::task::OnRq;
 use fairlab_sched::topology::{CpuIdleType, SchedDomain};
 use fairlab_sched::units::Nanos;
@@ -54,10 +56,12 @@ impl<W: Write> TraceJsonl<W> {
         self.lines.has_failed()
     }
 
-    /// The lines at the end of a run: schedstat counters and run times.
-    pub fn write_totals(&mut self, machine: &Machine) {
-        for cpu in machine.sched().cpu_ids() {
-            put_schedstat(self.lines.next(), machine.sched(), cpu);
+    /// The lines at the end of a run: schedstat counters (of the built-in scheduler) and run times.
+    pub fn write_totals(&mut self, machine: &Machine<impl Engine>) {
+        if let Some(sched) = machine.sched().as_sched() {
+            for cpu in State::cpu_ids(sched) {
+                put_schedstat(self.lines.next(), sched, cpu);
+            }
         }
         for task in machine.tasks() {
             let name = Name(&task.name);
@@ -253,7 +257,7 @@ impl<W: Write> Probe for TraceJsonl<W> {
     }
 }
 
-impl<W: Write> Observer for TraceJsonl<W> {
+impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
     fn wants(&self) -> Wants {
         Wants { events: self.level > 0, details: self.level > 1, pelt: self.pelt }
     }
@@ -287,13 +291,15 @@ impl<W: Write> Observer for TraceJsonl<W> {
         }
     }
 
-    fn snapshot(&mut self, machine: &Machine) {
-        let (t, sched) = (machine.now().0, machine.sched());
+    /// Of the built-in scheduler: others do not show their state.
+    fn snapshot(&mut self, machine: &Machine<E>) {
+        let Some(sched) = machine.sched().as_sched() else { return };
+        let t = machine.now().0;
         put_nohz(self.lines.next(), t, sched);
-        for cpu in sched.cpu_ids() {
+        for cpu in State::cpu_ids(sched) {
             put_llc(self.lines.next(), t, sched, cpu);
         }
-        for cpu in sched.cpu_ids() {
+        for cpu in State::cpu_ids(sched) {
             put_rq(self.lines.next(), t, sched, cpu);
         }
         for task in machine.tasks() {

@@ -13,7 +13,7 @@ use fairlab_observe::bench::schbench::SchbenchMeter;
 use fairlab_observe::bench::schbench_rps::SchbenchRpsMeter;
 use fairlab_observe::bench::stress_sock::StressSockMeter;
 use fairlab_observe::bench::tbench::TbenchMeter;
-use fairlab_observe::bench::{Meter, go_on, run, warm_up};
+use fairlab_observe::bench::{Meter, Reached, go_on, run, warm_up};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::Op;
 use fairlab_workload::bench::cyclictest::Cyclictest;
@@ -56,6 +56,7 @@ fn measure<M: Meter>(hardware: Hardware, workload: Workload, meter: M, duration:
         duration,
         snapshot_every: None,
         perturb: None,
+        policy: None,
     };
     let mut meter = meter;
     let mut machine = Machine::new(setup).expect("the machine is possible");
@@ -107,11 +108,11 @@ fn rounds_of_perf_bench_sched_pipe_on_one_cpu_are_four_transfers() {
     let words = Words::Pipe { loops: 1000, threads: false };
     let hardware = one_cpu_with_transfers(ChannelKind::Pipe, 2_000_000);
     let (meter, machine) = measure(hardware, pipe(1000, 0), ElapsedMeter::new(words), SECOND);
-    let result = meter.result(&machine);
+    let result = meter.result(Reached::of(&machine));
     assert_eq!((meter.elapsed(), result.usecs_per_op), (Nanos::from_micros(8000), Some(8.0)));
     assert!(
         meter
-            .outcome(&machine, machine.duration())
+            .outcome(Reached::of(&machine), machine.duration())
             .text
             .ends_with("       8.000000 usecs/op\n         125000 ops/sec\n")
     );
@@ -140,7 +141,7 @@ fn schbench_of_2020_has_a_cycle_of_94_ms() {
     // 5 s of 30 ms of work, 30 ms of the message thread's and 33.75 ms of sleep are 53.3 cycles of four workers.
     let samples = meter.latencies().samples();
     assert!((206..=216).contains(&samples), "{samples} samples");
-    let text = meter.outcome(&machine, machine.duration()).text;
+    let text = meter.outcome(Reached::of(&machine), machine.duration()).text;
     assert!(
         text.starts_with(&format!("Latency percentiles (usec) runtime 5 (s) ({samples} total samples)\n\t50.0th: "))
     );
@@ -210,7 +211,7 @@ fn a_build_takes_as_long_as_its_work_and_less_with_more_jobs() {
         let bench = KernelBuild { jobs, objects: 12, seed: 1 };
         let meter = ElapsedMeter::new(Words::Build(bench));
         let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), meter, Nanos::from_secs(60));
-        assert!(meter.result(&machine).is_done);
+        assert!(meter.result(Reached::of(&machine)).is_done);
         let work: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
         (meter.elapsed().0 as i64, work)
     };
@@ -250,7 +251,7 @@ fn equal_runs_have_equal_digests_and_results_and_seeds_make_a_difference() {
     let of = |seed| {
         let bench = Schbench { threads: 2, seed, ..Schbench::default() };
         let (meter, machine) = measure(hardware(), bench.workload(), SchbenchMeter::new(&bench), SECOND);
-        (machine.digest().to_string(), meter.outcome(&machine, machine.duration()).text)
+        (machine.digest().to_string(), meter.outcome(Reached::of(&machine), machine.duration()).text)
     };
     assert_eq!(of(1), of(1));
     assert_ne!(of(1).0, of(2).0);
@@ -274,6 +275,7 @@ fn a_warm_up_is_not_measured() {
         duration: Nanos::from_millis(10),
         snapshot_every: None,
         perturb: None,
+        policy: None,
     };
     let mut machine = Machine::new(setup).expect("the machine is possible");
     let mut meter = NetperfMeter::new(bench);

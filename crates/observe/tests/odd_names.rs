@@ -34,6 +34,7 @@ fn each_line_of_a_trace_is_json_whatever_the_tasks_are_called() {
         duration: Nanos::from_millis(10),
         snapshot_every: None,
         perturb: None,
+        policy: None,
     };
     let mut machine = Machine::new(setup).expect("a possible machine");
     let mut out = Vec::new();

@@ -5,12 +5,14 @@
 //! Arrow's, and are handed over without a copy ([`table`]).
 
 // Results of functions are documented where people see them: in `_native.pyi`, and in the package.
+mod policy;
 mod run;
 mod sweep;
 mod table;
 mod work;
 
 use fairlab_cli::embed::{self, Texts};
+use policy::{CpuLook, Policies, Raised, WakeRequest, makers};
 use pyo3::prelude::*;
 use run::Run;
 use sweep::{Store, Sweep};
@@ -22,17 +24,21 @@ type Named = Vec<(String, String)>;
 
 /// Does a command, and gives what it would have written to standard output, and what it would have warned of.
 #[pyfunction]
-#[pyo3(signature = (words, texts, jobs=None))]
+#[pyo3(signature = (words, texts, jobs=None, policies=None))]
 fn command(
     py: Python<'_>,
     words: Vec<String>,
     texts: Named,
     jobs: Option<usize>,
+    policies: Option<Policies>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
-    answer(py, move || {
-        let answer = embed::with_jobs(jobs, || embed::command(&words, &Texts::new(texts)))??;
+    let raised = Raised::default();
+    let texts = Texts::new(texts).and_policies(makers(policies, &raised));
+    let told = answer(py, move || {
+        let answer = embed::with_jobs(jobs, || embed::command(&words, &texts))??;
         Ok((answer.results, answer.warnings))
-    })
+    });
+    raised.cause_of(py, told)
 }
 
 /// A table of columns, each with a name and its values as a JSON array.
@@ -51,6 +57,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Sweep>()?;
     module.add_class::<Store>()?;
     module.add_class::<Table>()?;
+    module.add_class::<WakeRequest>()?;
+    module.add_class::<CpuLook>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(table_of_columns, module)?)
 }

@@ -2,6 +2,7 @@
 //! A run, as Python holds it.
 
 use crate::Named;
+use crate::policy::{Policies, Raised, makers};
 use crate::table::Table;
 use crate::work::{answer, error_of};
 use fairlab_cli::embed::{Failure, Texts, run};
@@ -12,16 +13,26 @@ use pyo3::prelude::*;
 pub(crate) struct Run {
     run: run::Run,
     warnings: Vec<String>,
+    /// What its policy raises when it runs again.
+    raised: Raised,
 }
 
 #[pymethods]
 impl Run {
     #[new]
-    #[pyo3(signature = (words, texts, arm=None))]
-    fn new(py: Python<'_>, words: Vec<String>, texts: Named, arm: Option<String>) -> PyResult<Self> {
-        let run = move || run::Run::new(&words, arm.as_deref(), Texts::new(texts));
-        let (run, told) = answer(py, run)?;
-        Ok(Self { run, warnings: told.warnings })
+    #[pyo3(signature = (words, texts, arm=None, policies=None))]
+    fn new(
+        py: Python<'_>,
+        words: Vec<String>,
+        texts: Named,
+        arm: Option<String>,
+        policies: Option<Policies>,
+    ) -> PyResult<Self> {
+        let raised = Raised::default();
+        let texts = Texts::new(texts).and_policies(makers(policies, &raised));
+        let told = answer(py, move || run::Run::new(&words, arm.as_deref(), texts));
+        let (run, told) = raised.cause_of(py, told)?;
+        Ok(Self { run, warnings: told.warnings, raised })
     }
 
     /// What it amounts to, as JSON.
@@ -47,12 +58,12 @@ impl Run {
 
     /// The page of `fairlab report`.
     fn page(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        answer(py, || self.run.page(name))
+        self.raised.cause_of(py, answer(py, || self.run.page(name)))
     }
 
     /// Events of these groups, as tables.
     fn tables(&self, py: Python<'_>, groups: Vec<String>) -> PyResult<Vec<Table>> {
-        let collected = answer(py, || self.run.tables(&groups))?;
+        let collected = self.raised.cause_of(py, answer(py, || self.run.tables(&groups)))?;
         collected.into_iter().map(Table::of_collected).collect()
     }
 }

@@ -2,6 +2,7 @@
 //! Plans and stores of sweeps, as Python holds them.
 
 use crate::Named;
+use crate::policy::{Policies, Raised, makers};
 use crate::work::{InputError, RunError, answer, error_of};
 use fairlab_cli::embed::{Texts, sweep};
 use fairlab_study::sweep::store::Done;
@@ -22,43 +23,72 @@ type Outcome = (BTreeMap<String, String>, u64, Option<Told>, String);
 
 /// A plan with its points.
 #[pyclass(module = "fairlab._native", frozen)]
-pub(crate) struct Sweep(sweep::Sweep);
+pub(crate) struct Sweep {
+    sweep: sweep::Sweep,
+    /// What policies raise.
+    raised: Raised,
+}
 
 #[pymethods]
 impl Sweep {
     /// Of the text of a plan in TOML.
     #[new]
     fn new(py: Python<'_>, name: String, text: String, directory: PathBuf, texts: Named) -> PyResult<Self> {
-        answer(py, move || sweep::Sweep::new(&name, &text, &directory, Texts::new(texts))).map(Self)
+        Self::read(py, name, text, directory, texts, None)
     }
 
     /// Of a plan as JSON.
     #[staticmethod]
-    fn of_json(py: Python<'_>, name: String, json: &str, directory: PathBuf, texts: Named) -> PyResult<Self> {
+    #[pyo3(signature = (name, json, directory, texts, policies=None))]
+    fn of_json(
+        py: Python<'_>,
+        name: String,
+        json: &str,
+        directory: PathBuf,
+        texts: Named,
+        policies: Option<Policies>,
+    ) -> PyResult<Self> {
         let wrong = |error: &dyn std::fmt::Display| InputError::new_err(format!("{name}: {error}"));
         let plan: toml::Value = serde_json::from_str(json).map_err(|error| wrong(&error))?;
         let text = toml::to_string(&plan).map_err(|error| wrong(&error))?;
-        Self::new(py, name, text, directory, texts)
+        Self::read(py, name, text, directory, texts, policies)
     }
 
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        answer(py, || self.0.check())
+        self.raised.cause_of(py, answer(py, || self.sweep.check()))
     }
 
     fn points(&self) -> Vec<Point> {
         let point = |(id, point): &(String, sweep::Point)| (id.clone(), point.settings.clone(), point.seed);
-        self.0.points().iter().map(point).collect()
+        self.sweep.points().iter().map(point).collect()
     }
 
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        self.0.warnings()
+        self.sweep.warnings()
     }
 
     /// Runs a point: its digest, and its metrics in their order.
     fn run(&self, py: Python<'_>, settings: BTreeMap<String, String>, seed: u64) -> PyResult<Told> {
-        let told = answer(py, || self.0.run(settings, seed))?;
+        let told = self.raised.cause_of(py, answer(py, || self.sweep.run(settings, seed)))?;
         Ok((told.digest, told.metrics))
+    }
+}
+
+impl Sweep {
+    fn read(
+        py: Python<'_>,
+        name: String,
+        text: String,
+        directory: PathBuf,
+        texts: Named,
+        policies: Option<Policies>,
+    ) -> PyResult<Self> {
+        let raised = Raised::default();
+        let texts = Texts::new(texts).and_policies(makers(policies, &raised));
+        let read = answer(py, move || sweep::Sweep::new(&name, &text, &directory, texts));
+        let sweep = raised.cause_of(py, read)?;
+        Ok(Self { sweep, raised })
     }
 }
 
@@ -70,7 +100,7 @@ pub(crate) struct Store(Mutex<Option<sweep::SweepStore>>);
 impl Store {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, sweep: &Sweep, retry: bool) -> PyResult<Self> {
-        let store = answer(py, || sweep::SweepStore::open(&path, &sweep.0, retry))?;
+        let store = answer(py, || sweep::SweepStore::open(&path, &sweep.sweep, retry))?;
         Ok(Self(Mutex::new(Some(store))))
     }
 
@@ -94,7 +124,7 @@ impl Store {
     fn run_pending(&self, py: Python<'_>, sweep: &Sweep, shard: &str) -> PyResult<()> {
         // Others wait for the store without the interpreter's lock, and this call has it for itself.
         answer(py, || match self.lock().as_mut() {
-            Some(store) => sweep.0.run_pending(store, shard),
+            Some(store) => sweep.sweep.run_pending(store, shard),
             None => Ok(()),
         })
     }

@@ -26,7 +26,8 @@ pub(crate) fn answer<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, F
         let doing = move || {
             // The channel closes when the work is over, however it ends.
             let _open = sender;
-            work()
+            // The interpreter knows this thread from now on, so that a policy which is asked again and again has to wait for nothing but the lock.
+            Python::attach(|py| py.detach(work))
         };
         let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, doing);
         let worker = worker.map_err(|error| RunError::new_err(format!("no thread can be started: {error}")))?;

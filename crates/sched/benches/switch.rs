@@ -60,6 +60,7 @@ impl OneCpu {
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,
+            policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);
         self.effects.clear();

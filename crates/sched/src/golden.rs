@@ -114,6 +114,7 @@ impl Rig {
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,
+            policy: None,
         };
         act(&mut self.sched, &mut ctx)
     }

@@ -98,6 +98,7 @@ impl Lab {
             effects: &mut self.effects,
             probe: &mut self.heard,
             work: &mut self.work,
+            policy: None,
         };
         // Tests write into runqueues as they like.
         self.sched.tallies.note_all();

@@ -245,8 +245,16 @@ impl Fixture {
 
     pub(crate) fn ctx(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>, TaskId)) {
         let (effects, work) = (&mut self.effects, &mut self.work);
-        let ctx =
-            &mut Ctx { cpu, now: Nanos(NOW), ahead: Nanos::ZERO, elapses: None, effects, probe: &mut NoProbe, work };
+        let ctx = &mut Ctx {
+            cpu,
+            now: Nanos(NOW),
+            ahead: Nanos::ZERO,
+            elapses: None,
+            effects,
+            probe: &mut NoProbe,
+            work,
+            policy: None,
+        };
         act(&mut self.sched, ctx, self.wakee);
     }
 }

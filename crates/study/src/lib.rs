@@ -161,3 +161,8 @@ impl Study {
 pub fn list() -> Result<Vec<StudyDefinition>, DefinitionError> {
     STUDIES.iter().map(Study::read).collect()
 }
+
+/// The names of the studies that come with fairlab.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    STUDIES.iter().map(|study| study.name)
+}

@@ -51,6 +51,7 @@ pub(crate) fn setup(arm: &ArmDefinition, hardware: Hardware, workload: Workload,
         duration,
         snapshot_every: None,
         perturb: None,
+        policy: None,
     }
 }
 

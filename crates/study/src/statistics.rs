@@ -24,7 +24,7 @@ const LEAST_RUNS: usize = 3;
 const OUTSIDE: f64 = 0.025;
 
 /// How several values become one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Statistic {
     /// Their sum.

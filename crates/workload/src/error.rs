@@ -7,8 +7,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// The longest part of a source line that an error shows, in characters.
-const SHOWN_WIDTH: usize = 90;
+/// The longest part of a source line that an error shows, in characters: with its number before it, it fits into 80 columns.
+const SHOWN_WIDTH: usize = 70;
 
 /// The first thing that is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,6 +217,18 @@ mod tests {
         let shown = Source::new("a", &text).error(3000, "here").to_string();
         assert!(shown.lines().all(|line| line.len() < 130));
         assert_eq!(shown.lines().nth(2).map(str::len), Some(8 + SHOWN_WIDTH / 2 + 1));
+    }
+
+    #[test]
+    fn a_caret_stands_under_what_is_shown_and_both_fit_into_eighty_columns() {
+        let text: String = (0..300).map(|place| char::from(b'a' + (place % 26) as u8)).collect();
+        for column in [1, 60, 61, 70, 71, 75, 76, 80, 81, 200, 299] {
+            let shown = Source::new("a", &text).error(column - 1, "here").to_string();
+            let lines: Vec<&str> = shown.lines().collect();
+            assert!(lines.iter().all(|line| line.chars().count() <= 80), "{column}: {shown}");
+            let caret = lines[2].find('^').expect("there is a caret");
+            assert_eq!(lines[1].as_bytes().get(caret), text.as_bytes().get(column - 1), "{column}: {shown}");
+        }
     }
 
     #[test]

@@ -57,7 +57,7 @@ const FILES: &[(&str, u32, &str)] = &[
     ("change-unknown-policy.scn", 2, "unknown policy `other`"),
     ("carriage-returns.scn", 1, "is not a number"),
     ("json-unfinished.json", 3, "the file ends where"),
-    ("json-missing-comma.json", 3, "`,` or `}` was expected"),
+    ("json-missing-comma.json", 2, "is missing at the end of this line"),
     ("json-unquoted-key.json", 1, "a key in quotes"),
     ("json-two-commas.json", 1, "a key in quotes"),
     ("json-open-string.json", 1, "was expected behind the key"),

@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::output::Output;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_machine::capture;
+use serde_json::json;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -39,7 +40,11 @@ pub(crate) struct CaptureArgs {
 pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), CliError> {
     let text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
     match &args.output {
-        Some(path) => std::fs::write(path, text).map_err(|error| CliError::write(&path.display().to_string(), &error)),
+        Some(path) => {
+            std::fs::write(path, text).map_err(|error| CliError::write(&path.display().to_string(), &error))?;
+            if output.is_json() { output.json(&json!({ "file": path })) } else { Ok(()) }
+        }
+        None if output.is_json() => output.json(&json!({ "toml": text })),
         None => output.text(&text),
     }
 }

@@ -6,6 +6,7 @@ use crate::args::CheckArgs;
 use crate::error::{CliError, command_line};
 use crate::output::{Output, plain};
 use crate::plan::{Choices, Plan};
+use fairlab_observe::cpus::SoftirqCounts;
 use fairlab_observe::standstill::Standstill;
 use serde::Serialize;
 
@@ -25,8 +26,10 @@ pub(crate) struct Verdict<'a> {
     machine: &'a str,
     /// Its CPUs.
     cpus: usize,
-    /// Tasks of the workload, templates among them.
+    /// Tasks of the file: those that it names and those that they have forked; threads of the kernel are none.
     tasks: usize,
+    /// Packets, and threads ksoftirqd.
+    softirqs: SoftirqCounts,
     /// How much was simulated.
     simulated_ns: u64,
     /// Events of the machine.
@@ -65,13 +68,15 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     }
     let said = standstill.sentences();
     let is_deadlock = standstill.is_deadlock();
+    let specs = &machine.workload().tasks;
     let verdict = Verdict {
         schema: SCHEMA,
         file: &name,
         kind: &plan.about.subject.kind,
         machine: &plan.about.subject.machine,
         cpus: machine.hardware().nr_cpus(),
-        tasks: machine.tasks().len(),
+        tasks: machine.tasks().iter().filter(|task| !specs[task.spec].is_kthread).count(),
+        softirqs: SoftirqCounts::of_machine(machine),
         simulated_ns: machine.duration().0,
         events: machine.counters().events,
         digest: machine.digest().to_string(),
@@ -91,7 +96,8 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     if verdict.is_cut {
         let events = verdict.events;
         output.warn(&format!(
-            "only the first {} of {whole} were checked, in which there are {events} events",
+            "only the first {} of {whole} were checked: there are {events} events in them, as many as a check looks at; \
+             `fairlab run` goes on to the end",
             machine.duration()
         ))?;
     }

@@ -3,12 +3,23 @@
 
 use crate::args::{Args, CompletionsArgs};
 use crate::error::CliError;
+use crate::hints;
 use crate::output::Output;
 use clap::CommandFactory;
+use clap_complete::Shell;
 
 /// Runs the command.
 pub(crate) fn completions(output: &mut Output, args: &CompletionsArgs) -> Result<(), CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "fairlab", &mut script);
-    output.text(&String::from_utf8_lossy(&script))
+    hints::completing(|| clap_complete::generate(args.shell, &mut Args::command(), "fairlab", &mut script));
+    let script = String::from_utf8_lossy(&script);
+    output.text(&if args.shell == Shell::Fish { with_paths(&script) } else { script.into_owned() })
+}
+
+/// Fish completes no paths beside names; of machines and studies there are both. Other shells turn to paths where no name fits.
+fn with_paths(script: &str) -> String {
+    let names = |line: &str| line.contains(" -l machine ") || line.contains(" -l recorded-on ");
+    let lines =
+        script.lines().map(|line| if names(line) { line.replace(" -r -f -a ", " -r -F -a ") } else { line.to_owned() });
+    lines.map(|line| line + "\n").collect()
 }

@@ -25,12 +25,17 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<(), CliError> {
+    if args.task.is_some() && !args.format.takes_task() {
+        let able: Vec<&str> = FORMATS.iter().filter(|format| format.takes_task()).map(|format| format.name).collect();
+        let help = format!("leave --task out; it is for {}", able.join(", "));
+        return Err(CliError::Input(format!("{} tells of all tasks\nhelp: {help}", args.format.name)));
+    }
     let manifest = rerun::read_manifest(&args.dir)?;
     let mut plan = rerun::repeat(&args.dir, &manifest)?;
     let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();
     let file = args.output.clone().unwrap_or_else(default);
     let wanted = Export { format: args.format, file: file.clone() };
-    let wanted = ExportArgs { export: vec![wanted], events: args.events.clone() };
+    let wanted = ExportArgs { export: vec![wanted], events: args.events.clone(), task: args.task.clone() };
     let traces = Traces::open(&wanted, &plan.machine, process_of(&plan.about.subject.kind))?;
     let mut listeners = Listeners::exporting(traces);
     simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;

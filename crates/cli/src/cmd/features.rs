@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab features`: the scheduler's switches.
 
+use crate::args::FeaturesArgs;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
@@ -15,13 +16,14 @@ struct FeatureRow {
 }
 
 /// Runs the command.
-pub(crate) fn features(output: &mut Output) -> Result<(), CliError> {
+pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), CliError> {
     let row = |feature: &Feature| FeatureRow {
         name: feature.name(),
         default: feature.is_default(),
         meaning: feature.meaning(),
     };
-    let rows: Vec<FeatureRow> = Feature::ALL.iter().map(row).collect();
+    let rows: Vec<FeatureRow> =
+        Feature::ALL.iter().filter(|one| args.feature.is_none_or(|only| **one == only)).map(row).collect();
     if output.is_json() {
         return output.json(&rows);
     }

@@ -2,6 +2,7 @@
 //! `fairlab import`: a recorded trace becomes a workload.
 
 use crate::error::CliError;
+use crate::hints;
 use crate::input;
 use crate::output::figures::time;
 use crate::output::{Output, wrap};
@@ -11,6 +12,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_observe::import::behaviour::{self, Gaps, Imported};
 use fairlab_observe::import::event::{Kind, Problem, Recording};
 use fairlab_observe::import::{self};
+use fairlab_observe::manifest::MANIFEST;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,7 +36,7 @@ pub(crate) struct ImportArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) trace: String,
     /// Machine on which it was recorded, for capacities, frequencies and idle states: a name or a TOML file [default: what the trace tells]
-    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
     /// Write the workload, for `fairlab run` and all other commands; `-` is standard output
     #[arg(short, long, value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
@@ -65,8 +67,17 @@ pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
         files::read_file(Path::new(trace), MAX_BYTES)
     };
     let bytes = bytes.map_err(|error| {
-        let help =
-            "give a trace; a longer one can be cut: trace-cmd split, perf report --time, or record for less long";
+        let path = Path::new(trace);
+        if path.join(MANIFEST).is_file() {
+            let help = format!("this is a run directory: `fairlab export {trace} --format trace-dat` writes its trace");
+            return CliError::Input(format!("{trace}: is a directory, not a trace\nhelp: {help}"));
+        }
+        let help = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file; give the path of a trace",
+            std::io::ErrorKind::IsADirectory => "give the path of a trace, which is a file",
+            std::io::ErrorKind::PermissionDenied => "this user may not read it",
+            _ => "give a trace; a longer one can be cut: trace-cmd split, perf report --time, or record for less long",
+        };
         CliError::Input(format!("{trace}: cannot be read: {error}\nhelp: {help}"))
     })?;
     import::read(trace, &bytes).map_err(CliError::input)

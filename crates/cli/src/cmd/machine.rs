@@ -120,6 +120,7 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
         duration: Nanos(1),
         snapshot_every: None,
         perturb: None,
+        policy: None,
     };
     let machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{given}: {error}")))?;
     let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));

@@ -4,6 +4,7 @@
 use super::import;
 use crate::args::{PriceChoice, VariantArgs};
 use crate::error::CliError;
+use crate::hints;
 use crate::input::WorkloadText;
 use crate::output::figures::{percent, time};
 use crate::output::progress::Progress;
@@ -43,7 +44,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, conflicts_with = "recorded_on")]
     pub(crate) as_recorded: bool,
     /// Machine on which the trace was recorded, if that is another one than --machine [default: what the trace tells]
-    #[arg(long, value_name = "NAME|PATH", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) recorded_on: Option<String>,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,

@@ -12,6 +12,7 @@ use crate::rerun;
 use fairlab_observe::export::Exporter;
 use fairlab_observe::page::{Collector, PageRun, page};
 use fairlab_observe::summary::Summary;
+use serde_json::json;
 use std::path::Path;
 
 /// Runs the command.
@@ -22,6 +23,9 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
         let help = "-o takes the name of a file that can be written";
         CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", args.output.display()))
     })?;
+    if output.is_json() {
+        return output.json(&json!({ "file": args.output, "bytes": text.len(), "runs": args.dirs }));
+    }
     output.text(&format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000)))
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab run`: a workload on a machine, and what came of it.
 
+use super::watch::{self, watcher::Watcher};
 use crate::args::RunArgs;
 use crate::engine;
 use crate::error::{CliError, command_line};
@@ -8,16 +9,17 @@ use crate::exports::{Traces, process_of};
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::{Output, Styles, report};
-use crate::plan::{Choices, Plan};
+use crate::plan::{About, Choices, Plan};
 use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_observe::manifest::{self, Manifest};
 use fairlab_observe::recorder::Recorder;
 use fairlab_observe::run_directory::{INPUTS, RunDirectory};
-use fairlab_observe::summary::Summary;
+use fairlab_observe::summary::{Subject, Summary};
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::features::Feature;
 use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::sched::Sched;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
 use std::io::{IsTerminal, Write};
@@ -30,7 +32,7 @@ const PARTS: u64 = 1000;
 const LONGEST_PART: Nanos = Nanos::from_millis(10);
 
 /// Where a trace goes.
-enum TraceTarget {
+pub(crate) enum TraceTarget {
     Stdout,
     File(PathBuf),
 }
@@ -40,17 +42,25 @@ pub(crate) struct Listeners {
     pub(crate) recorder: Option<Recorder>,
     trace: Option<TraceJsonl<Box<dyn Write>>>,
     traces: Option<Traces>,
+    /// Who watches on a terminal.
+    watcher: Option<Watcher>,
 }
 
 impl Listeners {
     /// Only what a summary needs.
     pub(crate) fn recording(machine: &Machine) -> Self {
-        Self { recorder: Some(Recorder::new(machine)), trace: None, traces: None }
+        Self { recorder: Some(Recorder::new(machine)), trace: None, traces: None, watcher: None }
     }
 
     /// Only what writes traces.
     pub(crate) fn exporting(traces: Option<Traces>) -> Self {
-        Self { recorder: None, trace: None, traces }
+        Self { recorder: None, trace: None, traces, watcher: None }
+    }
+
+    /// Only who watches.
+    #[cfg(test)]
+    pub(super) fn watched(machine: &Machine) -> Self {
+        Self { recorder: None, trace: None, traces: None, watcher: Some(Watcher::new(machine)) }
     }
 
     /// The same listeners, and traces.
@@ -63,8 +73,23 @@ impl Listeners {
         self.traces.take().map_or(Ok(()), |traces| traces.finish(machine))
     }
 
+    /// Who watches, if somebody does.
+    ///
+    /// # Panics
+    /// If nobody does.
+    pub(super) fn watcher(&self) -> &Watcher {
+        self.watcher.as_ref().expect("somebody watches")
+    }
+
+    /// Lets traces note what nobody tells when it changes.
+    pub(super) fn sample(&mut self, machine: &Machine) {
+        if let Some(traces) = &mut self.traces {
+            traces.exporter.sample(machine);
+        }
+    }
+
     /// Whether a trace could not be written, so that the rest of the run is of no use.
-    fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         let has_failed = self.traces.as_ref().is_some_and(|traces| traces.exporter.has_failed());
         has_failed || self.trace.as_ref().is_some_and(TraceJsonl::has_failed)
     }
@@ -82,6 +107,9 @@ impl Probe for Listeners {
         if let Some(traces) = &mut self.traces {
             traces.exporter.event(now, event);
         }
+        if let Some(watcher) = &mut self.watcher {
+            watcher.event(now, event);
+        }
     }
 
     fn wants_pelt(&self) -> bool {
@@ -94,7 +122,9 @@ impl Observer for Listeners {
     fn wants(&self) -> Wants {
         let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, <Recorder as Observer>::wants);
         let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| traces.exporter.wants());
-        recorder.or(traces).or(self.trace.as_ref().map_or(Wants::NOTHING, Observer::wants))
+        let watcher = self.watcher.as_ref().map_or(Wants::NOTHING, |_| Watcher::WANTS);
+        let trace = self.trace.as_ref().map_or(Wants::NOTHING, Observer::<Sched>::wants);
+        recorder.or(traces).or(watcher).or(trace)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
@@ -102,10 +132,13 @@ impl Observer for Listeners {
             <Recorder as Observer>::machine_event(recorder, now, event);
         }
         if let Some(trace) = &mut self.trace {
-            trace.machine_event(now, event);
+            Observer::<Sched>::machine_event(trace, now, event);
         }
         if let Some(traces) = &mut self.traces {
             traces.exporter.machine_event(now, event);
+        }
+        if let Some(watcher) = &mut self.watcher {
+            watcher.machine_event(now, event);
         }
     }
 
@@ -141,7 +174,7 @@ impl RunArgs {
         }
     }
 
-    fn is_on_stdout(&self) -> bool {
+    pub(crate) fn is_on_stdout(&self) -> bool {
         self.trace_jsonl.as_deref() == Some("-") || self.exports.is_on_stdout()
     }
 }
@@ -191,23 +224,49 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
         let help = "give the trace a file: --trace-jsonl FILE, --export FORMAT=FILE";
         return Err(CliError::Input(format!("--json and a trace both want standard output\nhelp: {help}")));
     }
+    if args.watch {
+        watch::refuse_what_is_no_terminal()?;
+        if to_stdout {
+            let help = "give the trace a file, or leave --watch out";
+            return Err(CliError::Input(format!("--watch and a trace both want standard output\nhelp: {help}")));
+        }
+    }
+    if args.output.is_some() && args.variant.policy.is_some() {
+        let help = "leave the directory out";
+        return Err(CliError::Input(format!(
+            "a run directory has no place for a policy, so its run could not be repeated\nhelp: {help}"
+        )));
+    }
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
     interrupt::listen();
     let mut listeners = Listeners {
         recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
-        trace: target.as_ref().map(|target| open_trace(target, &plan)).transpose()?,
+        trace: target
+            .as_ref()
+            .map(|target| open_trace(target, &plan.about, plan.machine.hardware().nr_cpus()))
+            .transpose()?,
         traces: Traces::open(
             &args.exports.inside(directory.as_ref().map(RunDirectory::path)),
             &plan.machine,
             process_of(&plan.about.subject.kind),
         )?,
+        watcher: args.watch.then(|| Watcher::new(&plan.machine)),
     };
     let start = Instant::now();
     let whole = plan.machine.duration();
-    simulate(&mut plan.machine, &mut listeners)
-        .map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
+    let failed = |error: RunError| CliError::run(format!("{}: {error}", plan.about.input.name));
+    if args.watch {
+        let Subject { workload, machine, kernel, .. } = &plan.about.subject;
+        let title = format!("{workload} on {machine}, {kernel}");
+        watch::simulate(&mut plan.machine, &mut listeners, &title).map_err(|ended| match ended {
+            watch::Ended::Run(error) => failed(error),
+            watch::Ended::Screen(error) => CliError::write("the terminal", &error),
+        })?;
+    } else {
+        simulate(&mut plan.machine, &mut listeners).map_err(failed)?;
+    }
     let cut_short_of = (plan.machine.duration() < whole).then_some(whole);
     let wall = start.elapsed();
     if let (Some(mut trace), Some(target)) = (listeners.trace.take(), &target) {
@@ -246,6 +305,22 @@ pub(crate) fn simulate(machine: &mut Machine, listeners: &mut Listeners) -> Resu
     result
 }
 
+/// Simulates up to a time, without a word. Tells whether the run goes on; a signal ends it.
+pub(crate) fn advance_asking(machine: &mut Machine, listeners: &mut Listeners, until: Nanos) -> Result<bool, RunError> {
+    let mut at = machine.now();
+    while at < until {
+        at = (at + LONGEST_PART).min(until);
+        if !machine.advance(listeners, at)? {
+            return Ok(false);
+        }
+        if interrupt::requested().is_some() {
+            machine.end_at(at);
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The same where somebody else shows progress: `told` hears now and then how much is done.
 pub(crate) fn simulate_telling(
     machine: &mut Machine,
@@ -262,9 +337,7 @@ pub(crate) fn simulate_telling(
         if !goes_on || listeners.has_failed() {
             break;
         }
-        if let Some(traces) = &mut listeners.traces {
-            traces.exporter.sample(machine);
-        }
+        listeners.sample(machine);
         if interrupt::requested().is_some() {
             machine.end_at(until);
             break;
@@ -279,7 +352,7 @@ pub(crate) fn simulate_telling(
 }
 
 /// Where a trace goes: with a directory a plain name is a file there.
-fn trace_target(file: &str, directory: Option<&RunDirectory>) -> Result<TraceTarget, CliError> {
+pub(crate) fn trace_target(file: &str, directory: Option<&RunDirectory>) -> Result<TraceTarget, CliError> {
     let path = Path::new(file);
     match directory {
         _ if file == "-" => Ok(TraceTarget::Stdout),
@@ -302,7 +375,7 @@ fn is_same_file(path: &Path, given: &str) -> bool {
 }
 
 impl TraceTarget {
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout => "standard output".to_owned(),
             Self::File(path) => path.display().to_string(),
@@ -310,13 +383,17 @@ impl TraceTarget {
     }
 }
 
-fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<Box<dyn Write>>, CliError> {
+pub(crate) fn open_trace(
+    target: &TraceTarget,
+    about: &About,
+    nr_cpus: usize,
+) -> Result<TraceJsonl<Box<dyn Write>>, CliError> {
     let out: Box<dyn Write> = match target {
         TraceTarget::Stdout => Box::new(std::io::stdout()),
         TraceTarget::File(path) => {
-            let machine = plan.about.machine_text.as_ref().map_or("", |machine| &machine.given);
+            let machine = about.machine_text.as_ref().map_or("", |machine| &machine.given);
             if let Some(input) =
-                [plan.about.input.given.as_str(), machine].into_iter().find(|given| is_same_file(path, given))
+                [about.input.given.as_str(), machine].into_iter().find(|given| is_same_file(path, given))
             {
                 let help = "--trace-jsonl would write over it; give another file";
                 return Err(CliError::Input(format!("{input}: is what is run\nhelp: {help}")));
@@ -328,7 +405,7 @@ fn open_trace(target: &TraceTarget, plan: &Plan) -> Result<TraceJsonl<Box<dyn Wr
             Box::new(file)
         }
     };
-    Ok(TraceJsonl::new(out, plan.machine.hardware().nr_cpus(), plan.about.trace_level, plan.about.trace_pelt))
+    Ok(TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt))
 }
 
 /// Keeps the inputs, and says how to repeat the run.

@@ -33,6 +33,11 @@ const FORMS: &[Form] = &[
         what: "fairlab compare --json",
         make: of::<Vec<compare::once::Outcome<'static>>>,
     },
+    Form {
+        version: compare::report::SCHEMA,
+        what: "fairlab compare --runs N --json",
+        make: of::<compare::report::Report>,
+    },
     Form { version: bench::SCHEMA, what: "fairlab bench NAME --json", make: of::<bench::Answer> },
     Form { version: check::SCHEMA, what: "fairlab check --json", make: of::<check::Verdict<'static>> },
     Form { version: explain::SCHEMA, what: "fairlab explain --json", make: of::<explain::Answer> },
@@ -40,6 +45,11 @@ const FORMS: &[Form] = &[
     Form { version: report::SCHEMA, what: "fairlab study run --json", make: of::<Report> },
     Form { version: "trace/1", what: "a line of --trace-jsonl", make: of_trace },
 ];
+
+/// Names of all forms.
+pub(crate) fn names() -> Vec<&'static str> {
+    FORMS.iter().map(Form::name).collect()
+}
 
 impl Form {
     /// Its name.
@@ -49,10 +59,10 @@ impl Form {
 
     /// The form of a name.
     pub(crate) fn named(name: &str) -> Result<&'static Self, String> {
-        FORMS.iter().find(|form| form.name() == name).ok_or_else(|| {
-            let names: Vec<&str> = FORMS.iter().map(Self::name).collect();
-            format!("there is no such form; known are {}", names.join(", "))
-        })
+        FORMS
+            .iter()
+            .find(|form| form.name() == name)
+            .ok_or_else(|| format!("there is no such form; known are {}", names().join(", ")))
     }
 
     fn schema(&self) -> Value {

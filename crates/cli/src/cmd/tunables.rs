@@ -43,7 +43,8 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
         max: *info.range.end(),
         meaning: info.meaning,
     };
-    let rows: Vec<TunableRow> = TUNABLES.iter().map(row).collect();
+    let rows: Vec<TunableRow> =
+        TUNABLES.iter().filter(|one| args.tunable.is_none_or(|only| only.name == one.name)).map(row).collect();
     if output.is_json() {
         return output.json(&rows);
     }

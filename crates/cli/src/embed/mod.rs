@@ -3,12 +3,14 @@
 //! of the command, since it is the command.
 //!
 //! [`command`] does any command. A [`run::Run`] is a run that can be asked for its tables and its page; a [`sweep::Sweep`] has points that are run
-//! one by one, wherever. Workloads and machines may be texts that the program holds ([`Texts`]). [`stop`] ends everything that is under way.
+//! one by one, wherever. Workloads and machines may be texts that the program holds, and its own policies may select CPUs ([`Texts`]). [`stop`] ends everything that is under way.
 
+pub(crate) mod policies;
 pub mod run;
 pub(crate) mod shelf;
 pub mod sweep;
 
+pub use policies::MakePolicy;
 pub use shelf::Texts;
 
 use crate::args::Args;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Texts that a program holds and that stand for files: they lie on a shelf under a name of their own for as long as somebody needs them.
+//! Texts that a program holds and that stand for files: they lie on a shelf under a name of their own for as long as somebody needs them. So do its
+//! policies ([`super::policies`]).
 
+use super::policies::{self, MakePolicy};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,22 +15,37 @@ struct Shelved {
     users: usize,
 }
 
-/// Texts on the shelf. In words the first of them is written `\0 0 \0` without the spaces, the second `\0 1 \0`, and so on.
+/// Texts on the shelf. In words the first of them is written `\0 0 \0` without the spaces, the second `\0 1 \0`, and so on. Policies are numbered
+/// by themselves, with a `p` before the number.
 #[derive(Debug, Default)]
-pub struct Texts(Vec<String>);
+pub struct Texts {
+    texts: Vec<String>,
+    policies: Vec<String>,
+}
 
 impl Texts {
     /// Puts texts, each with a name, on the shelf.
     pub fn new(texts: Vec<(String, String)>) -> Self {
         let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
-        Self(texts.into_iter().map(|(name, text)| put(&mut shelf, &name, &text)).collect())
+        let texts = texts.into_iter().map(|(name, text)| put(&mut shelf, &name, &text)).collect();
+        Self { texts, policies: Vec::new() }
     }
 
-    /// A word with the names of texts in the place of their places.
+    /// Puts policies, each with a name, beside them.
+    #[must_use]
+    pub fn and_policies(mut self, policies: Vec<(String, MakePolicy)>) -> Self {
+        self.policies.extend(policies.into_iter().map(|(name, make)| policies::put(&name, make)));
+        self
+    }
+
+    /// A word with the names of texts and policies in the place of their places.
     pub(super) fn named(&self, word: &str) -> String {
         let mut word = word.to_owned();
-        for (place, name) in self.0.iter().enumerate() {
+        for (place, name) in self.texts.iter().enumerate() {
             word = word.replace(&format!("\0{place}\0"), name);
+        }
+        for (place, name) in self.policies.iter().enumerate() {
+            word = word.replace(&format!("\0p{place}\0"), name);
         }
         word
     }
@@ -37,7 +54,7 @@ impl Texts {
 impl Drop for Texts {
     fn drop(&mut self) {
         let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in &self.0 {
+        for name in &self.texts {
             if let Some(shelved) = shelf.get_mut(name) {
                 shelved.users -= 1;
                 if shelved.users == 0 {
@@ -45,6 +62,7 @@ impl Drop for Texts {
                 }
             }
         }
+        self.policies.iter().for_each(|name| policies::remove(name));
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::figures::{bar, cpu_list, percent, time, whole_percent};
 use super::table::{Align, Cell, Table};
+use fairlab_observe::cgroups::CgroupSummary;
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::{FamilySummary, TimerSummary};
 use fairlab_observe::latency::LatencySummary;
@@ -93,6 +94,25 @@ pub(super) const TIMERS: &[Column<TimerRow>] = &[
     Column::right("p99", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p99_ns)),
     Column::right("max", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.max_ns)),
 ];
+
+/// Of cgroups with a quota.
+pub(super) const CGROUPS: &[Column<CgroupSummary>] = &[
+    Column::left("cgroup", |_, group| group.name.as_str().into()),
+    Column::right("quota", |_, group| group.quota_ns.map_or_else(|| "max".to_owned(), time).into()),
+    Column::right("period", |_, group| time(group.period_ns).into()),
+    Column::right("periods", |_, group| count(group.nr_periods)),
+    Column::right("throttled", |_, group| {
+        let throttled = count(group.nr_throttled);
+        if group.nr_throttled > 0 { throttled.notable() } else { throttled }
+    }),
+    Column::right("for", |_, group| time(group.throttled_ns).into()),
+    Column::right("bursts", |_, group: &CgroupSummary| count(group.nr_bursts)).when(has_bursts),
+    Column::right("by", |_, group: &CgroupSummary| time(group.burst_ns).into()).when(has_bursts),
+];
+
+fn has_bursts(_: &Summary, groups: &[CgroupSummary]) -> bool {
+    groups.iter().any(|group| group.nr_bursts > 0)
+}
 
 /// CPUs that share a row.
 pub(super) type CpuRow<'a> = Vec<&'a CpuSummary>;

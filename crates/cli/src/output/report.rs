@@ -46,6 +46,10 @@ pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, option
         page.push('\n');
         page.push_str(&timers(summary, styles));
     }
+    if !summary.cgroups.is_empty() {
+        page.push('\n');
+        page.push_str(&columns::table(columns::CGROUPS, summary, &summary.cgroups).render(styles));
+    }
     page.push('\n');
     page.push_str(&cpus(summary, styles, options));
     let frequencies = frequencies(summary, hardware);

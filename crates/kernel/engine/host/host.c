@@ -76,6 +76,97 @@ const struct fl_record *fl_records(unsigned int *nr)
 	return records;
 }
 
+/* ---- what is counted: functions of the kernel's side that stand for an operation ---- */
+
+#define MOST_WATCHED 128	/* functions; twice as many places, so that a look ends soon */
+#define PLACES (2 * MOST_WATCHED)
+#define MOST_ENTRIES 128
+#define MOST_OPERATIONS 64
+
+struct watched {
+	const void *function;
+	unsigned int depth;		/* of this function on the stack */
+	int first;			/* of its entries; -1: none */
+};
+
+struct entry {
+	const struct watched *within;	/* only while it runs; NULL: always */
+	int operation, times, next;
+};
+
+static struct watched watched[PLACES];
+static struct entry entries[MOST_ENTRIES];
+static int nr_entries_watched, nr_watched;
+static long long counts[MOST_OPERATIONS];
+
+static struct watched *place_of(const void *function)
+{
+	unsigned long place = ((unsigned long)function * 0x9e3779b97f4a7c15UL) >> 56;
+
+	while (watched[place % PLACES].function && watched[place % PLACES].function != function)
+		place++;
+	return &watched[place % PLACES];
+}
+
+/* Offsets are from the beginning of the object. */
+static struct watched *watch(unsigned long offset)
+{
+	struct watched *its;
+	Dl_info here;
+
+	if (!dladdr((void *)watch, &here))
+		fl_host_stop(FL_STOP_SHIM, "the object does not know where it is");
+	its = place_of((const char *)here.dli_fbase + offset);
+	if (!its->function) {
+		if (nr_watched++ == MOST_WATCHED)
+			fl_host_stop(FL_STOP_SHIM, "too many functions are to be counted");
+		its->function = (const char *)here.dli_fbase + offset;
+		its->first = -1;
+	}
+	return its;
+}
+
+/* Counts an operation so many times for each call of a function, perhaps only while another one runs (offset 0: always). */
+void fl_count(unsigned long function, int operation, int times, unsigned long within)
+{
+	struct watched *its = watch(function);
+	struct entry *one = &entries[nr_entries_watched];
+
+	if (nr_entries_watched == MOST_ENTRIES || operation >= MOST_OPERATIONS)
+		fl_host_stop(FL_STOP_SHIM, "too much is to be counted");
+	one->within = within ? watch(within) : NULL;
+	one->operation = operation;
+	one->times = times;
+	one->next = its->first;
+	its->first = nr_entries_watched++;
+}
+
+long long *fl_counts(void) { return counts; }
+
+/* The compiler calls these. */
+void __cyg_profile_func_enter(void *function, void *site)
+{
+	struct watched *its = place_of(function);
+	int i;
+
+	(void)site;
+	if (!its->function)
+		return;
+	for (i = its->first; i >= 0; i = entries[i].next)
+		if (!entries[i].within || entries[i].within->depth)
+			counts[entries[i].operation] += entries[i].times;
+	its->depth++;
+}
+
+void __cyg_profile_func_exit(void *function, void *site)
+{
+	struct watched *its = place_of(function);
+
+	(void)site;
+	if (its->function)
+		its->depth--;
+}
+
 /* ---- reports: lines of a keyword and its value ---- */
 
 static void say(const char *format, ...)

@@ -23,11 +23,11 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         ));
     }
     let of_hardware = [
-        (!hardware.prices.is_free(), "time that kernel code takes: --prices zero makes it free"),
+        (hardware.prices.tracer_ps() > 0, "a tracer of searches"),
         (!hardware.frequency_domains.is_empty(), "frequency domains (schedutil, energy-aware scheduling)"),
+        (setup.policy.is_some(), "policies of one's own"),
         (hardware.turbo.is_some(), "turbo frequencies"),
         (!hardware.frequency_limits.is_empty(), "limits of frequencies"),
-        (hardware.idle_states.iter().any(|states| !states.is_empty()), "idle states"),
         (hardware.polling_idle, "idle CPUs that poll"),
         (hardware.interrupts.iter().any(|load| load.is_stolen), "stolen time"),
         (setup.workload.irqs.iter().any(|load| load.is_stolen), "stolen time"),
@@ -37,6 +37,7 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         (setup.workload.groups.iter().any(|group| group.uclamp.is_some()), "utilisation clamps of groups"),
         (setup.workload.tasks.iter().any(|task| task.start.reclaims), "deadline tasks that take what others leave"),
         (!setup.tunables.is_empty(), "tunables that are set by code"),
+        (setup.policy.is_some(), "policies of one's own"),
     ];
     if let Some((_, what)) = of_hardware.iter().find(|(is_wanted, _)| *is_wanted) {
         return Some(not_yet(what));

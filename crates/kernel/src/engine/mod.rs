@@ -5,12 +5,14 @@
 //!    order.
 //! 2. Which interrupts are under way is remembered here, as the built-in scheduler does for itself: another of the same kind is not sent.
 //! 3. Tasks have the numbers that the built-in scheduler gives them: idle tasks, stoppers, the first task, then as they are forked.
-//! 4. Kernel code takes no time, and what it does is not counted.
+//! 4. What kernel code does is counted: by functions of the tree ([`crate::operations`]), and here what passes the seam. A call is one phase: it
+//!    has happened when it begins, and takes as long as the machine's prices say.
 
 mod lacks;
 
 use crate::error::KernelError;
 use crate::object::{self, Irq, Object, Told};
+use crate::operations;
 use fairlab_machine::engine::Setup;
 use fairlab_machine::seam::Engine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
@@ -29,6 +31,7 @@ use fairlab_sched::task::{Policy, Uclamp};
 use fairlab_sched::topology::{MachineTopology, TopologyLevel};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::work::Op;
 use std::ffi::CStr;
 use std::path::Path;
 
@@ -58,6 +61,7 @@ impl KernelEngine {
     /// If it cannot be loaded.
     pub fn load(path: &Path, config: SchedConfig, report: i32, loop_seconds: u32) -> Result<Self, KernelError> {
         let object = Object::load(path)?;
+        object.count(&operations::counted(path)?);
         object.guard(report, loop_seconds);
         let nr_cpus = config.topology.cpus.len();
         Ok(Self {
@@ -87,6 +91,8 @@ impl KernelEngine {
         ctx.effects.append(&mut self.left_over);
         let pending = &mut self.ipi_pending;
         self.object.told(|told| pass_on(ctx, pending, told));
+        // What one function counts too much another takes back within the same call.
+        self.object.counts(|operation, times| ctx.work.count(Op::ALL[operation], times.max(0).unsigned_abs()));
         result
     }
 
@@ -114,6 +120,7 @@ fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], told: Told) {
                 _ => PrevState::Blocked,
             };
             ctx.report(Event::Switch { cpu, prev, next, prev_state });
+            ctx.charge(Op::ContextSwitch);
             ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
         }
         Told::Migrate { on, task, from, to } => {
@@ -125,12 +132,16 @@ fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], told: Told) {
             }
             let (cpu, kind) = (CpuId(cpu), if kind == 0 { IpiKind::Reschedule } else { IpiKind::CallFunction });
             ctx.report(Event::Ipi { cpu, kind, on: CpuId(on) });
+            ctx.charge(Op::IpiSend);
             ctx.emit(Effect::SendIpi { cpu, kind });
         }
-        Told::Stat { on, cpu, level, counter, amount } => {
-            ctx.report(Event::DomainStat { on: CpuId(on), cpu: CpuId(cpu), level, counter, idle: None, amount });
+        Told::Stat { on, cpu, level, counter, idle, amount } => {
+            ctx.report(Event::DomainStat { on: CpuId(on), cpu: CpuId(cpu), level, counter, idle, amount });
         }
-        Told::Timer { cpu, at } => ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) }),
+        Told::Timer { cpu, at } => {
+            ctx.charge(Op::HrtimerProgram);
+            ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
+        }
     }
 }
 
@@ -258,6 +269,8 @@ impl Engine for KernelEngine {
         self.object.entering(c"boot", 0, now.0);
         self.object.boot(&cpus, &self.topology.distances, &levels);
         self.nr_tasks = 2 * cpus.len() + 1;
+        // What the boot did is nobody's.
+        self.object.counts(|_, _| {});
         // Interrupts of the boot have been served by hand; timers stay.
         let left_over = &mut self.left_over;
         self.object.told(|told| {
@@ -305,26 +318,32 @@ impl Engine for KernelEngine {
     }
 
     fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+        ctx.charge(Op::IpiReceive);
         self.enter(ctx, c"an interrupt that wakes a task", |object, cpu| object.interrupt_wake(cpu, task.0))
     }
 
     fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::PickNext);
         self.enter(ctx, c"schedule", |object, cpu| object.reschedule(cpu));
     }
 
     fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::PickNext);
         self.enter(ctx, c"schedule, of a task that blocks", |object, cpu| object.block(cpu, false, false));
     }
 
     fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::PickNext);
         self.enter(ctx, c"schedule, of a task that waits for a device", |object, cpu| object.block(cpu, false, true));
     }
 
     fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::PickNext);
         self.enter(ctx, c"yield", |object, cpu| object.yield_now(cpu));
     }
 
     fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::PickNext);
         self.enter(ctx, c"schedule, of a task that ends", |object, cpu| object.block(cpu, true, false));
     }
 
@@ -333,6 +352,7 @@ impl Engine for KernelEngine {
     }
 
     fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::IpiReceive);
         self.enter(ctx, c"hrtimer_interrupt", |object, cpu| object.interrupt(cpu, Irq::Timer));
     }
 
@@ -342,22 +362,26 @@ impl Engine for KernelEngine {
             IpiKind::Reschedule => Irq::Reschedule,
             IpiKind::CallFunction => Irq::Call,
         };
+        ctx.charge(Op::IpiReceive);
         self.enter(ctx, c"inter-processor interrupt", |object, cpu| object.interrupt(cpu, irq));
     }
 
     fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::PickNext);
         self.enter(ctx, c"stopper", |object, cpu| object.stopper(cpu));
     }
 
     /// Who waits for a stopper has it run inside his own call.
     fn handle_awaited_stopper(&mut self, _ctx: &mut Ctx<'_>) {}
 
-    fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, _tick: IdleTick) -> bool {
-        self.enter(ctx, c"idle loop", |object, cpu| object.idle_enter(cpu));
+    fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
+        ctx.charge(Op::IdleEnter);
+        self.enter(ctx, c"idle loop", |object, cpu| object.idle_enter(cpu, tick == IdleTick::Stops));
         !self.need_resched(ctx.cpu)
     }
 
     fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::IdleExit);
         self.enter(ctx, c"end of the idle loop", |object, cpu| object.idle_exit(cpu));
     }
 

@@ -6,6 +6,7 @@ mod raw;
 pub use raw::Figures;
 
 use crate::error::KernelError;
+use fairlab_sched::topology::CpuIdleType;
 use raw::Functions;
 use std::ffi::{CStr, CString, c_int, c_ulong};
 use std::mem::ManuallyDrop;
@@ -65,6 +66,22 @@ pub struct NewTask<'a> {
     pub mask: &'a [u64],
 }
 
+/// A function that stands for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Its place in the object.
+    pub function: u64,
+    /// Number of the operation.
+    pub operation: usize,
+    /// How often it counts for each call.
+    pub times: i32,
+    /// The function that has to run meanwhile, if one has to.
+    pub within: Option<u64>,
+}
+
+/// So many operations an object can count: as in `engine/host/host.c`.
+const MOST_OPERATIONS: usize = 64;
+
 /// What the kernel's side has told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
@@ -77,7 +94,7 @@ pub(crate) enum Told {
     /// An interrupt was sent: to reschedule (0), or for the queue of calls (1).
     Ipi { on: u32, cpu: u32, kind: u32 },
     /// A counter of a domain grew.
-    Stat { on: u32, cpu: u32, level: u32, counter: &'static str, amount: i64 },
+    Stat { on: u32, cpu: u32, level: u32, counter: &'static str, idle: Option<CpuIdleType>, amount: i64 },
     /// The timer of a CPU was programmed.
     Timer { cpu: u32, at: u64 },
 }
@@ -154,6 +171,28 @@ impl Object {
     /// Has crashes, and calls that take so many seconds of CPU time, end this process with a report on a file descriptor. 0: no limit.
     pub fn guard(&self, report: RawFd, loop_seconds: u32) {
         call!(self, fl_guard(report, loop_seconds));
+    }
+
+    /// Has operations counted: functions of this very object, by the file that was written beside it.
+    ///
+    /// # Panics
+    /// If there are more operations than the object has room for.
+    pub fn count(&self, counted: &[Counted]) {
+        for &Counted { function, operation, times, within } in counted {
+            assert!(operation < MOST_OPERATIONS, "operation {operation} of {MOST_OPERATIONS}");
+            call!(self, fl_count(function, operation as c_int, times, within.unwrap_or(0)));
+        }
+    }
+
+    /// What was counted since the last call, by operation: how often, if at all.
+    pub(crate) fn counts(&self, mut listen: impl FnMut(usize, i64)) {
+        let counts = call!(self, fl_counts());
+        // SAFETY: so many stand there, as long as the object is loaded, and nobody else reads or writes them until the kernel's side is entered
+        // again, which this borrow of the object does not do.
+        let counts = unsafe { std::slice::from_raw_parts_mut(counts, MOST_OPERATIONS) };
+        for (operation, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count != 0) {
+            listen(operation, std::mem::take(count));
+        }
     }
 
     /// Most CPUs, and ticks in a second.
@@ -380,9 +419,9 @@ impl Object {
         call!(self, fl_stopper(self.cpu(cpu)));
     }
 
-    /// The idle task of a CPU enters its loop.
-    pub fn idle_enter(&self, cpu: u32) {
-        call!(self, fl_idle_enter(self.cpu(cpu)));
+    /// The idle task of a CPU enters its loop; its tick stops, or goes on.
+    pub fn idle_enter(&self, cpu: u32, stops_tick: bool) {
+        call!(self, fl_idle_enter(self.cpu(cpu), c_int::from(stops_tick)));
     }
 
     /// It leaves its loop.
@@ -447,7 +486,7 @@ impl Object {
 }
 
 fn to_told(record: &raw::Record) -> Told {
-    let &raw::Record { kind, on, cpu, task, a, b: _, text } = record;
+    let &raw::Record { kind, on, cpu, task, a, b, text } = record;
     match kind {
         raw::WAKEUP => Told::Wakeup { on, cpu, task, is_new: a != 0 },
         raw::SWITCH => Told::Switch { cpu, prev: task, next: a as u32, state: record.b as u32 },
@@ -456,17 +495,19 @@ fn to_told(record: &raw::Record) -> Told {
         raw::STAT => {
             // SAFETY: the text is a constant of the object, which is never unloaded.
             let text: &'static CStr = unsafe { CStr::from_ptr(text) };
-            Told::Stat { on, cpu, level: task, counter: counter_of(text.to_str().unwrap_or_default()), amount: a }
+            let counter = counter_of(text.to_str().unwrap_or_default());
+            let idle = usize::try_from(b - 1).ok().map(|place| CpuIdleType::ALL[place]);
+            Told::Stat { on, cpu, level: task, counter, idle, amount: a }
         }
         raw::TIMER => Told::Timer { cpu, at: a as u64 },
         other => unreachable!("records have six kinds, not {other}"),
     }
 }
 
-/// `sd->lb_count[idle]` is the counter `lb_count`.
+/// `env->sd->lb_count[env->idle]` is the counter `lb_count`.
 fn counter_of(expression: &'static str) -> &'static str {
-    let name = expression.rsplit_once("->").map_or(expression, |(_, name)| name);
-    name.split('[').next().unwrap_or(name)
+    let counter = expression.split('[').next().unwrap_or(expression);
+    counter.rsplit_once("->").map_or(counter, |(_, name)| name)
 }
 
 fn policy(policy: Policy) -> raw::Policy {
@@ -476,4 +517,16 @@ fn policy(policy: Policy) -> raw::Policy {
 
 fn result(answer: c_int) -> Result<(), i32> {
     if answer == 0 { Ok(()) } else { Err(answer) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counter_of;
+
+    #[test]
+    fn counters_have_the_name_of_their_field() {
+        assert_eq!(counter_of("sd->lb_count[idle]"), "lb_count");
+        assert_eq!(counter_of("env->sd->lb_gained[env->idle]"), "lb_gained");
+        assert_eq!(counter_of("sd->alb_pushed"), "alb_pushed");
+    }
 }

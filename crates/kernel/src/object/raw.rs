@@ -160,7 +160,7 @@ functions! {
     fl_interrupt_wake(c_int, c_uint) -> c_int;
     fl_reschedule(c_int);
     fl_stopper(c_int);
-    fl_idle_enter(c_int);
+    fl_idle_enter(c_int, c_int);
     fl_idle_exit(c_int);
     fl_duty(c_int) -> c_int;
     fl_running(c_int) -> c_uint;
@@ -169,6 +169,8 @@ functions! {
     fl_figures(c_int, *mut Figures);
     fl_task_util(c_uint, *mut c_ulong, *mut c_ulonglong);
     fl_records(*mut c_uint) -> *const Record;
+    fl_count(c_ulong, c_int, c_int, c_ulong);
+    fl_counts() -> *mut c_longlong;
     fl_guard(c_int, c_uint);
     fl_entering(*const c_char, c_int, c_ulonglong);
 }

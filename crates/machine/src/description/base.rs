@@ -16,6 +16,10 @@ use toml::Spanned;
 
 /// So many files may be based on each other.
 const MOST_BASES: usize = 8;
+/// What a base may be.
+const HELP: &str = "write the name of a machine (`fairlab machine list`), or the path of a machine file";
+/// What to do about files that are based on each other.
+const CIRCLE: &str = "let one of them say all that it needs, or be based on a machine that comes with fairlab";
 
 /// The text of a base, by its name in a file.
 pub(super) type Resolve<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -47,19 +51,31 @@ pub(super) fn with_bases(
     resolve: Resolve<'_>,
 ) -> Result<RawMachine, Fault> {
     let Some(name) = &own.base else { return Ok(own) };
+    // What is wrong with a chain of bases is told of the file that begins it.
+    let at = inherited.first().map_or_else(|| name.span(), |first| first.named_at.clone());
+    if let Some(first) = inherited.iter().position(|base| base.name == *name.get_ref()) {
+        let circle = inherited[first..].iter().map(|base| base.name.as_str()).chain([name.get_ref().as_str()]);
+        let circle = circle.collect::<Vec<_>>().join(", which is based on ");
+        return Err(Fault::new(at, format!("the bases go in a circle: {circle}"), CIRCLE));
+    }
     if inherited.len() == MOST_BASES {
-        let help = "a base that is based on the file itself never ends";
-        return Err(Fault::of(name, format!("more than {MOST_BASES} bases"), help));
+        let help = "put what they say into fewer files";
+        return Err(Fault::new(at, format!("more than {MOST_BASES} bases"), help));
     }
     let wrong = |message: String| {
-        let help = "write the name of a machine (`fairlab machine list`), or the path of a machine file";
-        Fault::of(name, format!("the base cannot be had: {}", message.lines().next().unwrap_or_default()), help)
+        let mut lines = message.lines();
+        let what = format!("the base cannot be had: {}", lines.next().unwrap_or_default());
+        let near = lines
+            .next()
+            .and_then(|line| line.trim().strip_prefix("help: "))
+            .filter(|help| help.contains("did you mean"));
+        Fault::of(name, what, near.unwrap_or(HELP))
     };
     let text = resolve(name.get_ref()).map_err(wrong)?;
     // What stands in the base gets places behind those of the file, so that errors know whose they are.
     let placed = format!("{}\n{text}", " ".repeat(end));
     let base = read::raw(&placed).map_err(|fault| wrong(format!("`{}`: {}", name.get_ref(), fault.message())))?;
-    inherited.push(Inherited { name: name.get_ref().clone(), start: end + 1, text: placed });
+    inherited.push(Inherited { name: name.get_ref().clone(), named_at: name.span(), start: end + 1, text: placed });
     let end = inherited[inherited.len() - 1].text.len();
     let base = with_bases(base, end, inherited, resolve)?;
     Ok(own.over(base))

@@ -101,6 +101,18 @@ impl Fault {
         &self.message
     }
 
+    /// The same where a number is needed and there is something else: with the unit in which the key of that line of the file ends.
+    pub(super) fn in_units(mut self, text: &str) -> Self {
+        let needs_number = self.message.starts_with("invalid type") && self.message.contains("expected u64");
+        let before = text.get(..self.at.start).filter(|_| needs_number).unwrap_or_default();
+        let key = before.rsplit(['\n', '{', ',']).next().unwrap_or_default().trim().trim_end_matches('=').trim();
+        let units = [("_ns", "nanoseconds"), ("_us", "microseconds"), ("_ms", "milliseconds"), ("khz", "kilohertz")];
+        if let Some((_, unit)) = units.iter().find(|(end, _)| key.ends_with(end)) {
+            self.help = format!("write a whole number of {unit}: {key} = 2000");
+        }
+        self
+    }
+
     /// A fault of one value.
     pub(super) fn of<T>(value: &Spanned<T>, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::new(value.span(), message, help)
@@ -117,6 +129,8 @@ pub(super) struct Source<'a> {
 pub(super) struct Inherited {
     /// As the file names it.
     pub(super) name: String,
+    /// Where the file, or the base before this one, names it.
+    pub(super) named_at: Range<usize>,
     /// Where its text begins; what is before stands for the files that inherit from it.
     pub(super) start: usize,
     pub(super) text: String,

@@ -119,6 +119,11 @@ fn or_each<T>(mut own: Entries<T>, base: Entries<T>) -> Entries<T> {
     own
 }
 
+/// What a base says of where its figures come from: the machine's own may come from elsewhere.
+fn source_of_base(base: &Spanned<String>, source: &Spanned<String>) -> Spanned<String> {
+    Spanned::new(source.span(), format!("of its base {}: {}", base.get_ref(), source.get_ref()))
+}
+
 /// A table whose keys are names.
 type Entries<T> = BTreeMap<Spanned<String>, Spanned<T>>;
 
@@ -163,7 +168,7 @@ macro_rules! keys {
                     name: self.name,
                     base: self.base,
                     description: self.description,
-                    source: self.source.or(base.source),
+                    source: self.source.or(base.source.map(|source| source_of_base(&base.name, &source))),
                     kernel: self.kernel.or(base.kernel),
                     $($key: self.$key.or(base.$key),)*
                     cpus: self.cpus.or(base.cpus),

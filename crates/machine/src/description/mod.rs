@@ -38,7 +38,7 @@ pub use interrupts::InterruptLoad;
 pub use keys::{KeyInfo, plain_keys};
 pub use limits::FrequencyLimitAt;
 pub use lines::ChannelLines;
-pub use presets::{MachineText, load, load_text, preset, preset_text, presets};
+pub use presets::{MachineText, load, load_text, preset, preset_names, preset_text, presets};
 pub use prices::{OPERATIONS, Price, PriceList};
 pub use smt::Smt;
 pub use turbo::Turbo;

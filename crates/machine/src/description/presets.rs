@@ -20,6 +20,7 @@ macro_rules! presets {
 presets![
     "hikey",
     "hikey960",
+    "phone-8",
     "sc7180",
     "xeon-1s-112",
     "xeon-2s-224",
@@ -34,6 +35,11 @@ presets![
 /// The machines that come with the program.
 pub fn presets() -> impl ExactSizeIterator<Item = MachineDescription> {
     PRESETS.iter().map(|(name, text)| read_preset(name, text))
+}
+
+/// Their names.
+pub fn preset_names() -> impl ExactSizeIterator<Item = &'static str> {
+    PRESETS.iter().map(|(name, _)| *name)
 }
 
 /// The machine of that name, if it comes with the program.

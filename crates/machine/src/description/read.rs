@@ -33,7 +33,7 @@ pub(super) fn read(
         .and_then(|raw| understand(&raw));
     match read {
         Ok(machine) => Ok((machine, !inherited.is_empty())),
-        Err(fault) => Err(Source { file, text }.error(fault, &inherited)),
+        Err(fault) => Err(Source { file, text }.error(fault.in_units(text), &inherited)),
     }
 }
 

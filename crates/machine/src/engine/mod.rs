@@ -49,6 +49,7 @@ use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::figures::Duty;
+use fairlab_sched::told::policy::PolicySeat;
 use fairlab_sched::units::{CAPACITY_SHIFT, Capacity, Nanos};
 use fairlab_sched::work::{Op, WorkMeter};
 use fairlab_workload::workload::Workload;
@@ -145,6 +146,15 @@ pub enum RunError {
         /// What it did.
         what: String,
     },
+    /// The policy that selects CPUs at wake-ups has answered what cannot be used.
+    Policy {
+        /// The task that was woken.
+        task: String,
+        /// When, from the start of the run.
+        at: Nanos,
+        /// What it has answered.
+        what: String,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -165,6 +175,9 @@ impl fmt::Display for RunError {
                 write!(f, "task {task} is forked more than {limit} times, which is as often as rt-app allows")
             }
             Self::Misuse { task, what } => write!(f, "task {task} {what}"),
+            Self::Policy { task, at, what } => {
+                write!(f, "the policy, asked after {at} where task {task} is to wake up, {what}")
+            }
         }
     }
 }
@@ -219,6 +232,8 @@ pub struct Machine<E = Sched> {
     cpu_dma_latency: idle::LatencyRequests,
     /// CPUs to which a lock has come during this event.
     granted: VecDeque<CpuId>,
+    /// Who selects CPUs at wake-ups in the place of the kernel's rules.
+    policy: Option<PolicySeat>,
     /// What the observer wants.
     wants: Wants,
     checks: Option<checks::Checks>,
@@ -280,6 +295,9 @@ impl<E: Engine> Machine<E> {
                 self.settle(observer, cpu)?;
             }
             self.check(Some(event.kind));
+            if self.policy.is_some() {
+                self.check_policy()?;
+            }
             if self.counters.events >= self.most_events {
                 self.end_at(self.now);
                 return Ok(false);
@@ -291,6 +309,14 @@ impl<E: Engine> Machine<E> {
     /// The run ends with this event if nothing else ends it before, perhaps in the middle of an instant.
     pub fn limit_events(&mut self, most: u64) {
         self.most_events = most;
+    }
+
+    /// Ends the run if the policy has answered what cannot be used.
+    fn check_policy(&self) -> Result<(), RunError> {
+        let Some((id, refusal)) = self.policy.as_ref().and_then(PolicySeat::refused) else { return Ok(()) };
+        let host = self.host_of.get(id.index()).copied().flatten();
+        let task = host.map_or_else(|| format!("{}", id.0), |host| self.tasks[host as usize].name.clone());
+        Err(RunError::Policy { task, at: self.elapsed(), what: refusal.to_string() })
     }
 
     /// Events come again and again without time passing.
@@ -348,6 +374,16 @@ impl<E: Engine> Machine<E> {
         &self.tasks
     }
 
+    /// Task groups in the scheduler, by their places in the workload.
+    pub fn groups(&self) -> &[GroupId] {
+        &self.groups
+    }
+
+    /// When the next event comes, if the run has one left. To ask changes nothing of the run.
+    pub fn next_event_at(&mut self) -> Option<Nanos> {
+        self.events.next_at().filter(|&at| at <= self.end)
+    }
+
     /// The time.
     pub fn now(&self) -> Nanos {
         self.now
@@ -373,9 +409,11 @@ impl<E: Engine> Machine<E> {
         &self.counters
     }
 
-    /// Work of the scheduler's paths.
-    pub fn work(&self) -> &WorkMeter {
-        &self.total_work
+    /// Operations of the scheduler's paths so far.
+    pub fn work(&self) -> WorkMeter {
+        let mut work = self.total_work.clone();
+        self.meter.clone().drain_into(&mut work);
+        work
     }
 
     /// The work that a CPU does in a nanosecond at its present pace, in units of 2^-20 ns at full speed.
@@ -423,6 +461,7 @@ impl<E: Engine> Machine<E> {
             effects: &mut self.effects,
             probe: &mut tap,
             work: &mut self.meter,
+            policy: self.policy.as_mut(),
         };
         act(&mut self.sched, &mut ctx);
         self.ahead = ctx.ahead;

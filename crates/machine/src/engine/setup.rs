@@ -21,6 +21,7 @@ use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::state::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::task::Uclamp;
+use fairlab_sched::told::policy::{PolicySeat, WakePolicy};
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::{CAPACITY_FULL, Nanos};
@@ -49,6 +50,8 @@ pub struct Setup {
     pub snapshot_every: Option<Nanos>,
     /// Permutes events of one instant, if set.
     pub perturb: Option<u64>,
+    /// Who selects CPUs at wake-ups in the place of the kernel's rules.
+    pub policy: Option<Box<dyn WakePolicy>>,
 }
 
 impl Setup {
@@ -81,6 +84,7 @@ impl Setup {
             duration: scenario.end,
             snapshot_every: scenario.stats,
             perturb: None,
+            policy: None,
         }
     }
 }
@@ -143,13 +147,24 @@ impl<E: Engine> Machine<E> {
         if let Some(what) = sched.lacks(&setup) {
             return Err(SetupError::Lacking(what));
         }
-        let Setup { mut hardware, mut workload, features, tunables, named_tunables, duration, snapshot_every, perturb } =
-            setup;
+        let Setup {
+            mut hardware,
+            mut workload,
+            features,
+            tunables,
+            named_tunables,
+            duration,
+            snapshot_every,
+            perturb,
+            policy,
+        } = setup;
         for (at, cpus, is_thermal, part) in hardware.frequency_limits.iter().cloned() {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
         governor::add_threads(&mut workload, &hardware);
-        let first_ksoftirqd = softirq::add_threads(&mut workload, &hardware);
+        let pauses = sched.pauses() && !hardware.prices.is_free();
+        let first_ksoftirqd =
+            if pauses { softirq::add_threads(&mut workload, &hardware) } else { workload.tasks.len() };
         hardware.interrupts.extend(workload.irqs.iter().map(InterruptLoad::from));
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
@@ -230,13 +245,14 @@ impl<E: Engine> Machine<E> {
                 of_changes: Nanos::NEVER,
             },
             tracer: Tracer::new(hardware.prices.tracer_ps(), hardware.nr_cpus()),
+            policy: policy.map(PolicySeat::new),
             wants: Wants::NOTHING,
             checks: None,
             hardware,
             workload,
         };
         machine.start_clocks();
-        if !machine.hardware.prices.is_free() {
+        if pauses {
             machine.sched.let_softirqs_go_over(true);
             machine.sched.set_pausing(Pausing::On { looks_per_phase: LOOKS_PER_PHASE });
             machine.meter.record_touches(machine.lines.are_priced(), 8 * nr_cpus);

@@ -104,13 +104,9 @@ impl Behaviour for Thread {
     }
 }
 
-/// Adds a thread for each CPU to the end of a workload, where softirqs can go over: where kernel code takes time. Returns the place of the
-/// first one.
+/// Adds a thread for each CPU to the end of a workload, where softirqs can go over. Returns the place of the first one.
 pub(super) fn add_threads(workload: &mut Workload, hardware: &Hardware) -> usize {
     let first = workload.tasks.len();
-    if hardware.prices.is_free() {
-        return first;
-    }
     for cpu in 0..hardware.nr_cpus() as u32 {
         let start = Attributes { affinity: Some(Affinity::Cpus(vec![cpu])), ..Attributes::default() };
         let thread = || Thread { is_asleep: true };
@@ -195,7 +191,7 @@ impl<E: Engine> Machine<E> {
         if run.taken == BUDGET || is_late {
             (run.rounds, run.taken, run.round_until) = (run.rounds + 1, 0, now + BUDGET_JIFFIES);
             let goes_over = run.rounds == MAX_ROUNDS || now >= run.until || has_to_reschedule;
-            if goes_over && self.kernel_takes_time {
+            if goes_over && self.kernel_takes_time && self.sched.pauses() {
                 net.run = None;
                 self.wake_ksoftirqd(observer, cpu);
                 return Progress::Done;
@@ -301,6 +297,7 @@ impl<E: Engine> Machine<E> {
         (host.id, host.blocked_since) = (Some(id), Some(START));
         self.host_of.resize(self.host_of.len().max(id.index() + 1), None);
         self.host_of[id.index()] = Some(task as u32);
+        self.introduce(task, id);
         self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
             sched.add_ksoftirqd(ctx, new);
             sched.note_cpuset(id, CpusetId::TOP);

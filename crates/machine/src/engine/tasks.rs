@@ -173,6 +173,7 @@ impl<E: Engine> Machine<E> {
             self.host_of.resize(id.index() + 1, None);
         }
         self.host_of[id.index()] = Some(task as u32);
+        self.introduce(task, id);
         self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
             let forked = sched.handle_fork(ctx, new);
             debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
@@ -180,6 +181,13 @@ impl<E: Engine> Machine<E> {
         });
         if matches!(policy, Policy::Deadline { .. }) {
             self.push_work(cpu, KernelWork::BecomeDeadline { task });
+        }
+    }
+
+    /// Tells the policy of a new task, if there is one.
+    pub(super) fn introduce(&mut self, task: usize, id: TaskId) {
+        if let Some(seat) = &mut self.policy {
+            seat.meets(id, &self.tasks[task].name);
         }
     }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What cyclictest tells of each thread: least, last, mean and greatest latency, in microseconds.
 
-use super::{Meter, Outcome, place};
+use super::{Meter, Outcome, Reached, place};
 use crate::latency::{Latency, LatencySummary};
-use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -97,7 +96,7 @@ impl Meter for CyclictestMeter {
         true
     }
 
-    fn outcome(&self, _machine: &Machine, _measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: Reached, _measured: Nanos) -> Outcome {
         let result = self.result();
         Outcome::of(result.iter().map(line).collect(), &result)
     }

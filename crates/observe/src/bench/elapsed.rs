@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What benchmarks tell that run until they are done: hackbench, `perf bench sched`, a build. They tell how long it took.
 
-use super::{Meter, Outcome};
-use fairlab_machine::engine::{Machine, START};
+use super::{Meter, Outcome, Reached};
+use fairlab_machine::engine::START;
 use fairlab_machine::observer::Observer;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, Probe};
@@ -91,9 +91,9 @@ impl ElapsedMeter {
     }
 
     /// What is told.
-    pub fn result(&self, machine: &Machine) -> ElapsedResult {
-        let is_done = machine.is_done();
-        let time = if is_done { self.elapsed() } else { machine.elapsed() };
+    pub fn result(&self, reached: Reached) -> ElapsedResult {
+        let is_done = reached.is_done;
+        let time = if is_done { self.elapsed() } else { reached.elapsed };
         let per_op = |loops: u64| time.0 as f64 / 1e3 / loops as f64;
         let (usecs_per_op, ops_per_s) = match self.words {
             Words::Pipe { loops, .. } if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
@@ -161,10 +161,9 @@ impl Meter for ElapsedMeter {
         false
     }
 
-    fn outcome(&self, machine: &Machine, _measured: Nanos) -> Outcome {
-        let result = self.result(machine);
-        let cpu_ns: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
-        Outcome::of(self.page(&result, cpu_ns as f64 / 1e9), &result)
+    fn outcome(&self, reached: Reached, _measured: Nanos) -> Outcome {
+        let result = self.result(reached);
+        Outcome::of(self.page(&result, reached.cpu_ns as f64 / 1e9), &result)
     }
 }
 

@@ -17,7 +17,9 @@ pub mod stress_sock;
 pub mod tbench;
 
 use fairlab_machine::engine::{Machine, RunError, START};
-use fairlab_machine::observer::Observer;
+use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_machine::seam::Engine;
+use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 
 /// What came of a benchmark.
@@ -39,6 +41,25 @@ impl Outcome {
     }
 }
 
+/// What a run has come to, as far as benchmarks tell of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// So much was simulated.
+    pub elapsed: Nanos,
+    /// Whether all tasks have ended.
+    pub is_done: bool,
+    /// How long tasks have run, in sum.
+    pub cpu_ns: i64,
+}
+
+impl Reached {
+    /// Of a machine.
+    pub fn of(machine: &Machine<impl Engine>) -> Self {
+        let cpu_ns = machine.tasks().iter().map(|task| task.runtime_ns).sum();
+        Self { elapsed: machine.elapsed(), is_done: machine.is_done(), cpu_ns }
+    }
+}
+
 /// Measures a model during a run.
 pub trait Meter: Observer {
     /// Forgets what was measured so far: the warm-up is over. Returns whether that means anything for the benchmark: one that
@@ -46,7 +67,30 @@ pub trait Meter: Observer {
     fn reset(&mut self) -> bool;
 
     /// What came of it, after the run, of which so much was measured.
-    fn outcome(&self, machine: &Machine, measured: Nanos) -> Outcome;
+    fn outcome(&self, reached: Reached, measured: Nanos) -> Outcome;
+}
+
+/// A meter on a machine of any engine: meters hear events and look at no scheduler.
+pub struct Metering<'a>(pub &'a mut dyn Meter);
+
+impl Probe for Metering<'_> {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        self.0.event(now, event);
+    }
+}
+
+impl<E: Engine> Observer<E> for Metering<'_> {
+    fn wants(&self) -> Wants {
+        self.0.wants()
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        self.0.machine_event(now, event);
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        self.0.wants_kernel_paths()
+    }
 }
 
 /// So much is simulated before somebody says whether the run is to go on.
@@ -61,7 +105,11 @@ pub type Told<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 ///
 /// # Errors
 /// If a program makes no progress.
-pub fn run(machine: &mut Machine, observer: &mut dyn Observer, told: Told<'_>) -> Result<(), RunError> {
+pub fn run<E: Engine>(
+    machine: &mut Machine<E>,
+    observer: &mut dyn Observer<E>,
+    told: Told<'_>,
+) -> Result<(), RunError> {
     machine.start(observer)?;
     go_on(machine, observer, told)
 }
@@ -70,9 +118,9 @@ pub fn run(machine: &mut Machine, observer: &mut dyn Observer, told: Told<'_>) -
 ///
 /// # Errors
 /// If a program makes no progress.
-pub fn warm_up(
-    machine: &mut Machine,
-    observer: &mut dyn Observer,
+pub fn warm_up<E: Engine>(
+    machine: &mut Machine<E>,
+    observer: &mut dyn Observer<E>,
     length: Nanos,
     told: Told<'_>,
 ) -> Result<(), RunError> {
@@ -91,7 +139,11 @@ pub fn warm_up(
 ///
 /// # Errors
 /// If a program makes no progress.
-pub fn go_on(machine: &mut Machine, observer: &mut dyn Observer, told: Told<'_>) -> Result<(), RunError> {
+pub fn go_on<E: Engine>(
+    machine: &mut Machine<E>,
+    observer: &mut dyn Observer<E>,
+    told: Told<'_>,
+) -> Result<(), RunError> {
     let mut until = START + machine.elapsed();
     for nr in 1_u32.. {
         until += PART;
@@ -105,7 +157,12 @@ pub fn go_on(machine: &mut Machine, observer: &mut dyn Observer, told: Told<'_>)
 }
 
 /// Whether there is more behind this part. A run that is not to go on ends with it.
-fn part(machine: &mut Machine, observer: &mut dyn Observer, until: Nanos, told: Told<'_>) -> Result<bool, RunError> {
+fn part<E: Engine>(
+    machine: &mut Machine<E>,
+    observer: &mut dyn Observer<E>,
+    until: Nanos,
+    told: Told<'_>,
+) -> Result<bool, RunError> {
     let goes_on = machine.advance(observer, until)?;
     if !told(machine.elapsed()) {
         machine.end_at(until);

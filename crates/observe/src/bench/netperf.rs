@@ -2,9 +2,8 @@
 //! What netperf tells of a request and response test, for each instance, and the sum, which netperf leaves to its user.
 
 use super::rounds::Rounds;
-use super::{Meter, Outcome};
+use super::{Meter, Outcome, Reached};
 use crate::latency::LatencySummary;
-use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -103,7 +102,7 @@ impl Meter for NetperfMeter {
         true
     }
 
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
         let result = self.result(measured);
         Outcome::of(self.page(&result), &result)
     }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rounds of clients that do one thing after the other: how many, of which kind, and how long they took.
 
-use super::{Meter, Outcome, place};
+use super::{Meter, Outcome, Reached, place};
 use crate::latency::Latency;
-use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -122,7 +121,7 @@ impl<T: Told> Meter for RoundsMeter<T> {
         true
     }
 
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
         let result = self.result(measured);
         Outcome::of(T::page(&result), &result)
     }

@@ -2,8 +2,7 @@
 //! What schbench of 2016 to 2021 tells.
 
 use super::plat::{Percentile, Plat};
-use super::{Meter, Outcome, micros, place};
-use fairlab_machine::engine::Machine;
+use super::{Meter, Outcome, Reached, micros, place};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -104,7 +103,7 @@ impl Meter for SchbenchMeter {
         true
     }
 
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
         let result = self.result(measured);
         Outcome::of(self.page(&result), &result)
     }

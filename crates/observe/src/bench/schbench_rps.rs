@@ -2,8 +2,8 @@
 //! What today's schbench tells: latencies of wake-ups and of requests, and requests per second.
 
 use super::plat::{Percentile, Plat};
-use super::{Meter, Outcome, micros, place};
-use fairlab_machine::engine::{Machine, START};
+use super::{Meter, Outcome, Reached, micros, place};
+use fairlab_machine::engine::START;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -175,7 +175,7 @@ impl Meter for SchbenchRpsMeter {
         true
     }
 
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
         let result = self.result(measured);
         Outcome::of(result.page(), &result)
     }

@@ -2,8 +2,7 @@
 //! What stress-ng tells of its sock stressor: bogo operations.
 
 use super::rounds::Rounds;
-use super::{Meter, Outcome};
-use fairlab_machine::engine::Machine;
+use super::{Meter, Outcome, Reached};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, Probe};
@@ -94,7 +93,7 @@ impl Meter for StressSockMeter {
         true
     }
 
-    fn outcome(&self, _machine: &Machine, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
         let result = self.result(measured);
         Outcome::of(self.page(&result), &result)
     }

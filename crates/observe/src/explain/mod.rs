@@ -124,7 +124,7 @@ struct View<'a> {
 ///
 /// Rules, in order: the name of a task that was forked; that of a family, as pages show it, with those of its tasks that were
 /// forked if any were; a pid.
-fn find_tasks(machine: &Machine, given: &str) -> Result<Vec<usize>, ExplainError> {
+pub(crate) fn find_tasks(machine: &Machine, given: &str) -> Result<Vec<usize>, ExplainError> {
     let pid: Option<i32> = given.parse().ok();
     let tasks = machine.tasks();
     let only = tasks.iter().position(|task| task.name == given && task.id.is_some());

@@ -300,6 +300,12 @@ fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
     let idle: Vec<CpuId> = own.cpus_allowed.iter().filter(|&other| other != cpu && sched.is_idle(other)).collect();
     if own.nr_cpus_allowed == 1 {
         told.push(format!("It may run on CPU {} only.", mask(&own.cpus_allowed)));
+    } else if sched.waits_for_quota(id) {
+        // Neither a wake-up nor balancing moves what is throttled.
+        let are = if idle.is_empty() { String::new() } else { format!(", although CPUs {} are idle", cpu_list(idle)) };
+        told.push(format!(
+            "No other CPU takes it while its group is throttled{are}: it goes on with the quota of a next period."
+        ));
     } else if idle.is_empty() {
         told.push(format!("None of the other CPUs that it may use ({}) is idle.", mask(&own.cpus_allowed)));
     } else {

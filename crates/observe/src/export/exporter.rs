@@ -78,6 +78,7 @@ pub struct Exporter {
     /// Changes of frequency that the workload's machine makes by itself, the next one last.
     frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     has_markers: bool,
+    only: Option<String>,
 }
 
 impl Exporter {
@@ -110,7 +111,17 @@ impl Exporter {
             fork: None,
             frequency_steps,
             has_markers: main == Some("rt-app"),
+            only: None,
         }
+    }
+
+    /// Formats that are added from now on and can do so tell only of this task, or of a family's: a name or a pid.
+    pub fn tell_only_of(&mut self, task: String) {
+        self.only = Some(task);
+    }
+
+    pub(super) fn only(&self) -> Option<&str> {
+        self.only.as_deref()
     }
 
     /// Adds a trace, before the run.
@@ -162,7 +173,7 @@ impl Exporter {
             self.marker(machine.now(), CpuId(0), Marker::Main { starts: false });
         }
         for (place, trace) in self.traces.iter_mut().enumerate() {
-            trace.sink.end(machine);
+            trace.sink.end(machine, &self.threads);
             trace.sink.finish(&self.threads).map_err(|error| (place, error))?;
         }
         Ok(())

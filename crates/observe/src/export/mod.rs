@@ -8,6 +8,7 @@
 //!
 //! Formats are entries of [`FORMATS`].
 
+mod bpftrace;
 mod chrome;
 pub mod columns;
 mod details;
@@ -16,10 +17,14 @@ mod ftrace_text;
 mod passes;
 mod perf_data;
 mod perfetto;
+mod proc_sched;
+mod proc_text;
 pub mod record;
+mod sched_debug;
 pub mod schedstat;
 mod sink;
 mod tables;
+mod task_counts;
 pub mod thread;
 mod trace_dat;
 pub mod tracepoint;
@@ -27,12 +32,15 @@ pub mod tracepoint;
 pub use exporter::Exporter;
 pub use sink::Sink;
 
+use bpftrace::Bpftrace;
 use chrome::Chrome;
 use fairlab_machine::engine::{Machine, START};
 use ftrace_text::FtraceText;
 use perf_data::PerfData;
 use perfetto::Perfetto;
+use proc_sched::ProcSched;
 use record::{Group, Groups};
+use sched_debug::SchedDebug;
 use schedstat::Snapshots;
 use std::io::{self, Write};
 use std::path::Path;
@@ -57,6 +65,8 @@ pub enum Target<'a> {
 struct Run<'a> {
     machine: &'a Machine,
     threads: &'a Threads,
+    /// The only task of which something is told, where a format can do that.
+    only: Option<&'a str>,
 }
 
 impl Run<'_> {
@@ -93,6 +103,8 @@ enum Opens {
     File(fn(Box<dyn Write>, &Path, &Run<'_>) -> Opened),
     /// With a directory for its files.
     Directory(fn(&Path, &Run<'_>) -> Opened),
+    /// The same with files of tasks, of which one or a family may be asked for.
+    Tasks(fn(&Path, &Run<'_>) -> Opened),
 }
 
 /// What tracepoints tell, without averages: those are most of a trace.
@@ -186,6 +198,27 @@ pub const FORMATS: &[Format] = &[
         groups: Groups::of(&[]),
         open: Opens::Directory(|directory, _| Ok(Box::new(Snapshots::new(directory, schedstat::Version::V16)))),
     },
+    Format {
+        name: "sched-debug",
+        extension: "sched_debug",
+        meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run: scripts, people",
+        groups: task_counts::GROUPS,
+        open: Opens::File(|out, _, _| Ok(Box::new(SchedDebug::new(out)))),
+    },
+    Format {
+        name: "proc-sched",
+        extension: "proc.d",
+        meaning: "a directory with PID/sched for each task: the text of /proc/PID/sched (6.1) at the end of the run",
+        groups: task_counts::GROUPS,
+        open: Opens::Tasks(|directory, run| Ok(Box::new(ProcSched::new(directory, run.only)))),
+    },
+    Format {
+        name: "bpftrace",
+        extension: "hist.txt",
+        meaning: "histograms as bpftrace prints them: waiting and running of tasks, ends of idling, in us",
+        groups: bpftrace::GROUPS,
+        open: Opens::File(|out, _, run| Ok(Box::new(Bpftrace::new(out, run.nr_cpus())))),
+    },
 ];
 
 fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &Run<'_>, version: Version) -> Opened {
@@ -195,7 +228,12 @@ fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &Run<'_>, version:
 impl Format {
     /// Whether it writes a directory of files.
     pub const fn is_directory(&self) -> bool {
-        matches!(self.open, Opens::Directory(_))
+        matches!(self.open, Opens::Directory(_) | Opens::Tasks(_))
+    }
+
+    /// Whether it can tell of one task, or of a family, only: see [`Exporter::tell_only_of`].
+    pub const fn takes_task(&self) -> bool {
+        matches!(self.open, Opens::Tasks(_))
     }
 
     /// The format of that name.
@@ -214,13 +252,13 @@ impl Format {
         machine: &Machine,
         exporter: &mut Exporter,
     ) -> io::Result<()> {
-        let run = Run { machine, threads: exporter.threads() };
+        let run = Run { machine, threads: exporter.threads(), only: exporter.only() };
         let sink = match (self.open, target) {
             (Opens::File(open), Target::File { out, directory }) => open(out, directory, &run)?,
-            (Opens::Directory(open), Target::Directory(directory)) => open(directory, &run)?,
+            (Opens::Directory(open) | Opens::Tasks(open), Target::Directory(directory)) => open(directory, &run)?,
             _ => return Err(io::Error::other("the format wants a directory, and got a file, or the other way round")),
         };
-        exporter.add(groups.unwrap_or(self.groups), sink);
+        exporter.add(groups.unwrap_or(self.groups).or(sink.needs()), sink);
         Ok(())
     }
 }

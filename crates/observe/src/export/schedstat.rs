@@ -126,7 +126,7 @@ impl Sink for Snapshots {
         self.write(BEFORE, machine);
     }
 
-    fn end(&mut self, machine: &Machine) {
+    fn end(&mut self, machine: &Machine, _threads: &Threads) {
         self.write(AFTER, machine);
     }
 

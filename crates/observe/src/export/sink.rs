@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where records go: a format takes them one by one, and holds no more of a run than a buffer.
 
-use super::record::Record;
+use super::record::{Groups, Record};
 use super::thread::Threads;
 use fairlab_machine::engine::Machine;
 use std::fs::File;
@@ -13,11 +13,16 @@ const FULL: usize = 1 << 17;
 
 /// A trace in some format on its way to a file.
 pub trait Sink {
+    /// Groups of events without which it would tell what is not so, whatever was asked for.
+    fn needs(&self) -> Groups {
+        Groups::default()
+    }
+
     /// The run begins.
     fn begin(&mut self, _machine: &Machine) {}
 
     /// The run is over; [`Sink::finish`] follows.
-    fn end(&mut self, _machine: &Machine) {}
+    fn end(&mut self, _machine: &Machine, _threads: &Threads) {}
 
     /// Writes a record. What cannot be written is told by [`Sink::has_failed`] and at the end.
     fn record(&mut self, threads: &Threads, record: &Record<'_>);

@@ -38,6 +38,7 @@ fn setup(hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
         duration,
         snapshot_every: None,
         perturb: None,
+        policy: None,
     }
 }
 

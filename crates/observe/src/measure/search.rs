@@ -131,12 +131,13 @@ pub fn searches_domain(decision: &WakeupDecision) -> bool {
 fn reach(decision: &WakeupDecision) -> Reach {
     use WakeRule::{
         AsymBest, AsymFits, EnergyBest, EnergyNone, EnergyPrev, EnergyUnsure, Fallback, IdleCore, IdleCpu,
-        IdleCpuOfBusyCore, IdleSmt, NoCacheDomain, NoDomain, NothingIdle, PerCpuKthread, PinnedToOne, PrevIdle,
+        IdleCpuOfBusyCore, IdleSmt, NoCacheDomain, NoDomain, NothingIdle, PerCpuKthread, PinnedToOne, Policy, PrevIdle,
         RecentUsedIdle, ScanBusy, ScanLimit, SlowPathIdlest, SlowPathNotAllowed, SlowPathStays, TargetIdle,
     };
     match decision.rule {
+        // A policy of one's own takes the place of `select_idle_sibling()`, so these counters have nothing to say of it.
         PinnedToOne | EnergyNone | EnergyPrev | EnergyBest | EnergyUnsure | NoDomain | SlowPathNotAllowed
-        | SlowPathIdlest | SlowPathStays => Reach::NoSearch,
+        | SlowPathIdlest | SlowPathStays | Policy => Reach::NoSearch,
         TargetIdle | PrevIdle | PerCpuKthread | RecentUsedIdle => Reach::Fast,
         AsymFits | AsymBest | IdleSmt | IdleCore | IdleCpuOfBusyCore | IdleCpu => Reach::Domain { found: true },
         NoCacheDomain | ScanBusy | ScanLimit | NothingIdle => Reach::Domain { found: false },

@@ -4,6 +4,7 @@
 
 mod perfetto;
 mod readers;
+mod texts;
 
 use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, Setup};
@@ -62,6 +63,7 @@ fn machine_with_workload(text: &str) -> Machine {
         duration: Nanos::from_millis(300),
         snapshot_every: None,
         perturb: None,
+        policy: None,
     };
     Machine::new(setup).expect("a possible machine")
 }

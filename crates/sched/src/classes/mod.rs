@@ -3,6 +3,7 @@
 
 pub mod deadline;
 pub mod fair;
+pub mod figures;
 pub(crate) mod rt;
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};

@@ -42,6 +42,7 @@ impl Sched {
             effects: &mut effects,
             probe: &mut NoProbe,
             work: &mut work,
+            policy: None,
         };
         assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
         self.settle_margins();

@@ -2,10 +2,12 @@
 //! What the outside may read of a CPU: its figures, taken at one moment, instead of its runqueue.
 
 use crate::state::State;
+use crate::state::entity::SchedEntity;
 use crate::state::rq::RqStats;
+use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::task::Uclamp;
 use crate::told::ctx::IpiKind;
-use crate::words::ids::{CpuId, TaskId};
+use crate::words::ids::{CfsRqId, CpuId, TaskId};
 use crate::words::pelt::SchedAvg;
 use crate::words::units::{Capacity, Nanos};
 
@@ -20,6 +22,8 @@ pub struct CpuFigures {
     pub nr_running: u32,
     /// Runnable fair tasks, those of groups among them.
     pub h_nr_running: u32,
+    /// Number of context switches.
+    pub nr_switches: u64,
     /// Averages of its fair tasks.
     pub cfs_avg: SchedAvg,
     /// The least virtual runtime of its fair tasks, in ns.
@@ -50,6 +54,8 @@ pub struct CpuFigures {
     pub next_balance: u64,
     /// For how long it idles on average.
     pub avg_idle: Nanos,
+    /// The most that newly-idle balancing has cost.
+    pub max_idle_balance_cost: Nanos,
     /// Whether it counts as tickless.
     pub is_tickless: bool,
     /// Counters of schedstat.
@@ -90,6 +96,7 @@ impl State {
             stop: rq.stop,
             nr_running: rq.nr_running,
             h_nr_running: cfs_rq.h_nr_running,
+            nr_switches: rq.nr_switches,
             cfs_avg: cfs_rq.avg,
             min_vruntime: cfs_rq.min_vruntime,
             clock: rq.clock,
@@ -105,9 +112,26 @@ impl State {
             uclamp: rq.uclamp.clamps(),
             next_balance: self.nohz.cpus[cpu.index()].next_balance,
             avg_idle: Nanos(rq.avg_idle),
+            max_idle_balance_cost: Nanos(rq.max_idle_balance_cost),
             is_tickless: rq.nohz_tick_stopped,
             stats: rq.stats,
         }
+    }
+
+    /// The cfs_rqs of a CPU that have load, children before parents: the kernel's `leaf_cfs_rq_list`.
+    pub fn leaf_cfs_rqs(&self, cpu: CpuId) -> impl Iterator<Item = &CfsRq> {
+        let next = |&id: &CfsRqId| self.next_leaf_cfs_rq(id);
+        core::iter::successors(self.first_leaf_cfs_rq(cpu), next).map(|id| &self.cfs_rqs[id.index()])
+    }
+
+    /// The entity that stands for a cfs_rq on its parent; a root cfs_rq has none.
+    pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
+        cfs_rq.entity.map(|entity| &self.entities[entity.index()])
+    }
+
+    /// Number of the jiffy that has begun last.
+    pub const fn jiffies(&self) -> u64 {
+        self.jiffies
     }
 
     /// The idle task of a CPU.

@@ -37,7 +37,7 @@ pub(crate) const fn normal_prio(policy: Policy, nice: i8) -> Prio {
 impl Task {
     /// Its priority, inherited or its own. A stopper has the highest real-time one, because it was made a real-time task first.
     #[inline]
-    pub(crate) fn prio(&self) -> Prio {
+    pub fn prio(&self) -> Prio {
         match self.class {
             SchedClass::Stop => 0,
             _ => self.normal_prio().min(self.pi_prio),

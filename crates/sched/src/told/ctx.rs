@@ -4,6 +4,7 @@
 //! A handler gets a [`Ctx`]: who executes it and when. It answers with [`Effect`]s, which the machine turns into events in
 //! the order in which they stand, with events for the [`Probe`], and with counts in the [`WorkMeter`].
 
+use crate::told::policy::PolicySeat;
 use crate::told::probe::{Event, Probe};
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::units::{Capacity, Nanos};
@@ -92,6 +93,8 @@ pub struct Ctx<'a> {
     pub probe: &'a mut dyn Probe,
     /// What the paths cost.
     pub work: &'a mut WorkMeter,
+    /// Who selects CPUs at wake-ups in the place of the kernel's rules.
+    pub policy: Option<&'a mut PolicySeat>,
 }
 
 impl Ctx<'_> {

@@ -90,6 +90,7 @@ rules! {
     SlowPathNotAllowed "The domain has no CPU that the task may use: the previous CPU."
     SlowPathIdlest "The idlest CPU of the idlest group is elsewhere."
     SlowPathStays "No group is better than that of this CPU, nor another CPU in it."
+    Policy "A policy of one's own chose it, in the place of the kernel's rules."
 }
 
 /// One selection of a CPU for a fair task.
@@ -114,7 +115,7 @@ pub struct WakeupDecision {
     /// Why.
     pub rule: WakeRule,
     /// How many CPUs of the domain were looked at, one by one or as parts of cores, beyond the fast checks of target, previous and
-    /// recent CPU; on the slow path, over all levels.
+    /// recent CPU; on the slow path, over all levels. A policy's looks count.
     pub nr_scanned: u32,
     /// How many cores were looked at.
     pub nr_cores_scanned: u32,

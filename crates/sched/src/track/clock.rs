@@ -84,6 +84,7 @@ mod tests {
             effects: &mut Vec::new(),
             probe: &mut NoProbe,
             work: &mut WorkMeter::default(),
+            policy: None,
         };
         let _rq = sched.rq_lock_clocked(ctx, CPU);
         sched.rq(CPU).clock_task - 1_000 * MS

@@ -23,7 +23,7 @@ impl State {
 
     /// The clamps that count for a task: while it is runnable those with which it was enqueued, otherwise what it asks for
     /// within what its group allows (in the root group: anything).
-    pub(crate) fn uclamp_eff(&self, task: TaskId) -> Uclamp {
+    pub fn uclamp_eff(&self, task: TaskId) -> Uclamp {
         let p = &self.tasks[task.index()];
         if let Some(active) = p.uclamp_active {
             return active;

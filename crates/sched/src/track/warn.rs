@@ -86,7 +86,7 @@ mod tests {
         lab.on(0, |sched, ctx| {
             let (cpu, now, ahead) = (ctx.cpu, ctx.now, ctx.ahead);
             let (effects, work) = (&mut *ctx.effects, &mut *ctx.work);
-            act(sched, &mut Ctx { cpu, now, ahead, elapses: None, effects, probe: &mut heard, work });
+            act(sched, &mut Ctx { cpu, now, ahead, elapses: None, effects, probe: &mut heard, work, policy: None });
         });
         heard.0
     }

@@ -10,7 +10,7 @@ use fairlab_machine::hardware::{FrequencyDomain, Hardware};
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::prices::Prices;
 use fairlab_observe::bench::schbench::{SchbenchMeter, SchbenchResult};
-use fairlab_observe::bench::{self, Meter};
+use fairlab_observe::bench::{self, Meter, Reached};
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::probe::{BlockedCaller, Event, Probe};
 use fairlab_sched::told::wakeup::WakeRule;
@@ -196,6 +196,7 @@ impl Case {
             duration: WARM_UP + RUNTIME,
             snapshot_every: None,
             perturb: None,
+            policy: None,
         })?;
         let mut observer = Eyes::new(&schbench, &machine);
         bench::warm_up(&mut machine, &mut observer, WARM_UP, &mut |_| true)?;
@@ -256,7 +257,7 @@ impl Eyes {
         let per_s = |count: u64| count as f64 * 1e9 / RUNTIME.0 as f64;
         Found {
             schbench: self.schbench.result(RUNTIME),
-            page: self.schbench.outcome(machine, RUNTIME).text,
+            page: self.schbench.outcome(Reached::of(machine), RUNTIME).text,
             calls_per_s: per_s(self.calls.iter().sum()),
             calls_of_one_per_s: per_s(self.calls.iter().copied().max().unwrap_or(0)),
             visits_per_s: per_s(self.visits),

@@ -11,7 +11,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer, Wants};
 use fairlab_machine::prices::Prices;
 use fairlab_observe::bench::elapsed::LastExit;
-use fairlab_observe::bench::{self, Meter};
+use fairlab_observe::bench::{self, Meter, Reached};
 use fairlab_observe::recorder::Recorder;
 use fairlab_observe::summary::{Subject, Summary};
 use fairlab_sched::probe::{Event, Probe};
@@ -174,7 +174,7 @@ impl Ears {
         let summary = Summary::new(subject, machine, &self.recorder);
         let mut told = serde_json::to_value(&summary).expect("a summary is JSON");
         let measured = machine.duration().saturating_since(warm_up);
-        let of_bench = self.meter.as_ref().map(|meter| meter.outcome(machine, measured).data);
+        let of_bench = self.meter.as_ref().map(|meter| meter.outcome(Reached::of(machine), measured).data);
         told["bench"] = of_bench.unwrap_or(Value::Null);
         told["marks"] = self.marks.iter().map(|(phase, count)| (phase.to_string(), json!(count))).collect();
         told["done_s"] = json!(self.last_exit.elapsed().saturating_since(begin).0 as f64 / 1e9);

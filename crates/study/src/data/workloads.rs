@@ -196,6 +196,7 @@ fn prepared(machine: &MachineDescription, workload: Workload, meter: Option<Box<
         duration: duration.unwrap_or(Nanos::ZERO),
         snapshot_every: None,
         perturb: None,
+        policy: None,
     };
     Prepared { setup, meter, has_length: duration.is_some() }
 }

@@ -6,14 +6,16 @@
 //! 2. A metric is compared if every run has it.
 //! 3. A difference is that of the arms' means or medians; its interval comes from repetitions that are drawn in pairs.
 //! 4. Only metrics of which one way is better are tested, with the signed ranks of the pairs. Corrected are all tests of the comparison.
-//! 5. Where nothing was found, the smallest difference is told that so many repetitions could have shown, with the correction that the
+//! 5. If so few repetitions can find no difference in so many tests, however large it is, that is said of each, and not that none was found.
+//! 6. Where nothing was found, the smallest difference is told that so many repetitions could have shown, with the correction that the
 //!    least of all probabilities gets.
 
 use super::Observation;
 use super::metrics::{Better, Metric};
 use super::power;
-use super::rank::{holm, signed_rank};
+use super::rank::{enough, holm, signed_rank};
 use crate::statistics::{Statistic, interval_of_pairs, widened_interval_of_pairs};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -35,7 +37,7 @@ impl Default for Rules {
 }
 
 /// What is said of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It is there, and for the better.
@@ -44,6 +46,8 @@ pub enum Verdict {
     Worse,
     /// None was found.
     NotFound,
+    /// So few repetitions cannot find any in so many tests.
+    TooFew,
     /// Every run is the same in both arms.
     Identical,
     /// There is but one repetition, so that nothing says how much would be an accident.
@@ -58,6 +62,7 @@ impl std::fmt::Display for Verdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::NotFound => "no difference found",
+            Self::TooFew => "too few repetitions",
             Self::Identical => "identical",
             Self::Untested => "untested",
             Self::Unjudged => "-",
@@ -66,7 +71,7 @@ impl std::fmt::Display for Verdict {
 }
 
 /// What an arm comes to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ArmFigure {
     /// The mean or median of its runs.
     pub value: f64,
@@ -77,7 +82,7 @@ pub struct ArmFigure {
 }
 
 /// How far an arm is from the first one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// The difference of their means or medians.
     pub difference: f64,
@@ -100,7 +105,7 @@ pub struct Change {
 }
 
 /// A metric in all arms.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// What is measured.
     #[serde(flatten)]
@@ -112,7 +117,7 @@ pub struct Row {
 }
 
 /// Arms beside each other.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// How many repetitions were made of each arm.
     pub repetitions: usize,
@@ -120,6 +125,8 @@ pub struct Comparison {
     pub distinct: usize,
     /// How many tests there are, for which probabilities are corrected.
     pub tests: usize,
+    /// With how many repetitions that differ a difference can be found at all in so many tests.
+    pub enough: usize,
     /// The statistic of runs.
     pub statistic: Statistic,
     /// The level of the tests.
@@ -157,12 +164,20 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: Rules) -> Comparison {
         repetitions: repetitions.len(),
         distinct: distinct.len(),
         tests,
+        enough: enough(tests, rules.level),
         statistic: rules.statistic,
         level: rules.level,
         detect_percent: rules.detect_percent,
         identical,
         rows,
         partial: partial.into_iter().map(|metric| metric.name).collect(),
+    }
+}
+
+impl Comparison {
+    /// Whether so few repetitions cannot find a difference in so many tests.
+    pub const fn is_too_few(&self) -> bool {
+        self.tests > 0 && self.distinct < self.enough
     }
 }
 
@@ -235,6 +250,7 @@ fn judge(rows: &mut [Row], repetitions: usize, identical: &[bool], rules: Rules)
     let probabilities: Vec<f64> =
         tested.iter().map(|&(place, arm)| signed_rank(&differences(&rows[place], arm))).collect();
     let corrected = holm(&probabilities);
+    let can_find = repetitions >= enough(tested.len(), rules.level);
     let strictest = rules.level / tested.len().max(1) as f64;
     for (which, &(place, arm)) in tested.iter().enumerate() {
         let row = &rows[place];
@@ -245,6 +261,8 @@ fn judge(rows: &mut [Row], repetitions: usize, identical: &[bool], rules: Rules)
         if corrected[which] <= rules.level {
             let is_good = (change.difference < 0.0) == (better == Better::Less);
             change.verdict = if is_good { Verdict::Better } else { Verdict::Worse };
+        } else if !can_find {
+            change.verdict = Verdict::TooFew;
         }
         if first > 0.0 && change.percent.is_some() {
             let least = power::smallest(repetitions, strictest);

@@ -5,6 +5,7 @@
 
 use crate::data::path::{Miss, Path};
 use fairlab_workload::suggest;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use serde_json::Value;
 const MOST_FAMILIES: usize = 12;
 
 /// Which way is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
     /// Less is better.
@@ -24,7 +25,7 @@ pub enum Better {
 }
 
 /// What is measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Metric {
     /// Its name.
     pub name: String,

@@ -42,18 +42,18 @@ pub trait Arms: Sync {
     /// How many there are.
     fn number(&self) -> usize;
 
-    /// Runs an arm with a seed.
+    /// Runs an arm with a seed. Nothing is told of a run that was stopped before its end.
     ///
     /// # Errors
     /// If it cannot be run.
-    fn run(&self, arm: usize, seed: u64) -> Result<Observation, Self::Error>;
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Self::Error>;
 }
 
 /// Repetitions, each with one run of every arm.
 pub type Repetitions = Vec<Vec<Observation>>;
 
-/// Runs every arm with each of these seeds, all cores at once. Stops where `goes_on` says no, and gives the repetitions that were finished
-/// before the first one that was not.
+/// Runs every arm with each of these seeds, all cores at once. Stops where `goes_on` says no or a run is stopped, and gives the repetitions
+/// that were finished before the first one that was not.
 ///
 /// # Errors
 /// That of the first run, by seed and arm, which fails.
@@ -64,7 +64,7 @@ pub fn repeat<A: Arms>(
 ) -> Result<Repetitions, A::Error> {
     let number = arms.number();
     let jobs: Vec<(u64, usize)> = seeds.flat_map(|seed| (0..number).map(move |arm| (seed, arm))).collect();
-    let run = |(seed, arm): (u64, usize)| if goes_on() { arms.run(arm, seed).map(Some) } else { Ok(None) };
+    let run = |(seed, arm): (u64, usize)| if goes_on() { arms.run(arm, seed) } else { Ok(None) };
     let runs = pool::all(jobs, run)?;
     let whole = runs.chunks(number).map_while(|runs| runs.iter().cloned().collect::<Option<Vec<_>>>());
     Ok(whole.collect())
@@ -128,6 +128,7 @@ fn is_settled(comparison: &Comparison) -> bool {
         return true;
     }
     comparison.rows.iter().flat_map(|row| &row.changes).all(|change| match change.verdict {
+        Verdict::TooFew => false,
         Verdict::NotFound => change.could_show_percent.is_some_and(|least| least <= comparison.detect_percent),
         _ => true,
     })

@@ -105,6 +105,6 @@ const fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "reproduced",
         Verdict::Worse => "not-reproduced",
-        Verdict::NotFound | Verdict::Identical | Verdict::Untested | Verdict::Unjudged => "",
+        Verdict::NotFound | Verdict::TooFew | Verdict::Identical | Verdict::Untested | Verdict::Unjudged => "",
     }
 }

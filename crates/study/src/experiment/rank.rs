@@ -76,6 +76,13 @@ pub fn attainable(pairs: usize, level: f64) -> Option<f64> {
     reached
 }
 
+/// The least number of pairs that can show a difference in so many tests at this level: if all of them go one way, the test gives
+/// twice the part that one way of signs is of all, and Holm's correction takes the least of probabilities as often as there are tests.
+pub fn enough(tests: usize, level: f64) -> usize {
+    let is_enough = |pairs: &usize| tests.max(1) as f64 * 2.0 * 0.5_f64.powi(*pairs as i32) <= level;
+    (2..MOST_COUNTED).find(is_enough).unwrap_or(MOST_COUNTED)
+}
+
 /// Holm's correction: what each probability amounts to beside the others. The least counts as often as there are tests, the next once
 /// less, and none becomes less than the one before.
 pub fn holm(probabilities: &[f64]) -> Vec<f64> {
@@ -134,6 +141,16 @@ mod tests {
         assert_eq!(attainable(6, 0.05), Some(2.0 / 64.0));
         assert_eq!(attainable(10, 0.05), Some(0.048_828_125));
         assert_eq!(attainable(100, 0.05), Some(0.05));
+    }
+
+    #[test]
+    fn the_fewest_pairs_that_show_anything_are_those_whose_best_outcome_is_found() {
+        for tests in [1, 2, 3, 48, 500] {
+            let pairs = enough(tests, 0.05);
+            let best = |pairs: usize| holm(&vec![signed_rank(&vec![1.0; pairs]); tests])[0];
+            assert!(best(pairs) <= 0.05 && best(pairs - 1) > 0.05, "{tests}: {pairs}");
+        }
+        assert_eq!((enough(1, 0.05), enough(48, 0.05), enough(0, 0.05)), (6, 11, 6));
     }
 
     #[test]

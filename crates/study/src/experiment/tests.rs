@@ -68,7 +68,7 @@ impl Arms for Planted {
         2
     }
 
-    fn run(&self, arm: usize, seed: u64) -> Result<Observation, Infallible> {
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
         let mut of_pair = Dice::new(self.seed << 20 | seed << 2);
         let mut own = Dice::new(self.seed << 20 | seed << 2 | (1 + arm as u64));
         let metric = |place: usize| {
@@ -78,7 +78,7 @@ impl Arms for Planted {
             (Metric { name, unit, better: Better::Less }, value)
         };
         let metrics = (0..self.metrics).map(metric).collect();
-        Ok(Observation { digest: format!("{}-{seed}-{arm}", self.seed), metrics })
+        Ok(Some(Observation { digest: format!("{}-{seed}-{arm}", self.seed), metrics }))
     }
 }
 
@@ -204,6 +204,24 @@ fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_tol
 }
 
 #[test]
+fn repetitions_that_can_find_nothing_say_so_and_how_many_could() {
+    let run = |seed: u64, times: f64, metrics: usize| {
+        let metric = |place| (Metric { name: format!("m{place}"), unit: String::new(), better: Better::Less }, times);
+        Observation { digest: format!("{seed} {times}"), metrics: (0..metrics).map(metric).collect() }
+    };
+    let of = |repetitions: u64, metrics: usize| {
+        let all: Vec<_> = (0..repetitions).map(|seed| vec![run(seed, 1.0, metrics), run(seed, 5.0, metrics)]).collect();
+        let comparison = compare(&all, Rules::default());
+        (comparison.rows[0].changes[0].verdict, comparison.is_too_few(), comparison.enough)
+    };
+    assert_eq!(of(5, 1), (Verdict::TooFew, true, 6));
+    assert_eq!(of(6, 1), (Verdict::Worse, false, 6));
+    assert_eq!(of(10, 48), (Verdict::TooFew, true, 11));
+    assert_eq!(of(11, 48), (Verdict::Worse, false, 11));
+    assert_eq!(of(1, 1).0, Verdict::Untested);
+}
+
+#[test]
 fn a_metric_that_some_runs_lack_is_named_and_not_compared() {
     let metric = |name: &str| Metric { name: name.to_owned(), unit: String::new(), better: Better::More };
     let of = |digest: u64, names: &[&str]| Observation {
@@ -283,4 +301,27 @@ fn where_there_is_no_difference_nothing_is_blamed() {
     let alike = Many { number: 5, effects: vec![], noise: 0.0 };
     let Ok(culprits) = find(&alike, Search::default(), &|_, _| ());
     assert_eq!((culprits.found, culprits.p, culprits.runs), (None, None, 16));
+}
+
+/// Arms of which one is stopped in its fourth repetition.
+struct Stopped;
+
+impl Arms for Stopped {
+    type Error = Infallible;
+
+    fn number(&self) -> usize {
+        2
+    }
+
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
+        let is_stopped = seed == 4 && arm == 1;
+        Ok((!is_stopped).then(|| Observation { digest: format!("{seed}-{arm}"), metrics: Vec::new() }))
+    }
+}
+
+#[test]
+fn a_stopped_run_ends_an_experiment_with_the_repetitions_before_it() {
+    let Ok(repetitions) = repeat(&Stopped, 1..10, &|| true);
+    let digests: Vec<&str> = repetitions.iter().flatten().map(|one| one.digest.as_str()).collect();
+    assert_eq!(digests, ["1-0", "1-1", "2-0", "2-1", "3-0", "3-1"]);
 }

@@ -96,9 +96,30 @@ fn warn(reader: &mut TaskReader<'_>, endless: bool) {
             "{file}: only templates name the barrier \"{name}\"; rt-app does not count what is forked, so it never opens"
         ));
     }
-    if endless && reader.global.duration.is_none() {
-        reader.warnings.push(format!("{file}: the file sets no duration and some tasks repeat without end"));
+    if endless && reader.global.duration.is_none() && !reader.is_duration_given {
+        let said = match reader.global.said_duration {
+            Some(seconds) => format!("a \"duration\" of {seconds} is no end"),
+            None => "\"global\" has no \"duration\"".to_owned(),
+        };
+        reader.warnings.push(format!("{file}: some tasks repeat without end, and {said}; say how long with --for"));
     }
+    warn_of_names_to_suspend_under(reader);
+}
+
+/// One warning about tasks that suspend under another name than their key, where versions of rt-app differ.
+fn warn_of_names_to_suspend_under(reader: &mut TaskReader<'_>) {
+    let suspended_as = &reader.shared.suspended_as;
+    let Some((at, task, name)) = suspended_as.first() else { return };
+    let others = match suspended_as.len() - 1 {
+        0 => String::new(),
+        1 => ", and there is one more of the kind".to_owned(),
+        many => format!(", and there are {many} more of the kind"),
+    };
+    let place = reader.source.place(*at);
+    reader.warnings.push(format!(
+        "{place}: \"{task}\" suspends as \"{name}\"{others}: so it was up to rt-app of June 2025, and is here. Newer ones ignore the \
+         name and take the task's own key: for them a \"resume\" must name \"{task}\""
+    ));
 }
 
 /// Warnings about what somebody waits for and nobody gives.

@@ -6,7 +6,7 @@
 //! taken for one of the biggest CPU, as tools have it that calibrate all CPUs and write the least number.
 
 use super::fields::Fields;
-use super::json::{Node, Value};
+use super::json::{Node, TEMPLATE, Value};
 use crate::error::{ParseError, Source};
 use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
 
@@ -51,9 +51,11 @@ fn leading_digits(text: &str) -> &str {
 }
 
 fn bad(fields: Fields<'_>, node: &Node) -> ParseError {
-    fields
-        .error(node.at, "\"calibration\" must be \"CPUn\" or a number of nanoseconds per loop")
-        .with_help("write \"CPU0\", the CPU on which `run` lasts as long as it says")
+    let error = fields.error(node.at, "\"calibration\" must be \"CPUn\" or a number of nanoseconds per loop");
+    match &node.value {
+        Value::Text(text) if text.starts_with('_') => error.with_help(TEMPLATE),
+        _ => error.with_help("write \"CPU0\", the CPU on which `run` lasts as long as it says"),
+    }
 }
 
 impl Calibration {

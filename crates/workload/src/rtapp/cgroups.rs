@@ -7,9 +7,11 @@
 use super::fields::{Fields, count_of};
 use super::groups::Groups;
 use super::json::{Entry, Node, Value};
+use super::tasks::TaskDraft;
 use crate::error::{ParseError, Source};
 use crate::suggest;
-use crate::workload::{CpusetSpec, Quota};
+use crate::workload::{Change, CpusetSpec, Quota, Workload};
+use std::collections::BTreeSet;
 
 /// What a group's object may hold.
 const KEYS: &[&str] =
@@ -36,9 +38,49 @@ pub(super) fn read(fields: Fields<'_>, nr_cpus: u32, groups: &mut Groups) -> Res
             let error = source.error(unknown.key_at, format!("{what} has no file \"{}\" here", unknown.key));
             return Err(error.with_help(suggest::help(&unknown.key, "files of a cgroup", KEYS)));
         }
+        groups.entries.push((group, entry.key_at));
         Reader { source, nr_cpus }.group(keys, group, groups)?;
     }
     Ok(())
+}
+
+/// The groups in which tasks are at their begin or in a phase.
+pub(super) fn with_tasks(tasks: &[TaskDraft]) -> BTreeSet<usize> {
+    let of_phases = tasks.iter().flat_map(|task| &task.phases).filter_map(|phase| phase.attributes.group.flatten());
+    tasks.iter().filter_map(|task| task.group.flatten()).chain(of_phases).collect()
+}
+
+/// Warnings about entries of the section in which, and below which, no task ever is: they limit nothing.
+pub(super) fn empty(
+    source: Source<'_>,
+    entries: &[(usize, usize)],
+    mut in_groups: BTreeSet<usize>,
+    workload: &Workload,
+) -> Vec<String> {
+    in_groups.extend(workload.changes.iter().filter_map(|(_, change)| match change {
+        Change::Task { attributes, .. } => attributes.group.flatten(),
+        _ => None,
+    }));
+    let groups = &workload.groups;
+    let above = |&group: &usize| core::iter::successors(Some(group), |&group| groups[group].parent);
+    let used: BTreeSet<usize> = in_groups.iter().flat_map(above).collect();
+    let listed = |group: &usize| entries.iter().any(|(entry, _)| entry == group);
+    let names: Vec<&str> =
+        used.iter().filter(|group| !listed(group)).map(|&group| groups[group].name.as_str()).collect();
+    let unused = entries.iter().filter(|(group, _)| !used.contains(group));
+    unused
+        .map(|&(group, at)| {
+            let (place, name) = (source.place(at), &groups[group].name);
+            let hint = match suggest::nearest(name, &names) {
+                Some(near) => format!("; did you mean \"{near}\"?"),
+                None if names.is_empty() => String::new(),
+                None => format!("; tasks are in {}", names.join(", ")),
+            };
+            format!(
+                "{place}: no task is in the cgroup \"{name}\" or below it, so that what it holds limits nothing{hint}"
+            )
+        })
+        .collect()
 }
 
 /// What readers of values need.

@@ -5,6 +5,7 @@ use super::calibration::{Calibration, ENDLESS};
 use super::fields::{Fields, count_of, text_of};
 use super::json::{Entry, Node, Value};
 use super::objects::{Shared, Timers};
+use super::old::{self, LOCK_ORDER, OLD_LOCKS};
 use super::price;
 use crate::error::{ParseError, Source};
 use crate::step::{ObjectId, Step, TimerRef};
@@ -28,6 +29,11 @@ impl EventInfo {
     /// The kind of event that a key is.
     pub(super) fn of_key(key: &str) -> Option<&'static Self> {
         EVENTS.iter().find(|event| key.starts_with(event.prefix))
+    }
+
+    /// What keys of events begin with.
+    pub(super) fn prefixes() -> Vec<&'static str> {
+        EVENTS.iter().map(|event| event.prefix).collect()
     }
 }
 
@@ -68,7 +74,7 @@ events! {
     "timer" "`{ref, period, mode}`"
         "block until the next expiry. A name that begins with `unique` is each thread's own. A missed expiry moves the grid (`relative`) or does not (`absolute`)"
         event |scope, entry| scope.timer(&entry.key, &entry.node);
-    "suspend" "NAME" "block under a name" step
+    "suspend" "NAME" "block under a name; an empty one is the task's own" step
         |scope, entry| scope.suspend(entry)?;
     "resume" "NAME" "wake all that do. A resume that comes too early is lost" step
         |scope, entry| Step::Resume(scope.shared.suspends.id(scope.text(entry)?));
@@ -135,7 +141,13 @@ pub(super) struct Scope<'s, 'a> {
 impl<'a> Scope<'_, 'a> {
     /// Reads an event.
     pub(super) fn event(&mut self, kind: &EventInfo, entry: &'a Entry) -> Result<Event, ParseError> {
-        (kind.read)(self, entry)
+        let event = (kind.read)(self, entry)?;
+        let (key, prefix) = (&entry.key, kind.prefix);
+        if old::looks_like_another_word(key, prefix) {
+            let what = format!("\"{key}\" is read as the event \"{prefix}\", with which it begins, as rt-app does");
+            self.warn(entry.key_at, format!("{what}; if that is meant, write \"{prefix}0\""));
+        }
+        Ok(event)
     }
 
     fn lock(&mut self, entry: &'a Entry) -> Result<Step, ParseError> {
@@ -149,6 +161,9 @@ impl<'a> Scope<'_, 'a> {
     fn suspend(&mut self, entry: &'a Entry) -> Result<Step, ParseError> {
         // workgen puts the task's own name in place of an empty one.
         let name = self.text(entry)?;
+        if !name.is_empty() && name != self.task {
+            self.shared.suspended_as.push((entry.node.at, self.task.to_owned(), name.to_owned()));
+        }
         Ok(Step::Suspend(self.shared.suspends.id(if name.is_empty() { self.task } else { name })))
     }
 
@@ -197,7 +212,7 @@ impl<'a> Scope<'_, 'a> {
         if !absolute && mode != "relative" {
             self.warn(node.at, format!("the mode \"{mode}\" of \"{key}\" is neither relative nor absolute: relative"));
         }
-        self.warnings.extend(fields.unknown(&format!("\"{key}\""), &["ref", "period", "mode"], |_| false));
+        self.warnings.extend(fields.unknown(&format!("\"{key}\""), &["ref", "period", "mode"], &[]));
         let timer = if name.starts_with("unique") {
             TimerRef::Own(self.own_timers.id(name, absolute))
         } else {
@@ -214,7 +229,7 @@ impl<'a> Scope<'_, 'a> {
         let cond = self.shared.conds.id(cond);
         let mutex = self.name(fields, "mutex", key)?;
         let mutex = self.shared.mutexes.id(mutex);
-        self.warnings.extend(fields.unknown(&format!("\"{key}\""), &["ref", "mutex"], |_| false));
+        self.warnings.extend(fields.unknown(&format!("\"{key}\""), &["ref", "mutex"], &[]));
         Ok((cond, mutex))
     }
 
@@ -227,7 +242,7 @@ impl<'a> Scope<'_, 'a> {
         fields.count("stride")?;
         fields.text("ref")?;
         let known = ["type", "size", "count", "stride", "pattern", "ref"];
-        self.warnings.extend(fields.unknown(&format!("\"{key}\""), &known, |_| false));
+        self.warnings.extend(fields.unknown(&format!("\"{key}\""), &known, &[]));
         let random = match fields.text("pattern")? {
             None | Some("random") => true,
             Some("sequential") => false,
@@ -276,15 +291,12 @@ impl<'a> Scope<'_, 'a> {
     }
 }
 
-/// The key with which locks were listed before rt-app 1.0.
-pub(super) const LOCK_ORDER: &str = "lock_order";
-
-const OLD_LOCKS: &str = "is of the grammar before rt-app 1.0, which takes it for an event \"lock\" that does nothing; newer ones refuse it. Write \
-                         \"lock\", \"run\" and \"unlock\", one after the other";
-
 /// Says what a key was taken for, where its name suggests something else.
 fn explain(entry: &Entry, error: ParseError) -> ParseError {
     let Some(EventInfo { prefix, .. }) = EventInfo::of_key(&entry.key) else { return error };
+    if old::is_list_of_locks(entry) {
+        return error.with_help(old::HELP_FOR_LOCKS);
+    }
     if entry.key.starts_with("membind") {
         return error.with_help("this key reads as the event \"mem\"; memory binding is \"nodes_membind\"");
     }

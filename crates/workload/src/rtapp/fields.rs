@@ -69,12 +69,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Warnings about fields that are not known.
-    pub(super) fn unknown(&self, what: &str, known: &[&str], is_known: impl Fn(&str) -> bool) -> Vec<String> {
+    /// Warnings about fields that are not known: neither one of these keys, nor one that begins like an event.
+    pub(super) fn unknown(&self, what: &str, known: &[&str], events: &[&str]) -> Vec<String> {
+        let is_known = |key: &str| events.iter().any(|event| key.starts_with(event));
         let unknown = self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str()) && !is_known(&entry.key));
         unknown
             .map(|entry| {
-                let hint = match suggest::nearest(&entry.key, known) {
+                let near = suggest::nearest(&entry.key, known).or_else(|| suggest::nearest(&entry.key, events));
+                let hint = match near {
                     Some(name) => format!("; did you mean \"{name}\"?"),
                     None => String::new(),
                 };

@@ -4,7 +4,7 @@
 use super::attributes::policy_named;
 use super::calibration::{self, Said};
 use super::fields::Fields;
-use super::json::Value;
+use super::json::{Node, Value};
 use crate::error::ParseError;
 use crate::policy::PolicyKind;
 use fairlab_sched::units::Nanos;
@@ -21,6 +21,8 @@ const KEYS: &[&str] = &["duration", "calibration", "default_policy", "pi_enabled
 pub(super) struct Global {
     /// How long the run lasts, unless it is endless.
     pub(super) duration: Option<Nanos>,
+    /// What the file says of it, in seconds.
+    pub(super) said_duration: Option<i64>,
     pub(super) default_policy: PolicyKind,
     pub(super) calibration: Said,
     pub(super) priority_inheritance: bool,
@@ -34,6 +36,7 @@ impl Default for Global {
     fn default() -> Self {
         Self {
             duration: None,
+            said_duration: None,
             default_policy: PolicyKind::Normal,
             calibration: Said::Nothing,
             priority_inheritance: false,
@@ -46,9 +49,9 @@ impl Default for Global {
 impl Global {
     /// Reads the section; warnings go to the list.
     pub(super) fn read(fields: Fields<'_>, warnings: &mut Vec<String>) -> Result<Self, ParseError> {
-        let mut global = Self::default();
+        let mut global = Self { said_duration: duration(fields)?, ..Self::default() };
         // A duration of 0 or less means no end, as in rt-app.
-        let seconds = fields.int("duration")?.and_then(|seconds| u64::try_from(seconds).ok());
+        let seconds = global.said_duration.and_then(|seconds| u64::try_from(seconds).ok());
         global.duration = seconds.filter(|seconds| *seconds > 0).map(Nanos::from_secs);
         if let Some(name) = fields.text("default_policy")? {
             let at = fields.get("default_policy").map_or(fields.at, |node| node.at);
@@ -68,9 +71,19 @@ impl Global {
         global.calibration = calibration::read(fields)?;
         warnings.extend(output(fields)?);
         let known = [KEYS, OUTPUT_KEYS].concat();
-        warnings.extend(fields.unknown("\"global\"", &known, |_| false));
+        warnings.extend(fields.unknown("\"global\"", &known, &[]));
         Ok(global)
     }
+}
+
+/// The key `duration`.
+fn duration(fields: Fields<'_>) -> Result<Option<i64>, ParseError> {
+    fields.int("duration").map_err(|error| match fields.get("duration") {
+        Some(Node { value: Value::Fraction, .. }) => {
+            error.with_help("rt-app takes whole seconds; for less, write 1 and run with `--for 50ms`")
+        }
+        _ => error,
+    })
 }
 
 /// One warning about the keys that have no effect, after the type checks that rt-app makes.

@@ -21,6 +21,8 @@ pub(super) struct Groups {
     /// What groups with `cpuset.cpus` allow, and which of them each such group has.
     pub(super) cpusets: Vec<CpusetSpec>,
     pub(super) cpuset_of: BTreeMap<usize, usize>,
+    /// Groups that the section `cgroups` names, with the places where it does.
+    pub(super) entries: Vec<(usize, usize)>,
 }
 
 impl Groups {

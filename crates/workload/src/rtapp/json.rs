@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-const TEMPLATE: &str = "this looks like a template, which a script completes; put a value in its place";
+/// The way out of a placeholder.
+pub(super) const TEMPLATE: &str = "this looks like a template, which a script completes; put a value in its place";
 
 /// Events that people write without a value.
 const BARE: &[&str] = &["suspend", "yield"];
@@ -204,11 +205,18 @@ impl Reader<'_> {
 
     /// Goes past a comma, or stops before the bracket that closes.
     fn separator(&mut self, close: u8) -> Result<(), ParseError> {
+        let value_end = self.at;
         self.blanks()?;
         let closes = char::from(close);
         match self.peek() {
             Some(b',') => self.at += 1,
             Some(byte) if byte == close => {}
+            Some(_) if self.source.text[value_end..self.at].contains('\n') => {
+                let message = format!("`,` or `{closes}` is missing at the end of this line");
+                return Err(self
+                    .error(value_end, message)
+                    .with_help(format!("what follows begins with {}", self.found())));
+            }
             Some(_) => return Err(self.error(self.at, format!("`,` or `{closes}` was expected, not {}", self.found()))),
             None => return Err(self.ends(&format!("`,` or `{closes}`"))),
         }

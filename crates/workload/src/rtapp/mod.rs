@@ -14,8 +14,9 @@
 //! - `runtime` is wall time. `DIFFERS:` for `runtime` rt-app looks at the clock every 32 us of work and so
 //!   runs up to that much longer.
 //! - `mem`, `memrun` and `iorun` are work of a fixed price, and `iorun` to a device is a wait besides: see `price`.
-//! - `suspend` blocks under the name that is its value. `DIFFERS:` during `suspend` rt-app takes a mutex of its name, so
-//!   that a `lock` of the same name can get into its way.
+//! - `DIFFERS:` since June 2025 rt-app ignores the value of `suspend` and blocks under the task's own key; here the value
+//!   counts, as before.
+//! - `DIFFERS:` during `suspend` rt-app takes a mutex of its name, so that a `lock` of the same name can get into its way.
 //! - `DIFFERS:` an rt-app barrier whose last arrival returns to it before the others have woken up lets it pass.
 //! - Without a duration the run lasts as long as whoever runs it says.
 
@@ -30,7 +31,9 @@ mod global;
 mod groups;
 mod json;
 mod objects;
+mod old;
 mod price;
+mod resources;
 mod statements;
 mod tasks;
 
@@ -47,8 +50,9 @@ use calibration::Calibration;
 use fields::Fields;
 use global::Global;
 use groups::Groups;
-use json::{Document, Duplicate, Value};
+use json::{Document, Duplicate};
 use objects::Shared;
+use std::collections::BTreeMap;
 use tasks::TaskReader;
 
 /// What a file cannot say.
@@ -60,18 +64,20 @@ pub struct Options<'m> {
     pub capacities: &'m [u64],
     /// What becomes of equal keys in an object.
     pub duplicate_keys: DuplicateKeys,
+    /// Whether it is said elsewhere how long the run lasts, so that nothing is missing in a file that does not say it.
+    pub is_duration_given: bool,
 }
 
 impl<'m> Options<'m> {
     /// As rt-app reads a file, on a machine with this many CPUs, which are alike.
     pub const fn for_cpus(nr_cpus: u32) -> Self {
-        Self { nr_cpus, capacities: &[], duplicate_keys: DuplicateKeys::LastValue }
+        Self { nr_cpus, capacities: &[], duplicate_keys: DuplicateKeys::LastValue, is_duration_given: false }
     }
 
     /// The same where CPUs have these capacities.
     pub fn for_capacities(capacities: &'m [u64]) -> Self {
         let nr_cpus = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
-        Self { nr_cpus, capacities, duplicate_keys: DuplicateKeys::LastValue }
+        Self { nr_cpus, capacities, duplicate_keys: DuplicateKeys::LastValue, is_duration_given: false }
     }
 }
 
@@ -86,17 +92,14 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
     let Document { root, duplicates } = json::read(source, options.duplicate_keys)?;
     let root = Fields::of(source, &root, "the file")?;
     let mut warnings = duplicate_warnings(source, &duplicates);
-    warnings.extend(root.unknown("the file", &["tasks", "global", "resources", "cgroups", "changes"], |_| false));
+    warnings.extend(root.unknown("the file", &["tasks", "global", "resources", "cgroups", "changes"], &[]));
     let global = match root.get("global") {
         Some(node) => Global::read(Fields::of(source, node, "\"global\"")?, &mut warnings)?,
         None => Global::default(),
     };
     let calibration = Calibration::new(source, global.calibration, options.capacities, &mut warnings);
-    if let Some(node) = root.get("resources")
-        && !matches!(&node.value, Value::Object(entries) if entries.is_empty())
-    {
-        let place = source.place(node.at);
-        warnings.push(format!("{place}: \"resources\" is ignored: what events name is made when they name it"));
+    if let Some(node) = root.get("resources") {
+        warnings.extend(resources::check(source, node)?);
     }
     let Some(tasks) = root.get("tasks") else {
         let help = "an rt-app file is { \"tasks\" : { ... }, \"global\" : { ... } }";
@@ -105,6 +108,7 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
     let mut reader = TaskReader {
         source,
         nr_cpus: options.nr_cpus.max(1),
+        is_duration_given: options.is_duration_given,
         global,
         calibration,
         shared: Shared::default(),
@@ -116,9 +120,48 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
     }
     let tasks = reader.tasks(Fields::of(source, tasks, "\"tasks\"")?)?;
     let nr_cpus = reader.nr_cpus;
+    let (entries, in_groups) = (std::mem::take(&mut reader.groups.entries), cgroups::with_tasks(&tasks));
     let mut workload = build::workload(reader, tasks)?;
     statements::read(root, nr_cpus, &mut workload)?;
+    let empty = cgroups::empty(source, &entries, in_groups, &workload);
+    workload.warnings.extend(empty);
+    workload.warnings = folded(file, workload.warnings);
     Ok(workload)
+}
+
+/// As many other places are named by a warning that stands for several.
+const MOST_PLACES: usize = 4;
+
+/// Warnings that only differ in their places become one, at the first of them, which names the others.
+fn folded(file: &str, warnings: Vec<String>) -> Vec<String> {
+    let mut first_of: BTreeMap<String, usize> = BTreeMap::new();
+    let mut kept: Vec<(String, Vec<String>)> = Vec::new();
+    for warning in warnings {
+        if let Some((place, text)) = place_and_text(file, &warning) {
+            if let Some(&first) = first_of.get(text) {
+                kept[first].1.push(place.to_owned());
+                continue;
+            }
+            first_of.insert(text.to_owned(), kept.len());
+        }
+        kept.push((warning, Vec::new()));
+    }
+    let said = kept.into_iter().map(|(warning, others)| {
+        let named = others[..others.len().min(MOST_PLACES)].join(", ");
+        match others.len().saturating_sub(MOST_PLACES) {
+            _ if others.is_empty() => warning,
+            0 => format!("{warning} (also at {named})"),
+            more => format!("{warning} (also at {named} and {more} other places)"),
+        }
+    });
+    said.collect()
+}
+
+/// The line and column of a warning, if it has them, and what it says.
+fn place_and_text<'w>(file: &str, warning: &'w str) -> Option<(&'w str, &'w str)> {
+    let (place, text) = warning.strip_prefix(file)?.strip_prefix(':')?.split_once(": ")?;
+    let (line, column) = place.split_once(':')?;
+    (line.parse::<u32>().is_ok() && column.parse::<u32>().is_ok()).then_some((place, text))
 }
 
 /// One warning for each object in which keys are equal.

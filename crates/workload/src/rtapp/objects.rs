@@ -85,6 +85,8 @@ impl Barriers {
 /// All objects that threads share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shared {
+    /// Tasks that suspend under other names than their own: where, who, and as what.
+    pub(super) suspended_as: Vec<(usize, String, String)>,
     pub(super) mutexes: Names,
     pub(super) conds: Names,
     pub(super) barriers: Barriers,

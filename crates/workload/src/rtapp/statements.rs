@@ -28,7 +28,20 @@ pub(super) fn read(root: Fields<'_>, nr_cpus: u32, workload: &mut Workload) -> R
         }
     });
     let statements = statements.collect::<Result<Vec<_>, ParseError>>()?;
-    scn::add_to(root.source, &statements, nr_cpus, workload)
+    scn::add_to(root.source, &statements, nr_cpus, workload).map_err(own_words)
+}
+
+/// Errors of scenarios name statements that make groups and cpusets; here a section does.
+fn own_words(mut error: ParseError) -> ParseError {
+    error.message = error.message.replace(" above this line", " in this file");
+    let makes = |help: &String| help.starts_with("`group NAME` makes one") || help.starts_with("`cpuset NAME");
+    if error.help.as_ref().is_some_and(makes) {
+        error.help = Some(
+            "\"cgroups\" : { \"/fg\" : { \"cpuset.cpus\" : \"0-3\" } } makes one, or a task's \"cgroup\" : \"/fg\""
+                .to_owned(),
+        );
+    }
+    error
 }
 
 #[cfg(test)]
@@ -88,7 +101,11 @@ mod tests {
         assert!(end.contains("affinity, nice") && end.contains("steal"), "{end}");
         assert!(refused(r#"["feature SIS_UTIL 0"]"#).contains("without a time"));
         assert!(refused(r#"["nice 1ms poll 5"]"#).contains("did you mean `pool`?"));
-        assert!(refused(r#"["quota 1ms /bg 1ms 2ms"]"#).contains("no group `/bg`"));
+        let group = refused(r#"["quota 1ms /background 1ms 2ms"]"#);
+        assert!(
+            group.contains("no group `/background` in this file") && group.contains("help: \"cgroups\""),
+            "{group}"
+        );
         assert!(refused(r#"["offline 1ms 8"]"#).contains("8 CPUs"));
         assert!(refused(r#"["offline 1ms 7 8"]"#).contains("one statement in each string"));
         assert!(refused(r#"{"offline" : "1ms 7"}"#).contains("must be a list of strings"));

@@ -4,12 +4,13 @@
 use super::attributes::{PhaseAttributes, SchedData};
 use super::behaviour::Loops;
 use super::calibration::Calibration;
-use super::events::{Event, EventInfo, LOCK_ORDER, Scope};
+use super::events::{Event, EventInfo, Scope};
 use super::fields::{Fields, int_of};
 use super::global::Global;
 use super::groups::Groups;
 use super::json::{Entry, Value};
 use super::objects::{Shared, Timers};
+use super::old::{self, EXAMPLE, LOCK_ORDER};
 use crate::error::{ParseError, Source};
 use crate::policy::PolicyKind;
 use crate::workload::Affinity;
@@ -68,6 +69,8 @@ pub(super) struct PhaseDraft {
 pub(super) struct TaskReader<'a> {
     pub(super) source: Source<'a>,
     pub(super) nr_cpus: u32,
+    /// Whether it is said elsewhere how long the run lasts.
+    pub(super) is_duration_given: bool,
     pub(super) global: Global,
     pub(super) calibration: Calibration,
     pub(super) shared: Shared,
@@ -152,8 +155,7 @@ impl<'a> TaskReader<'a> {
             };
             let loops = self.loops(fields, "phase")?.unwrap_or(Loops::Times(1));
             let events = self.events(task, fields, (&entry.key, entry.key_at), &mut barriers)?;
-            let is_event = |key: &str| EventInfo::of_key(key).is_some();
-            self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, is_event));
+            self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, &EventInfo::prefixes()));
             task.phases.push(PhaseDraft { at: entry.key_at, loops, events, attributes });
         }
         Ok(())
@@ -171,8 +173,7 @@ impl<'a> TaskReader<'a> {
         let (name, at) = (task.name.clone(), task.at);
         let events = self.events(task, fields, (&name, at), &mut Vec::new())?;
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
-        let is_event = |key: &str| EventInfo::of_key(key).is_some();
-        self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, is_event));
+        self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, &EventInfo::prefixes()));
         let attributes = PhaseAttributes { cpus: cpus.unwrap_or_default(), sched: None, group: None };
         task.phases.push(PhaseDraft { at: task.at, loops: loops.unwrap_or(Loops::Times(1)), events, attributes });
         Ok(())
@@ -206,8 +207,8 @@ impl<'a> TaskReader<'a> {
         let is_event = |entry: &&Entry| entry.key != LOCK_ORDER && EventInfo::of_key(&entry.key).is_some();
         if !fields.entries.iter().any(|entry| is_event(&entry)) {
             let error = fields.error(phase_at, format!("\"{phase}\" has no events, which rt-app refuses"));
-            let old = ["exec", LOCK_ORDER, "resources"].iter().any(|key| fields.get(key).is_some());
-            return Err(error.with_help(if old { OLD_GRAMMAR } else { EXAMPLE }));
+            let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
+            return Err(error.with_help(old::help_without_events(fields, &known)));
         }
         Ok(events)
     }
@@ -250,7 +251,9 @@ impl<'a> TaskReader<'a> {
         if cpus.is_empty() {
             return Err(fields.error(node.at, "\"cpus\" is empty").with_help("leave it out to allow all CPUs"));
         }
-        Ok(Some(Affinity::Cpus(cpus)))
+        // All CPUs of the machine are no restriction.
+        let is_all = cpus.len() == self.nr_cpus as usize;
+        Ok(Some(if is_all { Affinity::All } else { Affinity::Cpus(cpus) }))
     }
 
     /// `cgroup` is ours and takes tasks of all policies; `taskgroup` is rt-app's.
@@ -324,13 +327,6 @@ impl<'a> TaskReader<'a> {
             }
         }
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
-        let is_event = |key: &str| EventInfo::of_key(key).is_some();
-        self.warnings.extend(fields.unknown("a task", &known, is_event));
+        self.warnings.extend(fields.unknown("a task", &known, &EventInfo::prefixes()));
     }
 }
-
-/// What a task looks like.
-const EXAMPLE: &str =
-    "a task looks like this: \"t0\" : { \"run\" : 2000, \"timer\" : { \"ref\" : \"unique\", \"period\" : 10000 } }";
-
-const OLD_GRAMMAR: &str = "\"exec\", \"lock_order\" and \"resources\" belong to the grammar of rt-app before 1.0; write events such as \"run\"";

@@ -76,11 +76,64 @@ fn a_list_of_locks_is_an_event_that_does_nothing_as_in_rt_app_1_0() {
     assert!(warned(&workload, "before rt-app 1.0"));
     let error = task_error(r#""exec" : 5000, "period" : 24000, "lock_order" : ["r0"]"#);
     assert!(error.message.contains("no events") && error.help.expect("a way out").contains("before 1.0"));
+    let older = task_error(r#""exec" : 5000, "lock" : ["m1"], "resources" : { "r0" : { "duration" : 5 } }"#);
+    assert!(older.help.expect("a way out").contains("a list of locks is of the grammar"));
+}
+
+#[test]
+fn keys_that_no_rt_app_knows_are_named_where_events_are_missing() {
+    for key in ["loops", "duration", "external_workload0"] {
+        let error = task_error(&format!(r#""phases" : {{ "c0" : {{ "loop" : 2, "{key}" : 100 }} }}"#));
+        let help = error.help.expect("a way out");
+        let said = format!("does not know \"{key}\": is this a file for a program made from rt-app");
+        assert!(error.message.contains("no events") && help.contains(&said), "{help}");
+    }
+    let many = task_error(r#""a" : 1, "b" : 2, "c" : 3, "d" : 4"#).help.expect("a way out");
+    assert!(many.contains(r#""a", "b", "c" and others"#), "{many}");
+    let none = task_error(r#""priority" : 1"#).help.expect("a way out");
+    assert!(none.starts_with("a task looks like this"), "{none}");
+}
+
+#[test]
+fn a_word_that_only_begins_like_an_event_is_read_as_it_and_said() {
+    let workload = task(r#""memory" : 10, "run" : 5"#);
+    assert_eq!(steps(&workload, 2), [Step::Run(Nanos(1)), run(5)]);
+    assert!(warned(&workload, "test.json:1:23: \"memory\" is read as the event \"mem\""), "{:?}", workload.warnings);
+    let usual = task(r#""run0" : 1, "run_end" : 1, "runB" : 1, "sleep12" : 1, "loop" : 1"#);
+    assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
+}
+
+#[test]
+fn resources_of_types_that_rt_app_does_not_know_are_refused() {
+    let with =
+        |section: &str| format!(r#"{{ "tasks" : {{ "t" : {{ "loop" : 1, "run" : 1 }} }}, "resources" : {section} }}"#);
+    for (section, said, help) in [
+        (r#"{ "cond1" : { "type" : "cond" } }"#, r#""cond1" has the type "cond""#, r#"did you mean "wait"?"#),
+        (r#"{ "m" : { "type" : "mutx" } }"#, r#"the type "mutx""#, r#"did you mean "mutex"?"#),
+        (r#"{ "b" : { "type" : "barrier" } }"#, r#"the type "barrier""#, "types: mutex, signal, wait"),
+        (r#"{ "m" : {} }"#, r#""m" has no "type""#, "leave the section out"),
+        (r#"{ "m" : 1 }"#, r#""m" has no "type""#, "leave the section out"),
+        (r#"{ "m" : { "type" : 1 } }"#, "must be a string", "types: mutex"),
+    ] {
+        let error = error(&with(section));
+        assert!(error.message.contains(said), "{error}");
+        assert!(error.help.as_ref().is_some_and(|text| text.contains(help)), "{error}");
+    }
+    let types = ["mutex", "signal", "wait", "broadcast", "sync", "sleep", "run", "timer"];
+    let all: Vec<String> = types.iter().map(|name| format!(r#""{name}" : {{ "type" : "{name}" }}"#)).collect();
+    for section in [format!("{{ {} }}", all.join(", ")), "4".to_owned(), r#"[ "m0" ]"#.to_owned()] {
+        assert!(warned(&workload(&with(&section)), "\"resources\" is ignored"), "{section}");
+    }
+    assert!(workload(&with("{}")).warnings.is_empty());
 }
 
 #[test]
 fn placeholders_of_templates_are_named_as_such() {
-    for text in [r#"{"global":{"duration":__DURATION__}}"#, r#"{"tasks":{"t":{"cpus":[CPUS],"run":1}}}"#] {
+    for text in [
+        r#"{"global":{"duration":__DURATION__}}"#,
+        r#"{"global":{"calibration":"__CPU__"}}"#,
+        r#"{"tasks":{"t":{"cpus":[CPUS],"run":1}}}"#,
+    ] {
         assert!(error(text).help.expect("a way out").contains("template"), "{text}");
     }
 }
@@ -139,10 +192,10 @@ fn a_task_without_phases_is_one_phase() {
     let finite = task(r#""loop" : 2, "run" : 1"#);
     let mark = Step::Mark(0);
     assert_eq!(steps_of(&finite.tasks[0], 6), [mark, run(1), mark, run(1), Step::Exit, Step::Exit]);
-    assert!(!warned(&finite, "no duration"));
+    assert!(!warned(&finite, "without end"));
     let endless = task(r#""loop" : -1, "run" : 1"#);
     assert_eq!(steps(&endless, 3), [run(1); 3]);
-    assert!(warned(&endless, "no duration"));
+    assert!(warned(&endless, "repeat without end"));
     assert_eq!(steps(&task(r#""run" : 1"#), 3), [run(1); 3]);
 }
 
@@ -214,6 +267,24 @@ fn suspending_uses_the_name_that_is_the_value() {
     let workload = workload(text);
     assert_eq!(workload.objects.suspends, ["Sub"]);
     assert_eq!(steps(&workload, 1), [Step::Suspend(0)]);
+}
+
+#[test]
+fn suspending_under_another_name_than_the_tasks_own_is_said_once_because_newer_versions_of_rt_app_ignore_it() {
+    let text = |first: &str, second: &str| {
+        format!(
+            r#"{{ "global" : {{ "duration" : 1 }}, "tasks" : {{ "a" : {{ "suspend" : "{first}", "resume" : "b" }},
+            "b" : {{ "suspend" : "{second}", "suspend1" : "{second}", "resume" : "a", "resume1" : "x" }} }} }}"#
+        )
+    };
+    for (first, second) in [("", ""), ("a", "b"), ("", "b")] {
+        assert!(workload(&text(first, second)).warnings.is_empty());
+    }
+    let warnings = workload(&text("a", "x")).warnings;
+    let said = r#""b" suspends as "x", and there is one more of the kind"#;
+    let [of_suspending] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(of_suspending.starts_with("test.json:2:") && of_suspending.contains(said), "{of_suspending}");
+    assert!(of_suspending.contains("June 2025"), "{of_suspending}");
 }
 
 #[test]
@@ -295,6 +366,31 @@ fn every_policy_is_known() {
         let sets = task(&format!(r#"{keys}, "run" : 1"#)).tasks.remove(0).attributes;
         assert_eq!(sets[0].policy, Some(policy), "{keys}");
     }
+}
+
+#[test]
+fn a_deadline_task_that_lists_all_cpus_is_not_bound() {
+    let deadline = |cpus: &str| {
+        task(&format!(
+            r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "cpus" : {cpus}, "loop" : 1, "run" : 1"#
+        ))
+    };
+    let all = deadline("[7, 0, 1, 2, 3, 4, 5, 6]");
+    assert!(all.warnings.is_empty(), "{:?}", all.warnings);
+    assert_eq!(all.tasks[0].attributes[0].affinity, None);
+    assert!(warned(&deadline("[0, 1, 2, 3, 4, 5, 6]"), "Linux refuses"));
+}
+
+#[test]
+fn warnings_that_only_differ_in_their_places_are_one() {
+    let tasks: Vec<String> =
+        (0..7).map(|i| format!("\"t{i}\":{{\"loop\":-2,\"nodes_membind\":[0],\"run\":1}}")).collect();
+    let text = format!("{{\"global\":{{\"duration\":1}},\"tasks\":{{{}}}}}", tasks.join(",\n"));
+    let warnings = workload(&text).warnings;
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings.iter().all(|warning| warning.starts_with("test.json:1:")), "{warnings:?}");
+    assert!(warnings.iter().all(|warning| warning.ends_with("and 2 other places)")), "{warnings:?}");
+    assert!(warnings[0].contains("(also at 2:") && warnings[0].contains(", 5:"), "{warnings:?}");
 }
 
 #[test]
@@ -421,6 +517,22 @@ fn an_endless_duration_is_none() {
 }
 
 #[test]
+fn that_nothing_ends_a_run_is_said_unless_it_is_given_elsewhere_how_long_it_lasts() {
+    let endless = |global: &str| format!(r#"{{ "global" : {{ {global} }}, "tasks" : {{ "t" : {{ "run" : 1 }} }} }}"#);
+    for (global, said) in
+        [("", "\"global\" has no \"duration\""), (r#""duration" : -1"#, "a \"duration\" of -1 is no end")]
+    {
+        let text = endless(global);
+        assert!(warned(&workload(&text), said) && warned(&workload(&text), "--for"));
+        let given = Options { is_duration_given: true, ..Options::for_cpus(8) };
+        assert!(parse("test.json", &text, given).expect("well formed").warnings.is_empty());
+    }
+    assert!(workload(&endless(r#""duration" : 2"#)).warnings.is_empty());
+    let fraction = error(&endless(r#""duration" : 0.05"#));
+    assert!(fraction.help.expect("a way out").contains("whole seconds"));
+}
+
+#[test]
 fn equal_keys_drop_events_with_a_warning_or_are_all_kept() {
     let text = "{ \"tasks\" : { \"t\" : { \"loop\" : 1, \"run\" : 1, \"sleep\" : 2,\n \"run\" : 3, \"run\" : 4 } } }";
     let lossy = workload(text);
@@ -470,6 +582,7 @@ fn unknown_keys_are_ignored_with_a_warning_that_suggests_the_right_one() {
     assert!(warned(&workload, "did you mean \"priority\"?"));
     assert!(warned(&workload, "did you mean \"phases\"?"));
     assert!(warned(&workload, "did you mean \"global\"?"));
+    assert!(warned(&task(r#""run" : 5, "rum" : 1000"#), "did you mean \"run\"?"));
     let beside = task(r#""run" : 5, "phases" : { "a" : { "run" : 1, "delay" : 3 } }"#);
     assert!(warned(&beside, "ignores \"run\" beside") && warned(&beside, "\"delay\""));
 }
@@ -541,13 +654,29 @@ fn cgroups_have_what_their_files_hold() {
            "/top/fg" : { "cpu.max" : "20000 50000", "cpu.max.burst" : 5000, "cpu.uclamp.min" : "20.50", "cpu.uclamp.max" : "max" },
            "/bg" : { "cpu.idle" : 1, "cpu.max" : "max", "cpu.uclamp.max" : 30 }"#,
     ));
-    assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
+    assert!(workload.warnings.iter().all(|warning| warning.contains("\"/bg\"")), "{:?}", workload.warnings);
     let group = |name: &str| workload.groups.iter().find(|group| group.name == name).expect("it is there").clone();
     assert_eq!((group("/top").shares, group("/top").quota, group("/top").uclamp), (512, None, None));
     let quota = crate::workload::Quota { quota_us: 20_000, period_us: 50_000, burst_us: 5_000 };
     assert_eq!((group("/top/fg").quota, group("/top/fg").uclamp), (Some(quota), Some((210, 1024))));
     assert!(group("/bg").idle && group("/bg").quota.is_none() && group("/bg").uclamp == Some((0, 307)));
     assert_eq!(workload.cpusets[workload.tasks[0].cpuset.expect("its parent has one")].cpus, [0, 1, 2, 5]);
+}
+
+#[test]
+fn cgroups_that_no_task_is_in_are_told_with_the_path_that_may_be_meant() {
+    let warnings = |cgroups: &str, more: &str| {
+        let task = r#""cgroup" : "/top/fg", "run" : 1, "sleep" : 1"#;
+        let text = with_cgroups(task, cgroups).replace("\"global\"", &format!("{more}\"global\""));
+        workload(&text).warnings
+    };
+    let limits = r#"{ "cpu.weight" : 50 }"#;
+    let one = warnings(&format!(r#""/top/gf" : {limits}"#), "");
+    assert!(one.len() == 1 && one[0].contains("no task is in the cgroup \"/top/gf\""), "{one:?}");
+    assert!(one[0].starts_with("test.json:1:") && one[0].contains("did you mean \"/top/fg\"?"), "{one:?}");
+    let far = warnings(&format!(r#""/nobody" : {limits}"#), "");
+    assert!(far[0].contains("tasks are in /top, /top/fg"), "{far:?}");
+    assert!(warnings(&format!(r#""/top" : {limits}, "/top/fg" : {limits}"#), "").is_empty(), "a parent counts");
 }
 
 #[test]

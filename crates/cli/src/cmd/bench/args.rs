@@ -70,6 +70,9 @@ pub(crate) struct On {
     pub(crate) warmup: Option<Nanos>,
     #[command(flatten)]
     pub(crate) exports: ExportArgs,
+    /// One of several runs with an engine, for which a worker tells all: what cannot be held still varies with the seed, or not.
+    #[arg(long, hide = true, requires = "engine", value_name = "VARIES")]
+    pub(crate) engine_trial: Option<bool>,
 }
 
 /// Which schbench: they differ in who works when, and in what is told.

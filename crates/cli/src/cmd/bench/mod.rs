@@ -6,19 +6,21 @@ pub(crate) mod line;
 pub(crate) mod models;
 
 use crate::args::VariantArgs;
+use crate::engine;
 use crate::error::CliError;
 use crate::exports::Traces;
 use crate::input;
 use crate::interrupt;
 use crate::output::Output;
 use crate::output::progress::Progress;
-use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, hold_latency, price};
+use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, employ, hold_latency, price};
 use args::{Bench, On};
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Observer, Observers};
+use fairlab_machine::seam::Engine;
 use fairlab_machine::vary::vary_starts;
-use fairlab_observe::bench::{self, Meter};
+use fairlab_observe::bench::{self, Meter, Metering, Outcome, Reached};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::workload::Workload;
 use models::Model;
@@ -56,12 +58,37 @@ pub(crate) struct Answer {
 
 /// Runs the command.
 pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> {
-    let On { variant, seed, perturb, duration, warmup, exports } = bench.on();
+    let On { variant, seed, perturb, duration, warmup, exports, engine_trial } = bench.on();
     let warmup = warmup.unwrap_or_default();
-    let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, ..Choices::default() };
-    let Ready { name, kernel, mut machine, mut meter, .. } = ready(bench, variant, warmup, choices)?;
+    let vary = *engine_trial == Some(true);
+    let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, vary, ..Choices::default() };
     exports.refuse_stdout("bench")?;
-    let mut traces = Traces::open(exports, &machine, Some(name))?;
+    if let Some(engine) = variant.kernel_engine() {
+        return engine::bench(output, bench, warmup, choices, engine);
+    }
+    let Ready { about, mut machine, mut meter } = ready(bench, variant, warmup, choices)?;
+    let mut traces = Traces::open(exports, &machine, Some(about.name))?;
+    let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer);
+    let told = measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
+    traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
+    tell(output, &about, &machine, told, *seed)
+}
+
+/// What came of a benchmark, and how long it was to be if it was stopped.
+pub(crate) struct Measured {
+    outcome: Outcome,
+    warmup: Nanos,
+    cut_short_of: Option<Nanos>,
+}
+
+/// Runs a benchmark, on a machine of any engine.
+pub(crate) fn measure<E: Engine>(
+    about: &About,
+    machine: &mut Machine<E>,
+    meter: &mut dyn Meter,
+    also: &mut Option<&mut dyn Observer<E>>,
+    warmup: Nanos,
+) -> Result<Measured, CliError> {
     interrupt::listen();
     let whole = machine.duration();
     let mut progress = Progress::new("simulating", whole);
@@ -69,25 +96,38 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
         progress.show(elapsed);
         interrupt::requested().is_none()
     };
-    let run = bench::warm_up(&mut machine, &mut both(&mut *meter, &mut traces), warmup, told).and_then(|()| {
+    let run = bench::warm_up(machine, &mut both(&mut Metering(meter), also), warmup, told).and_then(|()| {
         if warmup > Nanos::ZERO {
             meter.reset();
         }
-        bench::go_on(&mut machine, &mut both(&mut *meter, &mut traces), told)
+        bench::go_on(machine, &mut both(&mut Metering(meter), also), told)
     });
     progress.clear();
-    run.map_err(|error| CliError::run(format!("{name}: {error}")))?;
-    traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
+    run.map_err(|error| CliError::run(format!("{}: {error}", about.name)))?;
     let reached = machine.duration();
-    let cut_short_of = (reached < whole).then_some(whole);
-    let outcome = meter.outcome(&machine, reached.saturating_since(warmup));
+    Ok(Measured {
+        outcome: meter.outcome(Reached::of(machine), reached.saturating_since(warmup)),
+        warmup,
+        cut_short_of: (reached < whole).then_some(whole),
+    })
+}
+
+/// Tells what came of it.
+pub(crate) fn tell(
+    output: &mut Output,
+    about: &About,
+    machine: &Machine<impl Engine>,
+    measured: Measured,
+    seed: Option<u64>,
+) -> Result<(), CliError> {
+    let Measured { outcome, warmup, cut_short_of } = measured;
     if output.is_json() {
         output.json(&Answer {
             schema: SCHEMA,
-            bench: name,
+            bench: about.name,
             machine: machine.hardware().name.clone(),
-            kernel,
-            seed: *seed,
+            kernel: about.kernel,
+            seed,
             simulated_ns: machine.elapsed().0,
             cut_short_of_ns: cut_short_of.map(|whole| whole.0),
             digest: machine.digest().to_string(),
@@ -95,6 +135,7 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
         })?;
     } else {
         if let Some(whole) = cut_short_of {
+            let reached = machine.duration();
             output
                 .text(&format!("STOPPED before its end, after {reached} of {whole}: {}\n", part_of(reached, warmup)))?;
         }
@@ -108,25 +149,57 @@ fn part_of(reached: Nanos, warmup: Nanos) -> &'static str {
     if reached > warmup { "the figures are of what was reached" } else { "it was still in its warm-up" }
 }
 
-/// Who listens to the run: the benchmark's meter, and traces if any are wanted.
-fn both<'a>(meter: &'a mut dyn Meter, traces: &'a mut Option<Traces>) -> Observers<'a> {
-    let mut observers: Vec<&mut dyn Observer> = vec![meter];
-    observers.extend(traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer));
+/// Who listens to the run: the benchmark's meter, and perhaps somebody else.
+fn both<'a, E>(meter: &'a mut Metering<'_>, also: &'a mut Option<&mut dyn Observer<E>>) -> Observers<'a, E>
+where
+    E: Engine,
+{
+    let mut observers: Vec<&mut dyn Observer<E>> = vec![meter];
+    observers.extend(also.as_mut().map(|also| &mut **also as &mut dyn Observer<E>));
     Observers(observers)
 }
 
-/// A benchmark on a machine, before its run.
-pub(crate) struct Ready {
+/// What is known of a benchmark before its run.
+pub(crate) struct About {
     pub(crate) name: &'static str,
     pub(crate) kernel: &'static str,
-    pub(crate) machine: Machine,
-    pub(crate) meter: Box<dyn Meter>,
+    /// Its machine, as it was given.
+    pub(crate) given: String,
     /// How much later it begins than it would if nothing varied.
     pub(crate) later: Nanos,
 }
 
-/// Makes the machine for a benchmark. A varying seed moves its tasks' starts.
+/// A benchmark before there is a machine for it, of whichever engine.
+pub(crate) struct Prepared {
+    pub(crate) about: About,
+    pub(crate) setup: Setup,
+    pub(crate) meter: Box<dyn Meter>,
+}
+
+/// A benchmark on a machine, before its run.
+pub(crate) struct Ready {
+    pub(crate) about: About,
+    pub(crate) machine: Machine,
+    pub(crate) meter: Box<dyn Meter>,
+}
+
+/// Makes the machine for a benchmark.
 pub(crate) fn ready(bench: &Bench, variant: &VariantArgs, warmup: Nanos, choices: Choices) -> Result<Ready, CliError> {
+    let Prepared { about, setup, meter } = prepare(bench, variant, warmup, choices)?;
+    let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", about.given)))?;
+    if let Some(seed) = choices.seed {
+        machine.seed(seed);
+    }
+    Ok(Ready { about, machine, meter })
+}
+
+/// All that a benchmark's machine is made of. A varying seed moves its tasks' starts.
+pub(crate) fn prepare(
+    bench: &Bench,
+    variant: &VariantArgs,
+    warmup: Nanos,
+    choices: Choices,
+) -> Result<Prepared, CliError> {
     let given = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let nr_cpus = u32::try_from(given.description.nr_cpus()).expect("machines have at most some thousand CPUs");
     let Model { name, mut workload, mut meter } = bench.model(nr_cpus)?;
@@ -154,7 +227,7 @@ pub(crate) fn ready(bench: &Bench, variant: &VariantArgs, warmup: Nanos, choices
         vary_starts(&mut workload, &hardware, seed);
     }
     let later = first(&workload) - planned;
-    let setup = Setup {
+    let mut setup = Setup {
         hardware,
         features: settings.features,
         tunables: Vec::new(),
@@ -163,10 +236,8 @@ pub(crate) fn ready(bench: &Bench, variant: &VariantArgs, warmup: Nanos, choices
         workload,
         snapshot_every: None,
         perturb: choices.perturb,
+        policy: None,
     };
-    let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", given.given)))?;
-    if let Some(seed) = choices.seed {
-        machine.seed(seed);
-    }
-    Ok(Ready { name, kernel, machine, meter, later })
+    employ(&mut setup, variant)?;
+    Ok(Prepared { about: About { name, kernel, given: given.given, later }, setup, meter })
 }

@@ -4,6 +4,7 @@
 use crate::args::JobsArgs;
 use crate::arms::{Arm, arm_of};
 use crate::cmd::compare::args::percent_of;
+use crate::hints::{self, hinted};
 use crate::work_args::WorkArgs;
 use clap::Args;
 use fairlab_study::experiment::metrics::Asked;
@@ -25,10 +26,10 @@ pub(crate) struct BisectArgs {
     #[command(flatten)]
     pub(crate) work: WorkArgs,
     /// One end: changes as of an arm
-    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of)]
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = hinted(arm_of, hints::changes))]
     pub(crate) from: Arm,
     /// The other end
-    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of)]
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = hinted(arm_of, hints::changes))]
     pub(crate) to: Arm,
     /// What differs: a metric's name as in `fairlab compare`, or a path [default: the first one of which one way is better]
     #[arg(long, value_name = "METRIC", value_parser = Asked::parse)]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line of `fairlab compare`.
 
-use super::forms::{Form, Wanted, wanted_of};
+use super::forms::{self, Form, Wanted, wanted_of};
 use crate::args::JobsArgs;
 use crate::arms::{Arm, arm_of};
 use crate::exports::ExportArgs;
+use crate::hints::{self, hinted};
 use crate::values::time_of;
 use crate::work_args::WorkArgs;
 use clap::{Args, ValueEnum};
@@ -38,7 +39,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) work: WorkArgs,
     /// What to compare; several times
-    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_of, required = true)]
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = hinted(arm_of, hints::changes), required = true)]
     pub(crate) arm: Vec<Arm>,
     /// Draw the scheduler's dice from this seed, in all arms; of repetitions, the first seed [default: as the kernel after its boot; 1]
     #[arg(long, value_name = "N")]
@@ -52,7 +53,7 @@ pub(crate) struct CompareArgs {
     ///
     /// std is the `baseline(std%) compare%(std%)` of scheduler patches, mmtests its Amean and Hmean, lkp the %stddev and %change of the
     /// kernel test robot. With =FILE it goes into a file.
-    #[arg(long, value_name = "FORM[=FILE]", value_parser = wanted_of)]
+    #[arg(long, value_name = "FORM[=FILE]", value_parser = hinted(wanted_of, forms::names))]
     pub(crate) format: Vec<Wanted>,
     /// Fail, with exit status 3, if a metric became worse, or differs at all: worse, difference
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]

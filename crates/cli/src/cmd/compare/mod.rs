@@ -3,20 +3,22 @@
 //!
 //! All arms have the same seeds, so what differs between them follows from their changes. Without repetitions they are shown side by side
 //! ([`once`]); with repetitions it is an experiment, whose statistics are those of `fairlab_study::experiment` ([`trials`], [`report`]),
-//! written in the form that somebody wants to read ([`forms`]).
+//! written in the form that somebody wants to read ([`forms`]). What fails on what is found is [`gate`].
 
 pub(crate) mod args;
 pub(crate) mod forms;
+mod gate;
 pub(crate) mod once;
 pub(crate) mod report;
 pub(crate) mod trials;
 
 use crate::arms::Arm;
 use crate::error::{CliError, command_line};
+use crate::interrupt;
 use crate::output::Output;
 use crate::trial::{Files, Trial};
-use args::{CompareArgs, FailOn};
-use fairlab_study::experiment::comparison::{Rules, Verdict};
+use args::CompareArgs;
+use fairlab_study::experiment::comparison::Rules;
 use fairlab_study::experiment::{repeat, until_found};
 use forms::{Form, Wanted};
 use report::Report;
@@ -30,6 +32,7 @@ const BUDGET_NS: u64 = 300_000_000_000;
 pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
     args.exports.refuse_stdout("compare")?;
     args.jobs.apply();
+    interrupt::listen();
     let arms = if args.arm.len() < 2 {
         std::iter::once(Arm::unchanged()).chain(args.arm.iter().cloned()).collect()
     } else {
@@ -80,21 +83,42 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let telling = if how.until_significant { Err(budget) } else { Ok(runs as usize * trials.len()) };
     let mut arms_of = TrialArms::new(trials, &how.metric, seedless, telling);
     let found = if how.until_significant {
-        let found = until_found(&arms_of, first_seed, rules, &|| begun.elapsed() < budget);
+        let goes_on = || begun.elapsed() < budget && interrupt::requested().is_none();
+        let found = until_found(&arms_of, first_seed, rules, &goes_on);
         arms_of.finish();
-        let found = found?.ok_or_else(|| {
-            let help = "give it more time: --budget 30m";
-            CliError::Run(format!("no repetition was finished within the budget\nhelp: {help}"))
-        })?;
-        let looks = Some((found.looks, found.is_out_of_time));
+        let found = found?.ok_or_else(|| nothing_finished(output))?;
+        let is_out_of_time = found.is_out_of_time && interrupt::requested().is_none();
+        let looks = Some((found.looks, is_out_of_time));
         (found.comparison, looks)
     } else {
-        let repetitions = repeat(&arms_of, first_seed..first_seed + runs, &|| true);
+        let goes_on = || interrupt::requested().is_none();
+        // What a first repetition tells shows whether so many can find anything.
+        let first = if args.fail_on.is_some() {
+            repeat(&arms_of, first_seed..first_seed + 1, &goes_on)
+        } else {
+            Ok(Vec::new())
+        };
+        let repetitions = first.and_then(|mut all| {
+            if !all.is_empty() {
+                gate::refuse_blind(args, &all, rules)?;
+            }
+            all.extend(repeat(&arms_of, first_seed + all.len() as u64..first_seed + runs, &goes_on)?);
+            Ok(all)
+        });
         arms_of.finish();
-        (fairlab_study::experiment::comparison::compare(&repetitions?, rules), None)
+        let repetitions = repetitions?;
+        if repetitions.is_empty() {
+            return Err(nothing_finished(output));
+        }
+        (fairlab_study::experiment::comparison::compare(&repetitions, rules), None)
     };
     output.warn_all(&arms_of.warnings())?;
+    // A signal that came when all was done has cut nothing short.
+    let whole = if how.until_significant { 0 } else { runs };
+    let is_whole = !how.until_significant && found.0.repetitions as u64 == runs;
+    let stopped_by = interrupt::requested().filter(|_| !is_whole);
     let report = Report {
+        schema: report::SCHEMA,
         arms: arms.iter().map(|arm| arm.name.clone()).collect(),
         subjects,
         comparison: found.0,
@@ -102,9 +126,25 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         is_varied: arms_of.is_varied(),
         first_seed: (!seedless).then_some(first_seed),
         command: command_line(),
+        cut_short_of_runs: stopped_by.map(|_| whole),
     };
     write(output, args, &report)?;
-    gate(args, &report)
+    if let Some(signal) = stopped_by {
+        // What somebody wanted to hold of all repetitions was not looked at.
+        return Err(CliError::Stopped { signal });
+    }
+    gate::gate(args, &report)
+}
+
+/// What is to be said if no repetition has come to its end.
+fn nothing_finished(output: &Output) -> CliError {
+    let Some(signal) = interrupt::requested() else {
+        let help = "give it more time: --budget 30m";
+        return CliError::Run(format!("no repetition was finished within the budget\nhelp: {help}"));
+    };
+    // If that cannot be told, the exit status tells.
+    let _ = output.warn("stopped before every arm had run once: there is nothing to compare");
+    CliError::Stopped { signal }
 }
 
 /// Writes the report in all forms that were asked for.
@@ -120,29 +160,4 @@ fn write(output: &mut Output, args: &CompareArgs, report: &Report) -> Result<(),
         }
     }
     Ok(())
-}
-
-/// Fails if the comparison found what it was to fail on.
-fn gate(args: &CompareArgs, report: &Report) -> Result<(), CliError> {
-    let Some(fail_on) = args.fail_on else { return Ok(()) };
-    let least = args.at_least.unwrap_or(0.0);
-    let mut found = Vec::new();
-    for row in &report.comparison.rows {
-        for (arm, change) in row.changes.iter().enumerate() {
-            let is_meant = match change.verdict {
-                Verdict::Worse => true,
-                Verdict::Better => fail_on == FailOn::Difference,
-                _ => false,
-            };
-            if is_meant && change.percent.is_none_or(|percent| percent.abs() >= least) {
-                let by = change.percent.map_or_else(String::new, |percent| format!(" ({percent:+.1} %)"));
-                found.push(format!("{} of `{}`{by}", row.metric.name, report.arms[arm + 1]));
-            }
-        }
-    }
-    if found.is_empty() {
-        return Ok(());
-    }
-    let what = if fail_on == FailOn::Worse { "worse" } else { "different" };
-    Err(CliError::Gate(format!("{what} than `{}`: {}", report.arms[0], found.join(", "))))
 }

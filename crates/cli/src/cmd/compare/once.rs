@@ -7,6 +7,7 @@ use crate::cmd::run::{Listeners, simulate_telling};
 use crate::error::CliError;
 use crate::exports::{Traces, process_of};
 use crate::input::{self, WorkloadText};
+use crate::interrupt;
 use crate::output::figures::{cpu_list, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::residency::kinds;
@@ -45,19 +46,31 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
     // Once for all arms: what comes through a pipe can be read once only.
     let input = Arc::new(input::workload(file)?);
     let progress = RunsProgress::new(arms.len());
+    let whole = arms.len();
     let arms: Vec<&Arm> = arms.iter().collect();
     let outcomes = pool::all(arms, |arm| {
         let summary = run_arm(args, arm, Arc::clone(&input), &progress)?;
-        Ok::<_, CliError>(Outcome { arm: &arm.name, summary })
+        Ok::<_, CliError>(summary.map(|summary| Outcome { arm: &arm.name, summary }))
     });
     progress.clear();
-    let outcomes = outcomes?;
-    output.warn_all(&warnings_of(&outcomes))?;
-    if output.is_json() {
-        return output.json(&outcomes);
+    let outcomes: Vec<Outcome<'_>> = outcomes?.into_iter().flatten().collect();
+    let stopped_by = interrupt::requested().filter(|_| outcomes.len() < whole);
+    if stopped_by.is_some() && outcomes.is_empty() {
+        return Err(super::nothing_finished(output));
     }
-    let text = page(&outcomes, output.styles());
-    output.text(&text)
+    output.warn_all(&warnings_of(&outcomes))?;
+    let stopped = format!("STOPPED before its end: {} of {whole} arms have run", outcomes.len());
+    if output.is_json() {
+        if stopped_by.is_some() {
+            output.warn(&stopped)?;
+        }
+        output.json(&outcomes)?;
+    } else {
+        let mut text = stopped_by.map_or_else(String::new, |_| stopped + "\n");
+        text.push_str(&page(&outcomes, output.styles()));
+        output.text(&text)?;
+    }
+    stopped_by.map_or(Ok(()), |signal| Err(CliError::Stopped { signal }))
 }
 
 /// The warnings of all arms, each once.
@@ -83,12 +96,16 @@ fn identical(outcomes: &[Outcome<'_>]) -> Option<String> {
     Some(format!("`{arms}` made no difference: the run is identical to that of `{}` in every event", first.arm))
 }
 
+/// Runs an arm. Nothing is told of one that a signal has stopped before its end.
 fn run_arm(
     args: &CompareArgs,
     arm: &Arm,
     input: Arc<WorkloadText>,
     progress: &RunsProgress,
-) -> Result<Summary, CliError> {
+) -> Result<Option<Summary>, CliError> {
+    if interrupt::requested().is_some() {
+        return Ok(None);
+    }
     let work = Work::File(Arc::clone(&input));
     let variant = arm.on(&args.work.variant);
     let trial = Trial { work, variant, duration: args.work.duration, warmup: Nanos::ZERO, vary: args.vary };
@@ -98,8 +115,10 @@ fn run_arm(
             return Err(CliError::Input(format!("{}: kernel engines write no traces yet\nhelp: {help}", arm.name)));
         }
         let length = trial.length(&input, args.seed)?;
-        let told = trial.run(args.seed, &mut |_, more| progress.add(length, more))?;
-        return Ok(told.summary);
+        return match trial.run(args.seed, &mut |_, more| progress.add(length, more)) {
+            Err(CliError::Stopped { .. }) => Ok(None),
+            told => Ok(Some(told?.summary)),
+        };
     }
     let mut plan = trial.plan(&input, args.seed)?;
     let exports = args.exports.of_run(&arm.name);
@@ -110,8 +129,11 @@ fn run_arm(
     simulate_telling(&mut plan.machine, &mut listeners, told)
         .map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
     listeners.finish_traces(&plan.machine)?;
+    if plan.machine.duration() < length {
+        return Ok(None);
+    }
     let recorder = listeners.recorder.expect("arms are recorded");
-    Ok(Summary::new(plan.about.subject, &plan.machine, &recorder))
+    Ok(Some(Summary::new(plan.about.subject, &plan.machine, &recorder)))
 }
 
 /// A row: what it is about, its value in each arm as a number, and how such a number is written.

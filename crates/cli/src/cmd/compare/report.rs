@@ -3,15 +3,22 @@
 
 use fairlab_observe::summary::Subject;
 use fairlab_study::experiment::comparison::Comparison;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+/// The form of what is written as JSON.
+pub(crate) const SCHEMA: &str = "experiment/1";
+
 /// An experiment that was made.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Report {
+    /// The form of this.
+    pub(crate) schema: &'static str,
     /// Names of the arms.
     pub(crate) arms: Vec<String>,
     /// What each of them is run on.
     pub(crate) subjects: Vec<Subject>,
+    /// The arms beside each other.
     pub(crate) comparison: Comparison,
     /// Of an experiment that went on until something was found: how often results were looked at, and whether time was up.
     pub(crate) looks: Option<(u32, bool)>,
@@ -19,7 +26,11 @@ pub(crate) struct Report {
     pub(crate) is_varied: bool,
     /// The seed of the first repetition; none if there is one run of each, as after a boot.
     pub(crate) first_seed: Option<u64>,
+    /// The command that repeats it.
     pub(crate) command: Vec<String>,
+    /// How many repetitions there were to be, if a signal has cut it short; 0 if nobody had said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cut_short_of_runs: Option<u64>,
 }
 
 impl Report {
@@ -38,6 +49,15 @@ impl Report {
         let kernel =
             same(|subject| &subject.kernel).map_or_else(|| "several kernels".to_owned(), |one| format!("kernel {one}"));
         format!("{workload}: on {machine}, {kernel}")
+    }
+
+    /// What is to be said before all else if a signal has ended it.
+    pub(crate) fn stopped(&self) -> Option<String> {
+        let done = self.comparison.repetitions;
+        self.cut_short_of_runs.map(|whole| {
+            let of = if whole > 0 { format!(" of {whole}") } else { String::new() };
+            format!("STOPPED before its end, after {done}{of} repetitions: the figures are of those")
+        })
     }
 
     /// The title without where it ran.
@@ -84,7 +104,8 @@ impl Report {
     /// Everything that is to be said below a table.
     pub(crate) fn notes(&self) -> Vec<String> {
         let comparison = &self.comparison;
-        let mut notes = vec![self.repetitions()];
+        let mut notes: Vec<String> = self.stopped().into_iter().collect();
+        notes.push(self.repetitions());
         notes.extend(self.identical());
         if let Some((looks, is_out_of_time)) = self.looks {
             let looked = if looks == 1 { "once".to_owned() } else { format!("{looks} times") };
@@ -95,11 +116,11 @@ impl Report {
         }
         if comparison.tests > 0 {
             notes.push(format!(
-                "{} test{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); none: no difference found; shows: the smallest one, in %, that so many repetitions find in four experiments of five",
-                comparison.tests,
-                if comparison.tests == 1 { "" } else { "s" },
+                "{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); none: no difference found; shows: the smallest one, in %, that so many repetitions find in four experiments of five",
+                tests_of(comparison.tests),
                 100.0 * comparison.level
             ));
+            notes.extend(self.too_few());
             if let Some(needed) = self.needed() {
                 notes.push(needed);
             }
@@ -108,6 +129,19 @@ impl Report {
             notes.push(format!("not in all runs, and left out: {}", comparison.partial.join(", ")));
         }
         notes
+    }
+
+    /// That so few repetitions can find nothing, and how many could.
+    pub(crate) fn too_few(&self) -> Option<String> {
+        let Comparison { repetitions, distinct, tests, enough, level, .. } = self.comparison;
+        self.comparison.is_too_few().then(|| {
+            let those = if distinct < repetitions { " that differ" } else { "" };
+            let tests = tests_of(tests);
+            let percent = 100.0 * level;
+            format!(
+                "too few: {distinct} repetitions{those} cannot find any difference in {tests} at {percent} %, however large it is; at least {enough} could (--runs {enough}), or fewer tests (--metric NAME, fewer arms)"
+            )
+        })
     }
 
     /// How many repetitions would show the difference that was asked about, of all metrics.
@@ -125,4 +159,9 @@ impl Report {
             format!("to show {percent} %: from {least} repetitions ({easy}) to {most} ({of})")
         })
     }
+}
+
+/// So many tests, in words.
+pub(crate) fn tests_of(number: usize) -> String {
+    format!("{number} test{}", if number == 1 { "" } else { "s" })
 }

@@ -72,7 +72,7 @@ impl Arms for TrialArms<'_> {
         self.trials.len()
     }
 
-    fn run(&self, arm: usize, seed: u64) -> Result<Observation, CliError> {
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
         let hears = &mut |length: Nanos, more: Nanos| match &self.telling {
             Some(Telling::Runs(progress)) => progress.add(length, more),
             Some(Telling::Time(progress, begun, budget)) => {
@@ -82,9 +82,12 @@ impl Arms for TrialArms<'_> {
             }
             None => {}
         };
-        let told = self.trials[arm].run((!self.is_seedless).then_some(seed), hears)?;
+        let told = match self.trials[arm].run((!self.is_seedless).then_some(seed), hears) {
+            Err(CliError::Stopped { .. }) => return Ok(None),
+            told => told?,
+        };
         self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());
         let metrics = metrics::of_run(&told.json(), self.asked).map_err(CliError::Input)?;
-        Ok(Observation { digest: told.summary.digest, metrics })
+        Ok(Some(Observation { digest: told.summary.digest, metrics }))
     }
 }

@@ -169,10 +169,10 @@ impl Arms for Pair {
         self.trials.len()
     }
 
-    fn run(&self, arm: usize, seed: u64) -> Result<Observation, CliError> {
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
         let told = self.trials[arm].run(Some(seed), &mut |_, _| ())?;
         // A case need not have the family that a metric is about.
         let metrics = metrics::of_run(&told.json(), &self.asked).unwrap_or_default();
-        Ok(Observation { digest: told.summary.digest, metrics })
+        Ok(Some(Observation { digest: told.summary.digest, metrics }))
     }
 }

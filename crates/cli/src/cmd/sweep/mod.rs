@@ -62,6 +62,7 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     // What a plan gets wrong shows in its first point mostly; the rest would only fail one by one.
     if let Some((_, first)) = points.first() {
         runs.check(first)?;
+        runs.check_metrics(first, MOMENT).map_err(of_plan)?;
     }
     let store_path = args.store.clone().unwrap_or_else(|| path.with_extension("sweep"));
     if args.dry_run {
@@ -98,16 +99,20 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
 /// Says what there is now.
 fn told(output: &mut Output, store: &Path, kept: &[Kept], done: usize, already: usize) -> Result<(), CliError> {
     let in_plan = kept.iter().filter(|kept| kept.in_plan);
-    let finished = in_plan.clone().filter(|kept| kept.result.is_some()).count();
     let failed = in_plan.clone().filter(|kept| is_failure(kept)).count();
+    let finished = in_plan.clone().filter(|kept| kept.result.is_some()).count() - failed;
     let (whole, others) = (in_plan.count(), kept.iter().filter(|kept| !kept.in_plan).count());
     if output.is_json() {
         return output.json(&json!({
             "store": store, "points": whole, "done": finished, "failed": failed, "run_now": done, "not_in_plan": others,
         }));
     }
-    let mut text = format!("{}: {finished} of {whole} points are done, {done} of them now", store.display());
-    if already > 0 && done == 0 && finished < whole {
+    let now = if failed > 0 { format!("{done} were run now") } else { format!("{done} of them now") };
+    let mut text = format!("{}: {finished} of {whole} points are done, {now}", store.display());
+    if failed > 0 {
+        text.push_str(&format!("; {failed} failed"));
+    }
+    if already > 0 && done == 0 && finished + failed < whole {
         text.push_str("; the rest is not this shard's");
     }
     if others > 0 {
@@ -206,15 +211,15 @@ fn export(
     format: Option<TableFormat>,
     all: bool,
 ) -> Result<(), CliError> {
+    if output.is_json() && format != Some(TableFormat::Jsonl) {
+        let help = "say --format jsonl for a line of JSON for each point";
+        return Err(CliError::Input(format!("sweep export writes a table, not JSON\nhelp: {help}")));
+    }
     let kept = Store::existing(store, false).and_then(|store| store.points()).map_err(error_of)?;
     let kept: Vec<Kept> = kept.into_iter().filter(|kept| all || kept.in_plan).collect();
     let table = Table::of(&kept);
     let ending = file.and_then(Path::extension).and_then(|ending| ending.to_str());
-    let format = format.unwrap_or(match ending {
-        Some("parquet") => TableFormat::Parquet,
-        Some("jsonl" | "ndjson") => TableFormat::Jsonl,
-        _ => TableFormat::Csv,
-    });
+    let format = format.map_or_else(|| format_of(ending), Ok)?;
     if format == TableFormat::Parquet {
         return parquet(&table, file);
     }
@@ -227,6 +232,19 @@ fn export(
             let wrote = std::fs::File::create(file).and_then(|mut out| out.write_all(&text));
             wrote.map_err(|error| CliError::write(&file.display().to_string(), &error))?;
             output.text(&format!("{}: {} rows\n", file.display(), table.len()))
+        }
+    }
+}
+
+/// The format that a file's ending says.
+fn format_of(ending: Option<&str>) -> Result<TableFormat, CliError> {
+    match ending {
+        Some("parquet") => Ok(TableFormat::Parquet),
+        Some("jsonl" | "ndjson") => Ok(TableFormat::Jsonl),
+        Some("csv") | None => Ok(TableFormat::Csv),
+        Some(other) => {
+            let help = "let the name end in .csv, .jsonl or .parquet, or say --format csv";
+            Err(CliError::Input(format!("no table ends in .{other}\nhelp: {help}")))
         }
     }
 }

@@ -147,6 +147,27 @@ impl PlanPoints {
         Ok((begun.elapsed().as_secs_f64() / (moment.0 as f64 / 1e9), length))
     }
 
+    /// Looks whether a point tells what the plan asks for: a moment of it, and if that lacks something, all of it.
+    pub(crate) fn check_metrics(&self, point: &Point, moment: Nanos) -> Result<(), String> {
+        if self.asked.is_empty() {
+            return Ok(());
+        }
+        let (trial, _) = self.trial(point)?;
+        let asked_of = |trial: &Trial| {
+            let told = trial.run(Some(point.seed), &mut |_, _| ()).ok()?;
+            Some(metrics::of_run(&told.json(), &self.asked).map(drop))
+        };
+        let (mut short, _) = self.trial(point)?;
+        (short.warmup, short.duration) = (Nanos::ZERO, Some(moment));
+        if let Some(Ok(())) = asked_of(&short) {
+            return Ok(());
+        }
+        // A point that cannot be run is not the affair of its metrics.
+        asked_of(&trial).unwrap_or(Ok(())).map_err(|error| {
+            format!("{error}\nhelp: nothing has been run; a key that only some runs have takes a question mark, such as by_reason.Misfit?")
+        })
+    }
+
     /// Looks whether a point can begin.
     pub(crate) fn check(&self, point: &Point) -> Result<(), CliError> {
         let (trial, _) = self.trial(point).map_err(CliError::Input)?;

@@ -8,12 +8,12 @@ bool tick_nohz_tick_stopped(void) { return is_stopped[fl_state.cpu]; }
 bool tick_nohz_tick_stopped_cpu(int cpu) { return is_stopped[cpu]; }
 int fl_tick_is_stopped(int cpu) { return is_stopped[cpu]; }
 
-/* The tick stops at once, unless balancing for others has brought work. */
-void fl_idle_enter(int cpu)
+/* The tick stops if the laboratory's idle governor wants it to, unless balancing for others has brought work. */
+void fl_idle_enter(int cpu, int stops_tick)
 {
 	fl_execute_on(cpu);
 	nohz_run_idle_balance(cpu);
-	if (need_resched() || is_stopped[cpu])
+	if (need_resched() || is_stopped[cpu] || !stops_tick)
 		return;
 	fl_state.irqs_off = 1;
 	calc_load_nohz_start();

@@ -37,6 +37,18 @@ static struct sched_domain *domain_of(int cpu, const void *where)
 	return NULL;
 }
 
+/* Counters of balancing are there once for each type; trees order types differently. The answer has the order of 6.1, from 1; 0: there is one alone. */
+static int type_of(const char *counter, const unsigned int *where, struct sched_domain *sd)
+{
+	if (!strchr(counter, '['))
+		return 0;
+	switch ((where - sd->lb_count) % CPU_MAX_IDLE_TYPES) {
+	case CPU_IDLE: return 1;
+	case CPU_NEWLY_IDLE: return 3;
+	default: return 2;
+	}
+}
+
 /* Most are counted by the CPU whose domain it is. */
 void fl_domain_stat(const char *counter, const void *where, long amount)
 {
@@ -46,7 +58,7 @@ void fl_domain_stat(const char *counter, const void *where, long amount)
 	for (; !sd; sd = domain_of(record.cpu, where))
 		record.cpu = record.cpu + 1 == fl_nr_cpus ? 0 : record.cpu + 1;
 	record.task = sd->level;
-	record.b = where >= (void *)sd->lb_count && where < (void *)(sd->lb_count + CPU_MAX_IDLE_TYPES);
+	record.b = type_of(counter, where, sd);
 	if (where == (void *)&sd->lb_count[CPU_NEWLY_IDLE])
 		fl_state.ahead += fl_state.newidle_cost;
 	fl_host_record(&record);

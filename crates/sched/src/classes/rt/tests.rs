@@ -63,6 +63,7 @@ impl Lab {
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,
+            policy: None,
         };
         act(&mut self.sched, ctx)
     }

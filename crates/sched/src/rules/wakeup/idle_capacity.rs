@@ -16,6 +16,8 @@ use crate::words::work::Op;
 /// Where a search among all capacities is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CapacityWalk {
+    /// The domain that is searched.
+    sd: DomainId,
     /// The CPU that is looked at next.
     next: CpuId,
     /// How many were.
@@ -43,20 +45,19 @@ impl State {
         mut decision: WakeupDecision,
     ) -> Selection {
         decision.choose(decision.target, WakeRule::NothingIdle);
-        let walk = Walk::Capacities(CapacityWalk { next: decision.target, nr_scanned: 0, util, best: None });
-        Selection::Search(Search::new(ctx, sd, walk, decision, Self::take_what_was_found))
+        let walk = Walk::Capacities(CapacityWalk { sd, next: decision.target, nr_scanned: 0, util, best: None });
+        Selection::Search(Search::new(ctx, walk, decision, Self::take_what_was_found))
     }
 
     /// The rules of [`State::select_idle_capacity`], for so many looks. Returns whether the search is over.
     pub(crate) fn look_at_capacities(
         &self,
         ctx: &mut Ctx<'_>,
-        sd: DomainId,
         walk: &mut CapacityWalk,
         decision: &mut WakeupDecision,
         mut looks: Looks,
     ) -> bool {
-        let span = &self.domains.domains[sd].span;
+        let span = &self.domains.domains[walk.sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
         // A walk that was interrupted must not begin a second round.
         let nr_left = span.weight_and(allowed) - walk.nr_scanned as usize;

@@ -70,7 +70,7 @@ impl State {
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let next = candidates.next_wrap(start);
         let walk = Walk::Cores(CoreWalk { start, next, idle_cpu: None });
-        Selection::Search(Search::new(ctx, sd, walk, decision, Self::take_what_was_found))
+        Selection::Search(Search::new(ctx, walk, decision, Self::take_what_was_found))
     }
 
     /// Rules 2 and 3 of [`State::select_idle_core`], for so many looks. Returns whether the search is over.

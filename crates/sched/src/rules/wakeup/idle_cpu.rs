@@ -20,6 +20,8 @@ const LEAST_PROP_SCAN: u64 = 4;
 /// Where a search by single CPUs is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuWalk {
+    /// The domain that is searched.
+    sd: DomainId,
     /// The CPU that is looked at next.
     next: CpuId,
     /// How many were.
@@ -58,21 +60,20 @@ impl State {
             }
         }
         let next = CpuId((target.0 + 1) % self.rqs.len() as u32);
-        let walk = Walk::Cpus(CpuWalk { next, nr_scanned: 0, accounted_to });
-        Selection::Search(Search::new(ctx, sd, walk, decision, Self::conclude_cpus))
+        let walk = Walk::Cpus(CpuWalk { sd, next, nr_scanned: 0, accounted_to });
+        Selection::Search(Search::new(ctx, walk, decision, Self::conclude_cpus))
     }
 
     /// Rules 3 and 4 of [`State::select_idle_cpu`], for so many looks. Returns whether the search is over.
     pub(crate) fn look_at_cpus(
         &self,
         ctx: &mut Ctx<'_>,
-        sd: DomainId,
         walk: &mut CpuWalk,
         decision: &mut WakeupDecision,
         mut looks: Looks,
     ) -> bool {
         let target = decision.target;
-        let span = &self.domains.domains[sd].span;
+        let span = &self.domains.domains[walk.sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
         let limit = decision.nr_idle_scan.unwrap_or(u32::MAX);
         let (first, nr_before) = (walk.next, walk.nr_scanned);

@@ -5,13 +5,13 @@
 //! busy one may have become idle. The selection therefore does not search itself. It answers with a [`Search`]; who asked has
 //! it look ([`State::look_on`]), at as many CPUs at a time as he likes, and when it has seen enough the rules that stand behind
 //! the search conclude ([`State::conclude_search`]), perhaps with another search. What is looked for is said in
-//! [`super::idle_cpu`], [`super::idle_core`] and [`super::idle_capacity`].
+//! [`super::idle_cpu`], [`super::idle_core`] and [`super::idle_capacity`], or by a [`super::policy`].
 
 use super::idle_capacity::CapacityWalk;
 use super::idle_core::CoreWalk;
 use super::idle_cpu::CpuWalk;
+use super::policy::PolicyWalk;
 use crate::state::State;
-use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
 use crate::told::wakeup::{WakeRule, WakeupDecision};
 use crate::words::ids::CpuId;
@@ -44,8 +44,6 @@ pub(crate) type Conclude = fn(&mut State, &mut Ctx<'_>, Search) -> Selection;
 pub(crate) struct Search {
     /// What is known so far, and in the end what was found.
     pub decision: WakeupDecision,
-    /// The domain that is searched.
-    pub(super) sd: DomainId,
     pub(super) walk: Walk,
     pub(super) began: Nanos,
     conclude: Conclude,
@@ -53,9 +51,9 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search of a domain that has not looked at any CPU yet.
-    pub(super) fn new(ctx: &Ctx<'_>, sd: DomainId, walk: Walk, decision: WakeupDecision, conclude: Conclude) -> Self {
-        Self { decision, sd, walk, began: ctx.now, conclude, is_over: false }
+    /// A search that has not looked at any CPU yet.
+    pub(super) fn new(ctx: &Ctx<'_>, walk: Walk, decision: WakeupDecision, conclude: Conclude) -> Self {
+        Self { decision, walk, began: ctx.now, conclude, is_over: false }
     }
 
     /// The same search with another rule behind it.
@@ -79,6 +77,8 @@ pub(super) enum Walk {
     Cores(CoreWalk),
     /// CPU by CPU, where capacities differ.
     Capacities(CapacityWalk),
+    /// As a policy of one's own wants.
+    Policy(PolicyWalk),
 }
 
 /// How many looks a search may take now.
@@ -112,11 +112,12 @@ impl Looks {
 impl State {
     /// Looks further.
     pub(crate) fn look_on(&mut self, ctx: &mut Ctx<'_>, search: &mut Search, looks: Looks) {
-        let Search { decision, sd, walk, .. } = search;
+        let Search { decision, walk, .. } = search;
         search.is_over = match walk {
-            Walk::Cpus(walk) => self.look_at_cpus(ctx, *sd, walk, decision, looks),
+            Walk::Cpus(walk) => self.look_at_cpus(ctx, walk, decision, looks),
             Walk::Cores(walk) => self.look_at_cores(ctx, walk, decision, looks),
-            Walk::Capacities(walk) => self.look_at_capacities(ctx, *sd, walk, decision, looks),
+            Walk::Capacities(walk) => self.look_at_capacities(ctx, walk, decision, looks),
+            Walk::Policy(walk) => self.look_for_policy(ctx, walk, decision, looks),
         };
     }
 

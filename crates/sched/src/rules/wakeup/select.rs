@@ -14,13 +14,7 @@ use crate::words::ids::{CpuId, TaskId};
 impl State {
     /// Selects a CPU for a fair task that may use more than one.
     ///
-    /// Rules, in order:
-    /// 1. Of a wake-up it is noted who wakes whom. Where tasks are placed for the sake of energy, that decides.
-    /// 2. Unless the relation is too wide or the waker's CPU is forbidden, the lowest domain for affine wake-ups that
-    ///    holds the previous CPU decides on a target: the waker's or the previous CPU.
-    /// 3. If there is no such domain, the highest domain that balances on this occasion (fork, exec) gives its idlest
-    ///    CPU. No domain does so for wake-ups.
-    /// 4. Otherwise a wake-up looks for an idle CPU near the target; fork and exec leave the task where it was.
+    /// Of a wake-up it is noted who wakes whom. Then a policy of one's own is asked, if there is one; otherwise the kernel's rules decide.
     pub(crate) fn select_task_rq_fair(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -35,6 +29,31 @@ impl State {
 
         if flags.ttwu {
             self.record_wakee(this_cpu, task);
+            if ctx.policy.is_some() {
+                return self.ask_policy(ctx, decision, flags);
+            }
+        }
+        self.select_by_rules(ctx, decision, flags)
+    }
+
+    /// The kernel's rules.
+    ///
+    /// Rules, in order:
+    /// 1. Where tasks are placed for the sake of energy, that decides on a wake-up.
+    /// 2. Unless the relation is too wide or the waker's CPU is forbidden, the lowest domain for affine wake-ups that
+    ///    holds the previous CPU decides on a target: the waker's or the previous CPU.
+    /// 3. If there is no such domain, the highest domain that balances on this occasion (fork, exec) gives its idlest
+    ///    CPU. No domain does so for wake-ups.
+    /// 4. Otherwise a wake-up looks for an idle CPU near the target; fork and exec leave the task where it was.
+    pub(super) fn select_by_rules(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        mut decision: WakeupDecision,
+        flags: WakeFlags,
+    ) -> Selection {
+        let this_cpu = ctx.cpu;
+        let WakeupDecision { task, prev, .. } = decision;
+        if flags.ttwu {
             if self.find_energy_efficient_cpu(ctx, &mut decision) {
                 return Selection::Chosen(decision);
             }

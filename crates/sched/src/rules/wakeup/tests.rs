@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of the selection by itself, in the smallest machine that shows it.
 
+mod policy;
+
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, Uclamp};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::told::ctx::{Ctx, Effect};
+use crate::told::policy::{CpuLook, PolicySeat, WakeChoice, WakeRequest};
 use crate::told::probe::{Event, Probe};
 use crate::told::wakeup::{AffineRule, WakeFlags, WakeRule, WakeupDecision};
 use crate::words::cpumask::CpuMask;
@@ -14,6 +17,7 @@ use crate::words::features::Feature;
 use crate::words::ids::{CpuId, GroupId, TaskId};
 use crate::words::units::Nanos;
 use crate::words::work::{Op, WorkMeter};
+use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
@@ -87,6 +91,7 @@ struct Lab {
     sched: Sched,
     task: TaskId,
     work: WorkMeter,
+    policy: Option<PolicySeat>,
 }
 
 impl Lab {
@@ -102,7 +107,7 @@ impl Lab {
                 sched.domains.shared[shared].nr_idle_scan = cpu.sd_llc_size as i32;
             }
         }
-        Self { sched, task, work: WorkMeter::default() }
+        Self { sched, task, work: WorkMeter::default(), policy: None }
     }
 
     /// A task of load 1024 runs on each of these CPUs.
@@ -160,6 +165,11 @@ impl Lab {
         self
     }
 
+    fn policy(mut self, policy: fn(&WakeRequest<'_>, Option<&CpuLook>) -> WakeChoice) -> Self {
+        self.policy = Some(PolicySeat::new(Box::new(policy)));
+        self
+    }
+
     /// What the cache domain of CPU 0 knows.
     fn cache(mut self, nr_idle_scan: i32, has_idle_cores: bool) -> Self {
         let shared = self.sched.domains.cpus[0].sd_llc_shared.expect("a cache domain");
@@ -182,6 +192,7 @@ impl Lab {
             effects: &mut effects,
             probe: &mut recorder,
             work: &mut self.work,
+            policy: self.policy.as_mut(),
         };
         // Tests write into runqueues as they like.
         self.sched.tallies.note_all();
@@ -252,6 +263,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         WakeRule::SlowPathNotAllowed => (far_nodes().allow(&[2, 3]).select_from(0, 2, FORK), 2),
         WakeRule::SlowPathIdlest => (flat().busy(&[0]).select(FORK), 1),
         WakeRule::SlowPathStays => (flat().select(FORK), 0),
+        WakeRule::Policy => (flat().policy(|_, _| WakeChoice::Cpu(CpuId(3))).select(WAKE), 3),
     }
 }
 

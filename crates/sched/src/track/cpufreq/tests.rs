@@ -48,6 +48,7 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
         effects: &mut effects,
         probe: &mut NoProbe,
         work: &mut work,
+        policy: None,
     };
     sched.rqs[0].clock = now.0;
     sched.cfs_rqs[0].avg.util_avg = util;
@@ -164,7 +165,7 @@ fn asking_is_counted() {
     let (mut effects, mut work) = (Vec::new(), WorkMeter::default());
     let (cpu, now, ahead) = (CpuId(0), START, Nanos::ZERO);
     let (effects, work) = (&mut effects, &mut work);
-    let mut ctx = Ctx { cpu, now, ahead, elapses: None, effects, probe: &mut NoProbe, work };
+    let mut ctx = Ctx { cpu, now, ahead, elapses: None, effects, probe: &mut NoProbe, work, policy: None };
     sched.cpufreq_iowait(&mut ctx, CpuId(0));
     assert_eq!(ctx.work.of(Op::CpufreqUpdate), 1);
 }

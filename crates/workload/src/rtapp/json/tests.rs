@@ -48,6 +48,18 @@ fn a_key_without_a_value_is_refused_as_rt_app_refuses_it() {
 }
 
 #[test]
+fn a_comma_that_is_missing_at_the_end_of_a_line_is_missed_there() {
+    let refused = |text: &str| read(Source::new("t", text), DuplicateKeys::LastValue).expect_err("a comma is missing");
+    for (text, place) in [("{ \"a\" : 12\n  \"b\" : 1 }", (1, 11)), ("{ \"a\" : [ 1 // one\n 2 ] }", (1, 12))] {
+        let error = refused(text);
+        assert_eq!((error.line, error.column), place, "{error}");
+        assert!(error.message.contains("missing at the end of this line"), "{error}");
+    }
+    let error = refused("{ \"a\" : 12 \"b\" : 1 }");
+    assert_eq!((error.line, error.column), (1, 12), "{error}");
+}
+
+#[test]
 fn deep_nesting_is_refused() {
     assert!(read(Source::new("t", &"[".repeat(100_000)), DuplicateKeys::LastValue).is_err());
     let nested = format!("{}{}", "[".repeat(31), "]".repeat(31));

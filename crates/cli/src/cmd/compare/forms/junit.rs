@@ -17,7 +17,8 @@ pub(super) fn text(report: &Report) -> io::Result<String> {
         for (which, arm) in report.arms.iter().enumerate().skip(1) {
             let of = |row: &&Row| row.changes[which - 1].verdict;
             let count = |wanted: Verdict| rows.iter().filter(|row| of(row) == wanted).count().to_string();
-            let (tests, failures, skipped) = (rows.len().to_string(), count(Verdict::Worse), count(Verdict::Untested));
+            let skipped = rows.iter().filter(|row| skipped(report, of(row)).is_some()).count().to_string();
+            let (tests, failures) = (rows.len().to_string(), count(Verdict::Worse));
             let suite = writer.create_element("testsuite").with_attributes([
                 ("name", format!("{title}: {arm} beside {}", report.arms[0]).as_str()),
                 ("tests", tests.as_str()),
@@ -26,6 +27,13 @@ pub(super) fn text(report: &Report) -> io::Result<String> {
                 ("skipped", skipped.as_str()),
             ]);
             suite.write_inner_content(|writer| {
+                if let Some(stopped) = report.stopped() {
+                    writer.create_element("properties").write_inner_content(|writer| {
+                        let property = writer.create_element("property").with_attribute(("name", "stopped"));
+                        property.with_attribute(("value", stopped.as_str())).write_empty()?;
+                        Ok(())
+                    })?;
+                }
                 for row in &rows {
                     case(writer, report, row, &row.changes[which - 1], arm)?;
                 }
@@ -50,16 +58,25 @@ fn case(writer: &mut Writer<Vec<u8>>, report: &Report, row: &Row, change: &Chang
                 let failure = writer.create_element("failure").with_attribute(("message", told.as_str()));
                 failure.with_attribute(("type", "worse")).write_empty()?;
             }
-            Verdict::Untested => {
-                let skipped = writer.create_element("skipped");
-                skipped.with_attribute(("message", "one repetition: there is no test")).write_empty()?;
+            verdict => {
+                if let Some(why) = skipped(report, verdict) {
+                    writer.create_element("skipped").with_attribute(("message", why.as_str())).write_empty()?;
+                }
             }
-            _ => {}
         }
         writer.create_element("system-out").write_text_content(BytesText::new(&told))?;
         Ok(())
     })?;
     Ok(())
+}
+
+/// Why nothing can be said of a metric, if that is so.
+fn skipped(report: &Report, verdict: Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Untested => Some("one repetition: there is no test".to_owned()),
+        Verdict::TooFew => report.too_few(),
+        _ => None,
+    }
 }
 
 /// The change in a line.

@@ -3,7 +3,7 @@
 //! `%change` of the kernel test robot.
 //!
 //! In the first two a positive change is one for the better, whichever way that is; so they leave out metrics of which neither way is. The
-//! robot's are changes as they are, of all metrics.
+//! robot's are changes as they are, of all metrics. None has a place for a verdict: where so few repetitions can find nothing, a line says so.
 
 use super::Report;
 use fairlab_study::experiment::comparison::{ArmFigure, Change, Row, Verdict};
@@ -49,7 +49,12 @@ pub(super) fn std(report: &Report) -> String {
         }
         text.push('\n');
     }
-    text
+    text + &too_few(report)
+}
+
+/// A line behind the table if so few repetitions can find nothing.
+fn too_few(report: &Report) -> String {
+    report.too_few().map_or_else(String::new, |why| format!("# {why}\n"))
 }
 
 fn harmonic(values: &[f64]) -> f64 {
@@ -102,7 +107,7 @@ pub(super) fn mmtests(report: &Report) -> String {
         line(&mut text, "Stddev", &row.metric.name, &spread(|arm| arm.deviation));
         line(&mut text, "CoeffVar", &row.metric.name, &spread(deviation));
     }
-    text
+    text + &too_few(report)
 }
 
 const fn is_found(change: &Change) -> bool {
@@ -140,7 +145,7 @@ pub(super) fn lkp(report: &Report) -> String {
         }
         text.push_str(&format!("        {case}.{}\n", row.metric.name.replace(": ", ".").replace([' ', ','], "_")));
     }
-    text
+    text + &too_few(report)
 }
 
 /// A value as the robot writes it: with its deviation in percent if that is a percent or more.

@@ -50,9 +50,9 @@ impl Form {
     pub(crate) fn of(self, report: &Report, styles: Styles) -> Result<String, CliError> {
         Ok(match self {
             Self::Text => ours::text(report, styles),
-            Self::Std => lists::std(report),
-            Self::Mmtests => lists::mmtests(report),
-            Self::Lkp => lists::lkp(report),
+            Self::Std => marked(report, lists::std),
+            Self::Mmtests => marked(report, lists::mmtests),
+            Self::Lkp => marked(report, lists::lkp),
             Self::Markdown => markdown::text(report),
             Self::Json => serde_json::to_string_pretty(report).map_err(CliError::run)? + "\n",
             Self::Html => html(report),
@@ -61,18 +61,25 @@ impl Form {
     }
 }
 
+/// Names of forms.
+pub(crate) fn names() -> Vec<&'static str> {
+    Form::ALL.iter().map(|(name, _)| *name).collect()
+}
+
 /// Reads `FORM` or `FORM=FILE`.
 pub(crate) fn wanted_of(text: &str) -> Result<Wanted, String> {
     let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
     let form = Form::ALL.iter().find(|(known, _)| *known == name).map(|(_, form)| *form);
-    let form = form.ok_or_else(|| {
-        let names: Vec<&str> = Form::ALL.iter().map(|(name, _)| *name).collect();
-        format!("there is no such form; there are {}", names.join(", "))
-    })?;
+    let form = form.ok_or_else(|| format!("there is no such form; there are {}", names().join(", ")))?;
     if file.is_some_and(str::is_empty) {
         return Err("the file has no name; write FORM=FILE".to_owned());
     }
     Ok(Wanted { form, file: file.filter(|file| *file != "-").map(str::to_owned) })
+}
+
+/// A form without notes; what a signal has cut short says so in a comment before it.
+fn marked(report: &Report, form: fn(&Report) -> String) -> String {
+    report.stopped().map_or_else(String::new, |stopped| format!("# {stopped}\n")) + &form(report)
 }
 
 fn html(report: &Report) -> String {

@@ -7,7 +7,8 @@ use crate::output::{Styles, wrap};
 use fairlab_study::experiment::comparison::{ArmFigure, Change, Row, Verdict};
 
 pub(super) fn text(report: &Report, styles: Styles) -> String {
-    let mut text = wrap(&styles.bold(&report.title()), 2);
+    let mut text = report.stopped().map_or_else(String::new, |stopped| wrap(&stopped, 2));
+    text.push_str(&wrap(&styles.bold(&report.title()), 2));
     for (which, arm) in report.arms.iter().enumerate() {
         text.push_str(&wrap(&format!("  {}: {arm}", letter(which)), 5));
     }
@@ -16,8 +17,8 @@ pub(super) fn text(report: &Report, styles: Styles) -> String {
         text.push_str(&table(report, which, styles));
     }
     text.push('\n');
-    for note in report.notes() {
-        text.push_str(&wrap(&note, 2));
+    for note in report.notes().iter().skip(usize::from(report.stopped().is_some())) {
+        text.push_str(&wrap(note, 2));
     }
     text
 }
@@ -100,6 +101,7 @@ fn verdict(verdict: Verdict) -> Cell {
         Verdict::Better => Cell::from("better").good(),
         Verdict::Worse => Cell::from("worse").bad(),
         Verdict::NotFound => "none".into(),
+        Verdict::TooFew => Cell::from("too few").notable(),
         Verdict::Identical => "same".into(),
         Verdict::Untested => Cell::from("once").quiet(),
         Verdict::Unjudged => Cell::default(),

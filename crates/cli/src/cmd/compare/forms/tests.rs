@@ -10,6 +10,10 @@ use fairlab_study::experiment::metrics::{Better, Metric};
 const STYLES: Styles = Styles { on: false };
 
 fn report() -> Report {
+    report_of(12)
+}
+
+fn report_of(repetitions: u64) -> Report {
     let metric = |name: &str, unit: &str, better| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
     let run = |seed: u64, times: f64| {
         let shake = 1.0 + (seed * 7 % 11) as f64 / 1000.0;
@@ -23,7 +27,7 @@ fn report() -> Report {
             ],
         }
     };
-    let repetitions: Vec<_> = (1..=12).map(|seed| vec![run(seed, 1.0), run(seed, 1.05)]).collect();
+    let repetitions: Vec<_> = (1..=repetitions).map(|seed| vec![run(seed, 1.0), run(seed, 1.05)]).collect();
     let subject = Subject {
         workload: "netperf -t TCP_RR".to_owned(),
         kind: "netperf".to_owned(),
@@ -31,6 +35,7 @@ fn report() -> Report {
         kernel: "6.1".to_owned(),
     };
     Report {
+        schema: crate::cmd::compare::report::SCHEMA,
         arms: vec!["unchanged".to_owned(), "NO_SIS_UTIL".to_owned()],
         subjects: vec![subject.clone(), subject],
         comparison: compare(&repetitions, Rules::default()),
@@ -38,6 +43,7 @@ fn report() -> Report {
         is_varied: true,
         first_seed: Some(1),
         command: vec!["fairlab".to_owned(), "compare".to_owned()],
+        cut_short_of_runs: None,
     }
 }
 
@@ -102,8 +108,37 @@ fn the_forms_of_programs_can_be_read_by_them() {
 }
 
 #[test]
+fn every_form_says_that_repetitions_are_too_few_to_find_anything() {
+    let report = report_of(5);
+    for (name, form) in Form::ALL {
+        let text = form.of(&report, STYLES).expect("it can be written").replace("\n  ", " ");
+        let expected = match form {
+            Form::Json => "\"too-few\"",
+            _ => "5 repetitions cannot find any difference in 3 tests at 5 %, however large it is; at least 7 could",
+        };
+        assert!(text.contains(expected), "{name}: {text}");
+        assert!(!text.contains("worse"), "{name}: {text}");
+    }
+    let xml = Form::Junit.of(&report, STYLES).expect("it can be written");
+    assert!(xml.contains(r#"failures="0""#) && xml.contains(r#"skipped="3""#), "{xml}");
+    assert!(Form::Text.of(&report, STYLES).expect("it can be written").contains("too few"));
+    assert!(Form::ALL.iter().all(|(_, form)| !of(*form).contains("cannot find any")), "twelve are enough");
+}
+
+#[test]
 fn forms_are_known_by_name_and_may_have_a_file() {
     assert_eq!(wanted_of("html=a=b.html"), Ok(Wanted { form: Form::Html, file: Some("a=b.html".to_owned()) }));
     assert_eq!(wanted_of("lkp=-"), Ok(Wanted { form: Form::Lkp, file: None }));
     assert!(wanted_of("xml").expect_err("there is none").contains("junit") && wanted_of("html=").is_err());
+}
+
+#[test]
+fn every_form_says_that_an_experiment_was_stopped() {
+    let cut = Report { cut_short_of_runs: Some(20), ..report() };
+    for (name, form) in Form::ALL {
+        let text = form.of(&cut, STYLES).expect("it can be written");
+        let mark = if form == Form::Json { "\"cut_short_of_runs\": 20" } else { "after 12 of 20 repetitions" };
+        assert_eq!(text.replace("\n  ", " ").matches(mark).count(), 1, "{name}: {text}");
+        assert!(!of(form).contains("STOPPED") && !of(form).contains("cut_short"), "{name}");
+    }
 }

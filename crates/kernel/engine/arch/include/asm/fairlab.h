@@ -97,7 +97,7 @@ void fl_interrupt(int cpu, int irq);
 int fl_interrupt_wake(int cpu, unsigned int task);
 void fl_reschedule(int cpu);
 void fl_stopper(int cpu);
-void fl_idle_enter(int cpu);
+void fl_idle_enter(int cpu, int stops_tick);
 void fl_idle_exit(int cpu);
 
 enum fl_duty { FL_DUTY_RESCHEDULE, FL_DUTY_STOPPER, FL_DUTY_IDLE, FL_DUTY_TASK };
@@ -112,6 +112,8 @@ void fl_task_util(unsigned int task, unsigned long *util_avg, unsigned long long
 /* ---- provided by the host for the laboratory ---- */
 
 const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; valid until the kernel's side is entered again */
+void fl_count(unsigned long function, int operation, int times, unsigned long within);
+long long *fl_counts(void);				/* by operation; who reads them sets them to 0 */
 void fl_guard(int report, unsigned int loop_seconds);
 void fl_entering(const char *what, int cpu, unsigned long long at);
 void __attribute__((noreturn)) fl_forbidden(const char *symbol);

@@ -115,6 +115,7 @@ impl Lab {
             effects: &mut effects,
             probe: &mut NoProbe,
             work: &mut WorkMeter::default(),
+            policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);
         for effect in effects.drain(..) {

@@ -58,6 +58,7 @@ impl Lab {
             effects: &mut effects,
             probe: &mut NoProbe,
             work: &mut WorkMeter::default(),
+            policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);
         while self.sched.need_resched(cpu) {

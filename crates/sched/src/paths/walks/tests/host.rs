@@ -10,11 +10,13 @@ use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, TaskState};
 use crate::state::topology::MachineTopology;
 use crate::told::ctx::{Ctx, Effect, IpiKind};
+use crate::told::policy::{CpuLook, PolicySeat, WakeChoice, WakeRequest};
 use crate::told::probe::{BalanceDecision, Event, KickDecision, Probe};
 use crate::words::cpumask::CpuMask;
 use crate::words::ids::{CpuId, GroupId, TaskId};
 use crate::words::units::Nanos;
 use crate::words::work::WorkMeter;
+use std::boxed::Box;
 use std::string::String;
 use std::vec::Vec;
 use std::{format, vec};
@@ -56,6 +58,8 @@ pub(crate) struct Host {
     pub(crate) resumes_at_once: bool,
     /// Phases of searches for an idle CPU.
     pub(crate) nr_search_phases: usize,
+    /// Who selects CPUs in the place of the kernel's rules.
+    pub(crate) policy: Option<fn(&WakeRequest<'_>, Option<&CpuLook>) -> WakeChoice>,
 }
 
 impl Host {
@@ -75,6 +79,7 @@ impl Host {
             checker: InvariantChecker::default(),
             resumes_at_once: false,
             nr_search_phases: 0,
+            policy: None,
         };
         for cpu in host.sched.cpu_ids() {
             host.settle(cpu);
@@ -100,6 +105,7 @@ impl Host {
     }
 
     fn enter<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
+        let mut seat = self.policy.map(|policy| PolicySeat::new(Box::new(policy)));
         let mut ctx = Ctx {
             cpu,
             now: self.now,
@@ -108,6 +114,7 @@ impl Host {
             effects: &mut self.effects,
             probe: &mut self.heard,
             work: &mut self.work,
+            policy: seat.as_mut(),
         };
         let result = act(&mut self.sched, &mut ctx);
         while self.resumes_at_once && self.sched.paused(cpu).is_some() {

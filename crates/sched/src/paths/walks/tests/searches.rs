@@ -9,15 +9,23 @@ use crate::state::State;
 use crate::state::task::TaskState;
 use crate::state::topology::TopologyLevel;
 use crate::told::ctx::Ctx;
+use crate::told::policy::{CpuLook, WakeChoice, WakeRequest};
 use crate::told::wakeup::WakeRule;
 use crate::words::features::Feature;
 use crate::words::ids::{CpuId, TaskId};
 use crate::words::work::Op;
 use std::vec::Vec;
 
+type Policy = fn(&WakeRequest<'_>, Option<&CpuLook>) -> WakeChoice;
+
 /// Twelve CPUs, all busy but CPU 9; a task that used CPU 0 sleeps, and CPU 0 has begun to wake it, which searches from CPU 1
 /// on. Returns the host, the tasks of all CPUs, and the one that is woken.
 fn searching() -> (Host, Vec<TaskId>, TaskId) {
+    searching_with(None)
+}
+
+/// The same with a policy.
+fn searching_with(policy: Option<Policy>) -> (Host, Vec<TaskId>, TaskId) {
     let mut host = Host::new(machine(12, 1, 12, &[TopologyLevel::Mc]));
     host.sched.features.set(Feature::NiRandom, false);
     host.sched.features.set(Feature::SisUtil, false);
@@ -28,6 +36,7 @@ fn searching() -> (Host, Vec<TaskId>, TaskId) {
     block(&mut host, 9);
     host.wait(8);
     host.sched.set_pausing(PAUSING);
+    host.policy = policy;
     assert!(host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, sleeper, false)), "the task sleeps");
     assert!(is_searching(&host));
     assert_eq!(host.sched.waking_cpu(sleeper), Some(CpuId(0)));
@@ -91,6 +100,43 @@ fn a_rule_behind_the_scan_counts_where_the_search_pauses_and_where_it_does_not()
     let begun = *search(&mut host);
     *search(&mut host) = begun.with_rule_behind(take_the_next_one);
     assert_eq!(end(&mut host, sleeper), CpuId(10));
+}
+
+/// The idle CPU with the highest number, from above; the kernel's rules if there is none.
+fn from_above(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> WakeChoice {
+    match seen {
+        None => WakeChoice::Look(CpuId(request.allowed.nr_cpus() as u32 - 1)),
+        Some(look) if look.is_idle => WakeChoice::Cpu(look.cpu),
+        Some(look) => look.cpu.0.checked_sub(1).map_or(WakeChoice::Kernel, |next| WakeChoice::Look(CpuId(next))),
+    }
+}
+
+#[test]
+fn a_policy_sees_each_cpu_as_it_is_when_it_comes_to_it() {
+    let (mut host, _, sleeper) = searching_with(Some(from_above));
+    assert_eq!(end(&mut host, sleeper), CpuId(9));
+    let (mut host, tasks, sleeper) = searching_with(Some(|request, seen| match seen.map(|look| look.cpu) {
+        // It looks at CPU 9 in its second phase.
+        None => WakeChoice::Look(CpuId(0)),
+        Some(CpuId(8)) => from_above(request, None),
+        Some(cpu) if cpu < CpuId(8) => WakeChoice::Look(CpuId(cpu.0 + 1)),
+        Some(_) => from_above(request, seen),
+    }));
+    look(&mut host, 1);
+    host.wake(CpuId(9), tasks[9]);
+    block(&mut host, 10);
+    assert_eq!(end(&mut host, sleeper), CpuId(10), "CPU 9 was taken before it came there");
+}
+
+#[test]
+fn behind_a_policy_that_leaves_it_to_the_kernel_the_kernels_search_begins() {
+    let (mut host, tasks, sleeper) = searching_with(Some(from_above));
+    host.wake(CpuId(9), tasks[9]);
+    look(&mut host, 3);
+    // All twelve were busy; the kernel's search, which follows, begins behind its target.
+    look(&mut host, 1);
+    block(&mut host, 2);
+    assert_eq!(end(&mut host, sleeper), CpuId(2));
 }
 
 #[test]

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where two kernels first differ in a run: both tell every event, line by line, and the first line that is not the same is it. The state just
+//! before comes from both once more, since a run is the same each time.
+
+use crate::engine::look::{CpuState, EngineState};
+use crate::engine::trial::{Wanted, looking};
+use crate::error::CliError;
+use crate::trial::Trial;
+use fairlab_machine::engine::START;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+
+/// An event of both, or the end of a run.
+const END: &str = "the run ends";
+
+/// The first difference.
+#[derive(Debug, Serialize)]
+pub(crate) struct First {
+    /// When, on the run's clock, in nanoseconds.
+    pub(crate) at_ns: u64,
+    /// So many events before were the same.
+    pub(crate) same_events: u64,
+    /// What happens in the first kernel.
+    pub(crate) base: String,
+    /// What happens in the second.
+    pub(crate) patched: String,
+    /// CPUs that the two events are about, as the first kernel has them just before.
+    pub(crate) cpus: Vec<CpuState>,
+    /// What is not the same before, although nothing that happened was another thing: where, in the first and in the second.
+    pub(crate) hidden: Vec<String>,
+}
+
+/// Finds it, in a run with a seed.
+///
+/// # Errors
+/// If a run cannot be started.
+pub(crate) fn first(base: &Trial, patched: &Trial, seed: u64) -> Result<Option<First>, CliError> {
+    let trace = ["--engine-trace".to_owned()];
+    let (one, _one_report) = start(base, seed, &trace)?;
+    let (other, _other_report) = start(patched, seed, &trace)?;
+    let (mut one, mut other) = (Lines::of(one), Lines::of(other));
+    let mut same_events = 0;
+    let (line, beside) = loop {
+        match (one.next(), other.next()) {
+            (None, None) => return Ok(None),
+            (line, beside) if line == beside => same_events += 1,
+            (line, beside) => break (line, beside),
+        }
+    };
+    drop((one, other));
+    let parsed = |line: &Option<String>| line.as_deref().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    let (line, beside) = (parsed(&line), parsed(&beside));
+    let times = [&line, &beside].into_iter().flatten().filter_map(|event| event["t"].as_u64());
+    let at = times.min().unwrap_or(START.0);
+    let before = ["--engine-state".to_owned(), at.saturating_sub(1).to_string()];
+    let states = [state(base, seed, &before)?, state(patched, seed, &before)?];
+    let told =
+        |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| sentence(event, &states[0]));
+    let concerned: BTreeSet<u64> = [&line, &beside].into_iter().flatten().flat_map(cpus_of).collect();
+    let is_concerned = |cpu: &&CpuState| concerned.contains(&u64::from(cpu.cpu));
+    Ok(Some(First {
+        at_ns: at.saturating_sub(START.0),
+        same_events,
+        base: told(&line),
+        patched: told(&beside),
+        cpus: states[0].cpus.iter().filter(is_concerned).cloned().collect(),
+        hidden: hidden(&states),
+    }))
+}
+
+fn engine_of(trial: &Trial) -> &str {
+    trial.variant.kernel_engine().expect("both are engines")
+}
+
+fn start(trial: &Trial, seed: u64, how: &[String]) -> Result<(std::process::Child, tempfile::NamedTempFile), CliError> {
+    let wanted: Wanted<'_> = trial.wanted(Some(seed));
+    looking(engine_of(trial), &wanted, how)
+}
+
+/// The state of an engine that came so far; of one that did not, nothing.
+fn state(trial: &Trial, seed: u64, how: &[String]) -> Result<EngineState, CliError> {
+    let (mut child, _report) = start(trial, seed, how)?;
+    let mut text = String::new();
+    let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text));
+    child.wait().map_err(|error| CliError::run(format!("a worker: {error}")))?;
+    Ok(read.and_then(Result::ok).and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default())
+}
+
+/// What a worker tells. Whoever has heard enough ends it.
+struct Lines {
+    child: std::process::Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Lines {
+    fn of(mut child: std::process::Child) -> Self {
+        let out = child.stdout.take().expect("it is a pipe");
+        Self { child, lines: BufReader::new(out).lines() }
+    }
+
+    fn next(&mut self) -> Option<String> {
+        self.lines.next().and_then(Result::ok)
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // One that has ended cannot be ended, and nothing else can fail.
+        let _ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+/// CPUs that an event is about.
+fn cpus_of(event: &Value) -> Vec<u64> {
+    ["cpu", "on", "from", "to"].iter().filter_map(|key| event[*key].as_u64()).collect()
+}
+
+/// An event in words.
+fn sentence(event: &Value, state: &EngineState) -> String {
+    let number = |key: &str| event[key].as_u64().unwrap_or(0);
+    let task = |key: &str| {
+        let pid = event[key].as_i64().unwrap_or(0);
+        let found = state.tasks.iter().find(|task| i64::from(task.pid) == pid);
+        match found {
+            Some(found) => format!("{} (pid {pid})", found.task),
+            None if pid == 0 => "the idle task".to_owned(),
+            None => format!("pid {pid}"),
+        }
+    };
+    match event["e"].as_str().unwrap_or_default() {
+        "wakeup" => {
+            let what = if event["new"].as_bool() == Some(true) || number("new") == 1 { "starts" } else { "wakes up" };
+            format!("{} {what} on CPU {}, by CPU {}", task("pid"), number("cpu"), number("on"))
+        }
+        "switch" => format!("CPU {} switches from {} to {}", number("cpu"), task("prev"), task("next")),
+        "migrate" => {
+            let (from, to, on) = (number("from"), number("to"), number("on"));
+            format!("{} goes from CPU {from} to CPU {to}, by CPU {on}", task("pid"))
+        }
+        "ipi" => format!("CPU {} interrupts CPU {}", number("on"), number("cpu")),
+        _ => event.to_string(),
+    }
+}
+
+/// As much is told of what is not the same.
+const MOST_HIDDEN: usize = 8;
+
+fn hidden(states: &[EngineState; 2]) -> Vec<String> {
+    let [one, other] = states;
+    let mut found = Vec::new();
+    for (cpu, beside) in one.cpus.iter().zip(&other.cpus) {
+        let figures = [
+            ("nr_running", u64::from(cpu.nr_running), u64::from(beside.nr_running)),
+            ("util_avg", cpu.util_avg, beside.util_avg),
+            ("load_avg", cpu.load_avg, beside.load_avg),
+            ("runnable_avg", cpu.runnable_avg, beside.runnable_avg),
+            ("cpu_capacity", cpu.cpu_capacity, beside.cpu_capacity),
+        ];
+        let differ = figures.iter().filter(|(_, one, other)| one != other);
+        found.extend(differ.map(|(name, one, other)| format!("CPU {} {name}: {one}, {other}", cpu.cpu)));
+    }
+    for (task, beside) in one.tasks.iter().zip(&other.tasks) {
+        let figures = [("util_avg", task.util_avg, beside.util_avg), ("vruntime", task.vruntime, beside.vruntime)];
+        let differ = figures.iter().filter(|(_, one, other)| one != other);
+        found.extend(differ.map(|(name, one, other)| format!("{} {name}: {one}, {other}", task.task)));
+    }
+    let more = found.len().saturating_sub(MOST_HIDDEN);
+    found.truncate(MOST_HIDDEN);
+    if more > 0 {
+        found.push(format!("and {more} more"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::look::TaskState;
+    use serde_json::json;
+
+    fn state(util_avg: u64, vruntime: u64) -> EngineState {
+        let cpu = CpuState {
+            cpu: 3,
+            nr_running: 1,
+            h_nr_running: 1,
+            curr: "ui".to_owned(),
+            util_avg,
+            load_avg: 1024,
+            runnable_avg: 500,
+            cpu_capacity: 1024,
+        };
+        let task = TaskState { task: "ui".to_owned(), pid: 1001, cpu: 3, util_avg: 77, vruntime };
+        EngineState { cpus: vec![cpu], tasks: vec![task] }
+    }
+
+    #[test]
+    fn events_are_told_in_words_with_the_names_of_tasks() {
+        let told = |event: Value| sentence(&event, &state(1, 1));
+        let wakeup = json!({ "t": 5, "e": "wakeup", "pid": 1001, "cpu": 3, "new": 0, "on": 5 });
+        assert_eq!(told(wakeup), "ui (pid 1001) wakes up on CPU 3, by CPU 5");
+        let switch = json!({ "t": 5, "e": "switch", "cpu": 3, "prev": 0, "next": 1001, "st": 0 });
+        assert_eq!(told(switch), "CPU 3 switches from the idle task to ui (pid 1001)");
+        let migrate = json!({ "t": 5, "e": "migrate", "pid": 1002, "from": 1, "to": 3, "on": 0 });
+        assert_eq!(told(migrate), "pid 1002 goes from CPU 1 to CPU 3, by CPU 0");
+    }
+
+    #[test]
+    fn what_differs_before_the_first_event_is_told_by_its_place() {
+        assert!(hidden(&[state(1, 1), state(1, 1)]).is_empty());
+        assert_eq!(hidden(&[state(1, 7), state(2, 8)]), ["CPU 3 util_avg: 1, 2", "ui vruntime: 7, 8"]);
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The two kernels: engines that are there, or built from a tree with and without a patch, or from two commits of it.
+
+use super::args::PatchArgs;
+use crate::error::CliError;
+use crate::output::Output;
+use fairlab_kernel::store::{Entry, Store};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Names under which engines are built for a comparison. Their folders are used again by the next one.
+const NAMES: [&str; 2] = ["patch.base", "patch.patched"];
+
+/// Both, the first as it was before.
+pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<[Entry; 2], CliError> {
+    let store = Store::of_user()?;
+    let named = |name: &str| name.strip_prefix("kernel:").map(|name| store.usable(name)).transpose();
+    if let (Some(base), Some(other)) = (named(&args.base)?, args.other.as_deref().map(named).transpose()?.flatten()) {
+        return Ok([base, other]);
+    }
+    if args.base.starts_with("kernel:") {
+        let help = "name a second engine (kernel:NAME), or give the tree instead of the first";
+        return Err(CliError::Input(format!("{}: an engine is compared with another engine\nhelp: {help}", args.base)));
+    }
+    let build = |which: usize, source: &str, patches: &[PathBuf]| {
+        let mut told = Ok(());
+        let mut say = |what: &str| told = output.note(&format!("{}: {what}\n", NAMES[which]));
+        let added = store.add(NAMES[which], source, patches, &args.config, &mut say)?;
+        told?;
+        Ok::<_, CliError>(added.entry)
+    };
+    match &args.other {
+        None => Ok([build(0, &args.base, &[])?, build(1, &args.base, &args.patch)?]),
+        Some(range) => {
+            let [from, to] = commits(&args.base, range)?;
+            let trees = [export(&store, &args.base, &from)?, export(&store, &args.base, &to)?];
+            Ok([build(0, &trees[0], &[])?, build(1, &trees[1], &[])?])
+        }
+    }
+}
+
+/// The two commits of `BASE..HEAD`, by their names.
+fn commits(tree: &str, range: &str) -> Result<[String; 2], CliError> {
+    let Some((from, to)) = range.split_once("..") else {
+        let help = "write BASE..HEAD, two commits of the tree; or --patch FILE";
+        return Err(CliError::Input(format!("{range}: not two commits\nhelp: {help}")));
+    };
+    let to = if to.is_empty() { "HEAD" } else { to.trim_start_matches('.') };
+    Ok([commit(tree, from)?, commit(tree, to)?])
+}
+
+fn commit(tree: &str, name: &str) -> Result<String, CliError> {
+    let run = git(tree).args(["rev-parse", "--verify", "--quiet"]).arg(format!("{name}^{{commit}}")).output();
+    let run = run.map_err(|error| CliError::Input(format!("git: {error}\nhelp: commits of a tree need git")))?;
+    if !run.status.success() {
+        let help = "git log shows what there is";
+        return Err(CliError::Input(format!("{tree}: it has no commit {name}\nhelp: {help}")));
+    }
+    Ok(String::from_utf8_lossy(&run.stdout).trim().to_owned())
+}
+
+fn git(tree: &str) -> Command {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(tree);
+    git
+}
+
+/// A commit as a folder of the store; the tree is only read.
+fn export(store: &Store, tree: &str, commit: &str) -> Result<String, CliError> {
+    let folder = store.folder_of_commit(commit);
+    if !folder.join("Makefile").is_file() {
+        let fresh = folder.with_extension("new");
+        let failed = |what: &Path, error: std::io::Error| CliError::run(format!("{}: {error}", what.display()));
+        std::fs::create_dir_all(&fresh).map_err(|error| failed(&fresh, error))?;
+        let mut archive = git(tree).args(["archive", commit]).stdout(Stdio::piped()).spawn().map_err(CliError::run)?;
+        let from = archive.stdout.take().expect("it is a pipe");
+        let unpacked =
+            Command::new("tar").args(["-x", "-C"]).arg(&fresh).stdin(from).status().map_err(CliError::run)?;
+        let archived = archive.wait().map_err(CliError::run)?;
+        if !archived.success() || !unpacked.success() {
+            return Err(CliError::run(format!(
+                "{tree}: the files of {commit} could not be taken out with git and tar"
+            )));
+        }
+        std::fs::rename(&fresh, &folder).map_err(|error| failed(&folder, error))?;
+    }
+    Ok(folder.display().to_string())
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Looks at a run with an engine from outside its worker: every event, or the state at some time.
+
+use crate::args::VariantArgs;
+use crate::error::CliError;
+use crate::output::Output;
+use fairlab_kernel::engine::KernelEngine;
+use fairlab_machine::engine::Machine;
+use fairlab_machine::observer::NoObserver;
+use fairlab_machine::seam::Engine;
+use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::io;
+
+/// Switches, wake-ups, migrations, interrupts.
+const LEVEL: u8 = 2;
+
+/// A CPU, under the kernel's names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CpuState {
+    pub(crate) cpu: u32,
+    pub(crate) nr_running: u32,
+    pub(crate) h_nr_running: u32,
+    pub(crate) curr: String,
+    pub(crate) util_avg: u64,
+    pub(crate) load_avg: u64,
+    pub(crate) runnable_avg: u64,
+    pub(crate) cpu_capacity: u64,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TaskState {
+    pub(crate) task: String,
+    pub(crate) pid: i32,
+    pub(crate) cpu: u32,
+    pub(crate) util_avg: u64,
+    pub(crate) vruntime: u64,
+}
+
+/// What an engine has in hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EngineState {
+    pub(crate) cpus: Vec<CpuState>,
+    pub(crate) tasks: Vec<TaskState>,
+}
+
+/// Whether somebody only looks.
+pub(super) fn is_wanted(variant: &VariantArgs) -> bool {
+    variant.engine_trace || variant.engine_state.is_some()
+}
+
+/// Runs for the sake of looking.
+pub(super) fn look(
+    output: &mut Output,
+    machine: &mut Machine<KernelEngine>,
+    variant: &VariantArgs,
+    name: &str,
+) -> Result<(), CliError> {
+    let failed = |error| CliError::run(format!("{name}: {error}"));
+    if let Some(until) = variant.engine_state {
+        machine.start(&mut NoObserver).map_err(failed)?;
+        machine.advance(&mut NoObserver, Nanos(until)).map_err(failed)?;
+        return output.json(&state(machine));
+    }
+    let mut trace = TraceJsonl::new(io::stdout().lock(), machine.hardware().nr_cpus(), LEVEL, false);
+    machine.run(&mut trace).map_err(failed)?;
+    trace.finish().map_err(|error| CliError::write("standard output", &error))
+}
+
+fn state(machine: &Machine<KernelEngine>) -> EngineState {
+    let object = machine.sched().object();
+    let name_of = |id: u32| {
+        let task = machine.tasks().iter().find(|task| task.id.is_some_and(|its| its.0 == id));
+        task.map_or_else(|| "idle".to_owned(), |task| task.name.clone())
+    };
+    let cpu = |cpu: u32| {
+        let its = object.figures(cpu);
+        CpuState {
+            cpu,
+            nr_running: its.nr_running,
+            h_nr_running: its.cfs_h_nr_running,
+            curr: name_of(its.curr),
+            util_avg: its.util_avg,
+            load_avg: its.load_avg,
+            runnable_avg: its.runnable_avg,
+            cpu_capacity: its.capacity,
+        }
+    };
+    let task = |task: &fairlab_machine::engine::HostTask| {
+        let id = task.id.filter(|_| !task.dead)?;
+        let (util_avg, vruntime) = object.task_util(id.0);
+        Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: object.cpu_of(id.0), util_avg, vruntime })
+    };
+    EngineState {
+        cpus: machine.sched().cpu_ids().map(|id| cpu(id.0)).collect(),
+        tasks: machine.tasks().iter().filter_map(task).collect(),
+    }
+}

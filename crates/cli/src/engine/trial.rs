@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! One of several runs with an engine: its worker is a command that says the same, and tells all as JSON.
+
+use super::{Engine, this_program};
+use crate::args::VariantArgs;
+use crate::error::CliError;
+use crate::input::WorkloadText;
+use crate::plan::Choices;
+use crate::trial::Told;
+use fairlab_kernel::worker;
+use fairlab_sched::units::Nanos;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use tempfile::NamedTempFile;
+
+/// What is run.
+pub(crate) enum What<'a> {
+    /// A workload file.
+    File(&'a WorkloadText),
+    /// The line of a benchmark.
+    Bench(&'a str),
+}
+
+/// What is run, under what.
+pub(crate) struct Wanted<'a> {
+    pub(crate) what: What<'a>,
+    pub(crate) variant: &'a VariantArgs,
+    pub(crate) choices: Choices,
+    pub(crate) warmup: Nanos,
+}
+
+impl Wanted<'_> {
+    /// The run as words of a command.
+    fn words(&self, engine: &str) -> Vec<String> {
+        let Self { what, variant, choices, warmup } = self;
+        let mut words = vec!["--json".to_owned()];
+        let (warmup_option, flags) = match what {
+            What::File(text) => {
+                words.extend(["run".to_owned(), text.given.clone()]);
+                (
+                    "--engine-warmup",
+                    vec![("--vary", choices.vary), ("--keep-duplicate-keys", choices.keep_duplicate_keys)],
+                )
+            }
+            What::Bench(line) => {
+                words.push("bench".to_owned());
+                words.extend(line.split_whitespace().map(str::to_owned));
+                words.push(format!("--engine-trial={}", choices.vary));
+                ("--warmup", Vec::new())
+            }
+        };
+        words.extend(["--engine".to_owned(), format!("kernel:{engine}")]);
+        words.extend(variant.switch_words());
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if let Some(prices) = variant.prices {
+            option("--prices", prices.name().to_owned());
+        }
+        if *warmup > Nanos::ZERO {
+            option(warmup_option, format!("{}ns", warmup.0));
+        }
+        if let Some(machine) = &variant.machine {
+            option("--machine", machine.clone());
+        }
+        if let Some(kernel) = variant.kernel {
+            option("--kernel", kernel.name.to_owned());
+        }
+        if let Some(duration) = choices.duration {
+            option("--for", format!("{}ns", duration.0));
+        }
+        for (name, number) in [("--seed", choices.seed), ("--perturb", choices.perturb)] {
+            if let Some(number) = number {
+                option(name, number.to_string());
+            }
+        }
+        words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
+        words
+    }
+}
+
+/// A worker that was started, and what it reports to.
+pub(crate) fn looking(name: &str, wanted: &Wanted<'_>, how: &[String]) -> Result<(Child, NamedTempFile), CliError> {
+    Engine::named(name)?;
+    let report = NamedTempFile::new().map_err(|error| CliError::run(format!("a temporary file: {error}")))?;
+    let mut command = this_program()?;
+    command.args(wanted.words(name)).args(how).env(worker::REPORT, report.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = command.spawn().map_err(|error| CliError::run(format!("a worker: {error}")))?;
+    Ok((child, report))
+}
+
+/// Runs it: what it told.
+pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<Told, CliError> {
+    let engine = Engine::named(name)?;
+    let variant = wanted.variant;
+    if let What::File(text) = wanted.what
+        && !Path::new(&text.given).is_file()
+    {
+        let help = "write it to a file first";
+        let what = format!("{}: a kernel engine's process reads the workload again, and this is no file", text.name);
+        return Err(CliError::Input(format!("{what}\nhelp: {help}")));
+    }
+    if variant.prices_of.is_some() || !variant.price.is_empty() {
+        let help = "give prices to arms with the built-in engine";
+        return Err(CliError::Input(format!(
+            "a kernel engine has its machine's prices, and no others yet\nhelp: {help}"
+        )));
+    }
+    if variant.policy.is_some() {
+        let help = "compare it with the built-in engine";
+        return Err(CliError::Input(format!("a kernel engine asks no policy of one's own\nhelp: {help}")));
+    }
+    let (ended, report) = engine.work(this_program()?.args(wanted.words(name)).stdin(Stdio::null()))?;
+    let unread = |error| CliError::Run(format!("what the engine kernel:{name} told cannot be read: {error}"));
+    match (engine.failure(ended.status, report.end.as_ref()), &wanted.what) {
+        (None, What::File(_)) => {
+            let summary = serde_json::from_slice(&ended.stdout).map_err(unread)?;
+            Ok(Told { summary, bench: None })
+        }
+        (None, What::Bench(_)) => serde_json::from_slice(&ended.stdout).map_err(unread),
+        (Some(CliError::Told { status }), _) => {
+            let said = String::from_utf8_lossy(&ended.stderr);
+            let said = said.trim().trim_start_matches("error: ").to_owned();
+            Err(if status == 2 { CliError::Input(said) } else { CliError::Run(said) })
+        }
+        (Some(error), _) => Err(error),
+    }
+}

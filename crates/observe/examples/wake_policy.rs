@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A wake-up policy of one's own beside the kernel's: `cargo run -p fairlab-observe --example wake_policy`.
+
+use fairlab_machine::description::preset;
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::hardware::Hardware;
+use fairlab_observe::recorder::Recorder;
+use fairlab_sched::told::policy::{CpuLook, WakeChoice, WakePolicy, WakeRequest};
+use fairlab_sched::work::Op;
+use fairlab_workload::scn;
+use std::io::Write;
+
+/// The first idle CPU of the cache, from the previous one on, however long the search takes; the kernel's rules if there is none.
+pub(crate) fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> WakeChoice {
+    match seen {
+        None => WakeChoice::Look(request.prev),
+        Some(look) if look.is_idle => WakeChoice::Cpu(look.cpu),
+        Some(look) => request.next_in_cache(look.cpu).map_or(WakeChoice::Kernel, WakeChoice::Look),
+    }
+}
+
+/// How many CPUs were looked at for each wake-up, and for how many ns workers waited on average, on a server that is nearly busy.
+pub(crate) fn measure(policy: Option<Box<dyn WakePolicy>>) -> Result<(f64, u64), Box<dyn std::error::Error>> {
+    let hardware = Hardware::from_description(&preset("xeon-1s-112").ok_or("no such machine")?);
+    let scenario = "cpus 112\nend 100ms\ntask hog n=84 run 10ms\ntask worker n=56 run 400us sleep 1ms\n";
+    let mut machine = Machine::new(Setup { policy, ..Setup::on(hardware, scn::parse("server", scenario)?) })?;
+    let mut recorder = Recorder::new(&machine);
+    machine.run(&mut recorder)?;
+    let workers = recorder.families.summaries(machine.now()).swap_remove(1);
+    let latency = workers.wake_to_run.ok_or("nobody was woken")?;
+    Ok((machine.work().of(Op::ScanCpu) as f64 / workers.wakeups as f64, latency.mean_ns))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for (name, policy) in [("kernel", None), ("first_idle", Some(Box::new(first_idle) as Box<dyn WakePolicy>))] {
+        let (looks, mean_ns) = measure(policy)?;
+        writeln!(std::io::stdout(), "{name:10}  {looks:5.1} looks per wake-up  {mean_ns:8} ns from wake to run")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The text of `/proc/PID/sched` of each task at the end of a run, as 6.1 writes it: files `PID/sched` in a directory.
+//!
+//! The format is that of `proc_sched_show_task()` in `kernel/sched/debug.c` (6.1), of a kernel with schedstats and utilisation clamps and without NUMA
+//! balancing. Left out is what is not modelled: `sum_block_runtime`, `wait_start`, `sleep_start`, `block_start`, `block_max`, `exec_max`, `slice_max`, `iowait_sum`,
+//! `iowait_count`, `nr_migrations_cold`, the counts of failed and forced migrations, `nr_wakeups_sync`, `_affine`, `_affine_attempts`, `_passive` and `_idle`,
+//! `core_forceidle_sum`, and `clock-delta`, which measures the kernel that prints. A task that has ended is shown as it was then.
+
+use super::proc_text::{has_ended, listed_tasks, policy_number, split_ns};
+use super::record::{Groups, Record};
+use super::sink::Sink;
+use super::task_counts::{self, AllCounts, TaskCounts};
+use super::thread::{Thread, Threads};
+use crate::explain::find_tasks;
+use fairlab_machine::engine::Machine;
+use fairlab_sched::ids::TaskId;
+use fairlab_sched::task::Policy;
+use fairlab_sched::words::pelt::util_est::UTIL_AVG_UNCHANGED;
+use std::fmt::{Display, Write};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Writes the texts into a directory when the run is over.
+pub(super) struct ProcSched {
+    directory: PathBuf,
+    /// A task or family; none: all tasks.
+    only: Option<String>,
+    counts: AllCounts,
+    error: Option<io::Error>,
+}
+
+impl ProcSched {
+    pub(super) fn new(directory: &Path, only: Option<&str>) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            only: only.map(str::to_owned),
+            counts: AllCounts::default(),
+            error: None,
+        }
+    }
+
+    /// The tasks of which there are to be texts.
+    fn wanted(&self, machine: &Machine, threads: &Threads) -> io::Result<Vec<TaskId>> {
+        let Some(only) = &self.only else { return Ok(listed_tasks(machine, threads).collect()) };
+        let places = find_tasks(machine, only).map_err(io::Error::other)?;
+        let tasks: Vec<TaskId> = places.into_iter().filter_map(|place| machine.tasks()[place].id).collect();
+        if tasks.is_empty() {
+            return Err(io::Error::other(format!("`{only}` has not been forked")));
+        }
+        Ok(tasks)
+    }
+
+    fn write(&self, machine: &Machine, threads: &Threads) -> io::Result<()> {
+        let mut alive = std::collections::BTreeMap::new();
+        *alive.entry(threads.get(Thread::MAIN).tgid).or_insert(0) += 1;
+        for task in listed_tasks(machine, threads).filter(|&task| !has_ended(machine, task)) {
+            *alive.entry(threads.get(Thread::of(task)).tgid).or_insert(0) += 1;
+        }
+        for task in self.wanted(machine, threads)? {
+            let (thread, info) = (Thread::of(task), threads.get(Thread::of(task)));
+            let directory = self.directory.join(info.pid.to_string());
+            std::fs::create_dir_all(&directory)?;
+            // One that has ended was the last of its process, or one more than there are now.
+            let nr_threads = alive.get(&info.tgid).copied().unwrap_or(0) + u32::from(has_ended(machine, task));
+            let text = format!("{} ({}, #threads: {nr_threads})\n", info.comm.as_str(), info.pid);
+            let text = TaskText { text, machine }.of(task, self.counts.of(thread));
+            std::fs::write(directory.join("sched"), text)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for ProcSched {
+    fn needs(&self) -> Groups {
+        task_counts::GROUPS
+    }
+
+    fn record(&mut self, _threads: &Threads, record: &Record<'_>) {
+        self.counts.record(record);
+    }
+
+    fn end(&mut self, machine: &Machine, threads: &Threads) {
+        self.error = self.write(machine, threads).err();
+    }
+
+    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+}
+
+/// The text of a task.
+struct TaskText<'a> {
+    text: String,
+    machine: &'a Machine,
+}
+
+impl TaskText<'_> {
+    fn field(&mut self, name: &str, value: impl Display) {
+        let _ = writeln!(self.text, "{name:<45}:{value:>21}");
+    }
+
+    fn time(&mut self, name: &str, ns: u64) {
+        let (ms, rest) = split_ns(ns as i64);
+        let _ = writeln!(self.text, "{name:<45}:{ms:>14}.{rest:06}");
+    }
+
+    fn of(mut self, id: TaskId, counts: TaskCounts) -> String {
+        let sched = self.machine.sched();
+        let (task, se) = (sched.task(id), sched.entity(id));
+        self.text.push_str("-------------------------------------------------------------------\n");
+        self.time("se.exec_start", se.exec_start);
+        self.time("se.vruntime", se.vruntime);
+        self.time("se.sum_exec_runtime", se.sum_exec_runtime);
+        self.field("se.nr_migrations", counts.nr_migrations);
+        self.time("sum_sleep_runtime", counts.sum_sleep_runtime.0);
+        self.time("sleep_max", counts.sleep_max.0);
+        self.time("wait_max", counts.wait_max.0);
+        self.time("wait_sum", counts.wait_sum.0);
+        self.field("wait_count", counts.wait_count);
+        self.field("nr_wakeups", counts.nr_wakeups);
+        self.field("nr_wakeups_migrate", counts.nr_wakeups_migrate);
+        self.field("nr_wakeups_local", counts.nr_wakeups_local);
+        self.field("nr_wakeups_remote", counts.nr_wakeups_remote);
+        // Without a switch or migration the kernel writes -1.
+        let average = |nr: u64| se.sum_exec_runtime.checked_div(nr).unwrap_or(u64::MAX);
+        self.time("avg_atom", average(counts.nr_switches()));
+        self.time("avg_per_cpu", average(counts.nr_migrations));
+        self.field("nr_switches", counts.nr_switches());
+        self.field("nr_voluntary_switches", counts.nvcsw);
+        self.field("nr_involuntary_switches", counts.nivcsw);
+        let avg = &se.avg;
+        for (name, value) in [
+            ("se.load.weight", se.load.weight),
+            ("se.avg.load_sum", avg.load_sum),
+            ("se.avg.runnable_sum", avg.runnable_sum),
+            ("se.avg.util_sum", u64::from(avg.util_sum)),
+            ("se.avg.load_avg", avg.load_avg),
+            ("se.avg.runnable_avg", avg.runnable_avg),
+            ("se.avg.util_avg", avg.util_avg),
+            ("se.avg.last_update_time", avg.last_update_time),
+            ("se.avg.util_est.ewma", u64::from(avg.util_est.ewma)),
+            ("se.avg.util_est.enqueued", u64::from(avg.util_est.enqueued & !UTIL_AVG_UNCHANGED)),
+        ] {
+            self.field(name, value);
+        }
+        let effective = sched.uclamp_eff(id);
+        self.field("uclamp.min", task.uclamp.min);
+        self.field("uclamp.max", task.uclamp.max);
+        self.field("effective uclamp.min", effective.min);
+        self.field("effective uclamp.max", effective.max);
+        self.field("policy", policy_number(task.policy));
+        self.field("prio", task.prio());
+        if matches!(task.policy, Policy::Deadline { .. }) {
+            self.field("dl.runtime", task.dl.runtime);
+            self.field("dl.deadline", task.dl.deadline);
+        }
+        self.text
+    }
+}

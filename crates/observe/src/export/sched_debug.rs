@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The text of `/sys/kernel/debug/sched/debug` at the end of a run, as 6.1 writes it.
+//!
+//! The format is that of `sched_debug_header()`, `print_cpu()`, `print_cfs_rq()`, `print_cfs_group_stats()`, `print_rt_rq()`, `print_dl_rq()` and
+//! `print_task()` in `kernel/sched/debug.c` (6.1), version v0.11, of a kernel with task groups, without real-time groups and without
+//! NUMA balancing, with schedstats on. Left out is what is not modelled: `sched_clock_stable()`, `nr_uninterruptible`, `exec_clock`, `nr_spread_over`, a group's
+//! `se->` statistics of waiting and sleeping, and the frequency behind `cpu#N`, which only x86 has.
+
+use super::proc_text::{group_path, has_ended, listed_tasks, split_ns, state_letter};
+use super::record::{Groups, Record};
+use super::sink::{Out, Sink};
+use super::task_counts::{self, AllCounts};
+use super::thread::{Thread, Threads};
+use fairlab_machine::engine::Machine;
+use fairlab_sched::features::Feature;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::state::rq::cfs_rq::CfsRq;
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write};
+
+/// The kernel that is modelled.
+const RELEASE: &str = "6.1.192";
+
+/// The header of the table of tasks.
+const TASKS: &str = "\
+\nrunnable tasks:
+ S            task   PID         tree-key  switches  prio     wait-time             sum-exec        sum-sleep
+-------------------------------------------------------------------------------------------------------------
+";
+
+/// Writes the text when the run is over.
+pub(super) struct SchedDebug<W: Write> {
+    out: Out<W>,
+    counts: AllCounts,
+}
+
+impl<W: Write> SchedDebug<W> {
+    pub(super) fn new(to: W) -> Self {
+        Self { out: Out::new(to), counts: AllCounts::default() }
+    }
+}
+
+impl<W: Write> Sink for SchedDebug<W> {
+    fn needs(&self) -> Groups {
+        task_counts::GROUPS
+    }
+
+    fn record(&mut self, _threads: &Threads, record: &Record<'_>) {
+        self.counts.record(record);
+    }
+
+    fn end(&mut self, machine: &Machine, threads: &Threads) {
+        self.out.next().extend_from_slice(header(machine).as_bytes());
+        let sched = machine.sched();
+        let mut tasks = vec![Vec::new(); sched.nr_cpus()];
+        for task in listed_tasks(machine, threads).filter(|&task| !has_ended(machine, task)) {
+            tasks[sched.task(task).cpu.index()].push(task);
+        }
+        for cpu in sched.cpu_ids().filter(|&cpu| sched.is_online(cpu)) {
+            let mut text = CpuText { text: String::new(), machine, threads, counts: &self.counts };
+            text.put(cpu, &tasks[cpu.index()]);
+            self.out.next().extend_from_slice(text.text.as_bytes());
+        }
+    }
+
+    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+        self.out.finish()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.out.has_failed()
+    }
+}
+
+/// What stands before the CPUs.
+fn header(machine: &Machine) -> String {
+    let (sched, now) = (machine.sched(), split_ns(machine.now().0 as i64));
+    let mut text = format!("Sched Debug Version: v0.11, {RELEASE} fairlab\n");
+    for clock in ["ktime", "sched_clk", "cpu_clk"] {
+        let _ = writeln!(text, "{clock:<40}: {}.{:06}", now.0, now.1);
+    }
+    let _ = writeln!(text, "{:<40}: {}\n\nsysctl_sched", "jiffies", sched.jiffies());
+    let tunables = sched.tunables();
+    for (name, ns) in [
+        ("sysctl_sched_latency", tunables.latency_ns),
+        ("sysctl_sched_min_granularity", tunables.min_granularity_ns),
+        ("sysctl_sched_idle_min_granularity", tunables.idle_min_granularity_ns),
+        ("sysctl_sched_wakeup_granularity", tunables.wakeup_granularity_ns),
+    ] {
+        let (ms, rest) = split_ns(ns as i64);
+        let _ = writeln!(text, "  .{name:<40}: {ms}.{rest:06}");
+    }
+    let on = Feature::ALL.iter().enumerate().filter(|(_, feature)| sched.features().has(**feature));
+    let features = on.fold(0_u64, |bits, (place, _)| bits | 1 << place);
+    let first = u32::from(tunables.child_runs_first);
+    let _ = writeln!(text, "  .{:<40}: {first}", "sysctl_sched_child_runs_first");
+    let _ = writeln!(text, "  .{:<40}: {features}", "sysctl_sched_features");
+    // Defaults grow with the logarithm of the number of CPUs.
+    let _ = writeln!(text, "  .{:<40}: 1 (logarithmic)\n", "sysctl_sched_tunable_scaling");
+    text
+}
+
+/// The text of a CPU.
+struct CpuText<'a> {
+    text: String,
+    machine: &'a Machine,
+    threads: &'a Threads,
+    counts: &'a AllCounts,
+}
+
+impl CpuText<'_> {
+    fn field(&mut self, name: &str, value: impl Display) {
+        let _ = writeln!(self.text, "  .{name:<30}: {value}");
+    }
+
+    /// A field that is written as if it were ns.
+    fn time(&mut self, name: &str, ns: u64) {
+        let (ms, rest) = split_ns(ns as i64);
+        self.field(name, format_args!("{ms}.{rest:06}"));
+    }
+
+    fn put(&mut self, cpu: CpuId, tasks: &[TaskId]) {
+        let sched = self.machine.sched();
+        let rq = sched.figures(cpu);
+        let _ = writeln!(self.text, "cpu#{}", cpu.0);
+        self.field("nr_running", rq.nr_running);
+        self.field("nr_switches", rq.nr_switches);
+        // It counts jiffies, and the kernel writes it as a time nevertheless.
+        self.time("next_balance", rq.next_balance);
+        self.field("curr->pid", self.threads.get(Thread::of(sched.curr(cpu))).pid);
+        self.time("clock", rq.clock);
+        self.time("clock_task", rq.clock_task);
+        self.field("avg_idle", rq.avg_idle.0);
+        self.field("max_idle_balance_cost", rq.max_idle_balance_cost.0);
+        let stats = rq.stats;
+        for (name, count) in [
+            ("yld_count", stats.yld_count),
+            ("sched_count", stats.sched_count),
+            ("sched_goidle", stats.sched_goidle),
+            ("ttwu_count", stats.ttwu_count),
+            ("ttwu_local", stats.ttwu_local),
+        ] {
+            self.field(name, count);
+        }
+        for cfs_rq in sched.leaf_cfs_rqs(cpu) {
+            self.put_cfs_rq(cpu, cfs_rq);
+        }
+        self.put_rt_rq(cpu);
+        self.put_dl_rq(cpu);
+        self.text.push_str(TASKS);
+        for &task in tasks {
+            self.put_task(cpu, task);
+        }
+        self.text.push('\n');
+    }
+
+    fn put_cfs_rq(&mut self, cpu: CpuId, cfs_rq: &CfsRq) {
+        let sched = self.machine.sched();
+        let _ = writeln!(self.text, "\ncfs_rq[{}]:{}", cpu.0, group_path(self.machine, cfs_rq.group));
+        // Who nobody is has -1.
+        let nobody = u64::MAX;
+        let first = cfs_rq.timeline.first_vruntime().unwrap_or(nobody);
+        let last = cfs_rq.timeline.iter().last().map_or(nobody, |(vruntime, _)| vruntime);
+        self.time("MIN_vruntime", first);
+        self.time("min_vruntime", cfs_rq.min_vruntime);
+        self.time("max_vruntime", last);
+        self.time("spread", last.wrapping_sub(first));
+        let of_cpu0 = sched.figures(CpuId(0)).min_vruntime;
+        self.time("spread0", cfs_rq.min_vruntime.wrapping_sub(of_cpu0));
+        self.field("nr_running", cfs_rq.nr_running);
+        self.field("h_nr_running", cfs_rq.h_nr_running);
+        self.field("idle_nr_running", cfs_rq.idle_nr_running);
+        self.field("idle_h_nr_running", cfs_rq.idle_h_nr_running);
+        self.field("load", cfs_rq.load.weight);
+        let avg = &cfs_rq.avg;
+        for (name, value) in [
+            ("load_avg", avg.load_avg),
+            ("runnable_avg", avg.runnable_avg),
+            ("util_avg", avg.util_avg),
+            ("util_est_enqueued", u64::from(avg.util_est.enqueued)),
+            ("removed.load_avg", cfs_rq.removed.load_avg),
+            ("removed.util_avg", cfs_rq.removed.util_avg),
+            ("removed.runnable_avg", cfs_rq.removed.runnable_avg),
+            ("tg_load_avg_contrib", cfs_rq.tg_load_avg_contrib),
+        ] {
+            self.field(name, value);
+        }
+        self.field("tg_load_avg", sched.group(cfs_rq.group).load_avg);
+        self.field("throttled", u32::from(cfs_rq.throttled));
+        self.field("throttle_count", cfs_rq.throttle_count);
+        let Some(se) = sched.entity_of_cfs_rq(cfs_rq) else { return };
+        self.time("se->exec_start", se.exec_start);
+        self.time("se->vruntime", se.vruntime);
+        self.time("se->sum_exec_runtime", se.sum_exec_runtime);
+        self.field("se->load.weight", se.load.weight);
+        self.field("se->avg.load_avg", se.avg.load_avg);
+        self.field("se->avg.util_avg", se.avg.util_avg);
+        self.field("se->avg.runnable_avg", se.avg.runnable_avg);
+    }
+
+    fn put_rt_rq(&mut self, cpu: CpuId) {
+        let rt = self.machine.sched().rt_figures(cpu);
+        let _ = writeln!(self.text, "\nrt_rq[{}]:", cpu.0);
+        self.field("rt_nr_running", rt.rt_nr_running);
+        self.field("rt_nr_migratory", rt.rt_nr_migratory);
+        self.field("rt_throttled", u32::from(rt.rt_throttled));
+        self.time("rt_time", rt.rt_time.0);
+        self.time("rt_runtime", rt.rt_runtime.map_or(u64::MAX, |runtime| runtime.0));
+    }
+
+    fn put_dl_rq(&mut self, cpu: CpuId) {
+        let dl = self.machine.sched().dl_figures(cpu);
+        let _ = writeln!(self.text, "\ndl_rq[{}]:", cpu.0);
+        self.field("dl_nr_running", dl.dl_nr_running);
+        self.field("dl_nr_migratory", dl.dl_nr_migratory);
+        self.field("dl_bw->bw", dl.bw.map_or(-1, |bw| bw as i64));
+        self.field("dl_bw->total_bw", dl.total_bw);
+    }
+
+    fn put_task(&mut self, cpu: CpuId, id: TaskId) {
+        let sched = self.machine.sched();
+        let (task, se, thread) = (sched.task(id), sched.entity(id), Thread::of(id));
+        let (info, counts) = (self.threads.get(thread), self.counts.of(thread));
+        let ms = |ns: u64| {
+            let (ms, rest) = split_ns(ns as i64);
+            format!("{ms:9}.{rest:06}")
+        };
+        let state = if sched.curr(cpu) == id { ">R".to_owned() } else { format!(" {}", state_letter(task.state)) };
+        let path = group_path(self.machine, task.group);
+        // Sleeps for input and output count as others, so that nobody has slept without being interruptible.
+        let _ = writeln!(
+            self.text,
+            "{state} {:>15} {:5} {} {:9} {:5} {} {} {} {} {path}",
+            info.comm.as_str(),
+            info.pid,
+            ms(se.vruntime),
+            counts.nr_switches(),
+            task.prio(),
+            ms(counts.wait_sum.0),
+            ms(se.sum_exec_runtime),
+            ms(counts.sum_sleep_runtime.0),
+            ms(0),
+        );
+    }
+}

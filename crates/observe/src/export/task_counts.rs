@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the kernel counts for each task and the scheduler here does not: counted from records, for texts about the end of a run.
+//!
+//! The names are those of `struct task_struct`, `struct sched_entity` and `struct sched_statistics` (6.1). Where a figure is counted: switches
+//! by `__schedule()`, migrations by `set_task_cpu()`, wake-ups by `ttwu_stat()`, waiting and sleeping by `update_stats_wait_end()` and
+//! `update_stats_enqueue_sleeper()`.
+
+use super::record::{Group, Groups, Record, What};
+use super::thread::Thread;
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+
+/// From which records they are counted.
+pub(super) const GROUPS: Groups = Groups::of(&[Group::Sched, Group::Stat]);
+
+/// What a task has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TaskCounts {
+    /// Switches because it blocked or ended.
+    pub(super) nvcsw: u64,
+    /// Switches because it was preempted or gave way.
+    pub(super) nivcsw: u64,
+    pub(super) nr_migrations: u64,
+    pub(super) wait_sum: Nanos,
+    pub(super) wait_max: Nanos,
+    pub(super) wait_count: u64,
+    pub(super) sum_sleep_runtime: Nanos,
+    pub(super) sleep_max: Nanos,
+    pub(super) nr_wakeups: u64,
+    /// Those after which it belonged to another CPU.
+    pub(super) nr_wakeups_migrate: u64,
+    /// Those for the CPU that woke it.
+    pub(super) nr_wakeups_local: u64,
+    /// Those for another one.
+    pub(super) nr_wakeups_remote: u64,
+    slept_since: Option<Nanos>,
+    /// Who has begun to wake it, and the CPU that it had then.
+    waking: Option<(CpuId, CpuId)>,
+}
+
+impl TaskCounts {
+    /// All switches.
+    pub(super) const fn nr_switches(&self) -> u64 {
+        self.nvcsw + self.nivcsw
+    }
+
+    fn slept(&mut self, until: Nanos) {
+        if let Some(since) = self.slept_since.take() {
+            let slept = until.saturating_since(since);
+            self.sum_sleep_runtime += slept;
+            self.sleep_max = self.sleep_max.max(slept);
+        }
+    }
+}
+
+/// The counts of all threads.
+#[derive(Debug, Default)]
+pub(super) struct AllCounts(Vec<TaskCounts>);
+
+impl AllCounts {
+    /// Those of a thread.
+    pub(super) fn of(&self, thread: Thread) -> TaskCounts {
+        self.0.get(thread.index()).copied().unwrap_or_default()
+    }
+
+    fn at(&mut self, thread: Thread) -> &mut TaskCounts {
+        if self.0.len() <= thread.index() {
+            self.0.resize(thread.index() + 1, TaskCounts::default());
+        }
+        &mut self.0[thread.index()]
+    }
+
+    /// Takes a record.
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        match record.what {
+            What::Switch { prev, prev_state, .. } => {
+                let counts = self.at(prev);
+                match prev_state {
+                    PrevState::Runnable => counts.nivcsw += 1,
+                    PrevState::Blocked | PrevState::Dead => counts.nvcsw += 1,
+                }
+                counts.slept_since = (prev_state == PrevState::Blocked).then_some(record.at);
+            }
+            What::Waking { thread, target_cpu, .. } => self.at(thread).waking = Some((record.cpu, target_cpu)),
+            What::Wakeup { thread, target_cpu, is_new } => {
+                let counts = self.at(thread);
+                counts.slept(record.at);
+                let (waker, task_cpu) = counts.waking.take().unwrap_or((record.cpu, target_cpu));
+                if is_new {
+                    return;
+                }
+                counts.nr_wakeups += 1;
+                counts.nr_wakeups_migrate += u64::from(task_cpu != target_cpu);
+                counts.nr_wakeups_local += u64::from(waker == target_cpu);
+                counts.nr_wakeups_remote += u64::from(waker != target_cpu);
+            }
+            What::Migrate { thread, .. } => self.at(thread).nr_migrations += 1,
+            What::StatWait { thread, delay } => {
+                let counts = self.at(thread);
+                counts.wait_sum += delay;
+                counts.wait_max = counts.wait_max.max(delay);
+                counts.wait_count += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_sched::ids::TaskId;
+
+    #[test]
+    fn switches_wake_ups_waits_and_sleeps_are_counted_as_the_kernel_does() {
+        let (task, idle) = (Thread::of(TaskId(7)), Thread::of(TaskId(0)));
+        let mut counts = AllCounts::default();
+        let mut tell = |at, cpu, what| {
+            counts.record(&Record { at: Nanos(at), cpu: CpuId(cpu), current: idle, what });
+        };
+        let wakeup = |is_new, cpu| What::Wakeup { thread: task, target_cpu: CpuId(cpu), is_new };
+        let off = |prev_state| What::Switch { prev: task, prev_state, next: idle };
+        tell(100, 0, wakeup(true, 0));
+        tell(130, 0, What::StatWait { thread: task, delay: Nanos(30) });
+        tell(200, 0, off(PrevState::Runnable));
+        tell(250, 0, What::StatWait { thread: task, delay: Nanos(50) });
+        tell(300, 0, off(PrevState::Blocked));
+        tell(400, 2, What::Waking { thread: task, target_cpu: CpuId(0), by_interrupt: false });
+        tell(400, 2, What::Migrate { thread: task, orig_cpu: CpuId(0), dest_cpu: CpuId(1) });
+        tell(410, 1, wakeup(false, 1));
+        tell(500, 1, off(PrevState::Blocked));
+        tell(505, 1, What::Waking { thread: task, target_cpu: CpuId(1), by_interrupt: true });
+        tell(505, 1, wakeup(false, 1));
+        let all = counts.of(task);
+        assert_eq!((all.nvcsw, all.nivcsw, all.nr_switches(), all.nr_migrations), (2, 1, 3, 1));
+        assert_eq!((all.wait_sum, all.wait_max, all.wait_count), (Nanos(80), Nanos(50), 2));
+        assert_eq!((all.sum_sleep_runtime, all.sleep_max), (Nanos(115), Nanos(110)));
+        let wakeups = (all.nr_wakeups, all.nr_wakeups_migrate, all.nr_wakeups_local, all.nr_wakeups_remote);
+        assert_eq!(wakeups, (2, 1, 1, 1), "a fork is no wake-up; local is where the waker runs");
+    }
+}

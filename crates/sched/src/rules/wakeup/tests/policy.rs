@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A policy of one's own: when it is asked, what it sees and pays, and what becomes of answers that cannot be used.
+
+use super::*;
+use crate::told::policy::Refusal;
+use std::string::ToString;
+
+/// The first idle CPU of the cache, from the previous one on; the kernel's rules if there is none.
+fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> WakeChoice {
+    match seen {
+        None => WakeChoice::Look(request.prev),
+        Some(look) if look.is_idle => WakeChoice::Cpu(look.cpu),
+        Some(look) => request.next_in_cache(look.cpu).map_or(WakeChoice::Kernel, WakeChoice::Look),
+    }
+}
+
+fn refusal(lab: &Lab) -> Option<Refusal> {
+    let refused = lab.policy.as_ref().expect("there is a policy").refused();
+    refused.map(|(task, refusal)| {
+        assert_eq!(task, lab.task);
+        refusal.clone()
+    })
+}
+
+#[test]
+fn each_look_is_counted_as_one_of_the_kernels() {
+    let mut lab = flat().busy(&[0, 1, 2]).policy(first_idle);
+    let decision = lab.select_from(0, 1, WAKE);
+    assert_eq!((decision.cpu, decision.rule, decision.nr_scanned), (CpuId(3), WakeRule::Policy, 3));
+    assert_eq!(lab.work.of(Op::ScanCpu), 3);
+}
+
+#[test]
+fn looks_go_around_the_cache_once_and_leave_out_what_the_task_may_not_use() {
+    let mut lab = flat().busy(&[0, 1, 2, 3]).policy(first_idle);
+    lab.select_from(0, 2, WAKE);
+    assert_eq!(lab.work.of(Op::ScanCpu), 4 + 4, "all four once, and once more by the kernel's rules behind it");
+    let mut lab = flat().busy(&[0, 1]).allow(&[0, 1]).policy(first_idle);
+    assert_eq!(lab.select_from(0, 1, WAKE).rule, WakeRule::NothingIdle);
+}
+
+#[test]
+fn what_it_leaves_to_the_kernel_is_as_without_it() {
+    let busy = || flat().busy(&[0, 1]);
+    let with = busy().policy(|_, _| WakeChoice::Kernel).select_from(0, 1, SYNC);
+    assert_eq!(with, busy().select_from(0, 1, SYNC));
+}
+
+#[test]
+fn a_task_that_is_new_or_has_no_choice_is_not_its_affair() {
+    let refuses = || flat().policy(|_, _| WakeChoice::Fail("must not be asked".to_string()));
+    let mut new = refuses();
+    assert_eq!(new.select(FORK).rule, WakeRule::SlowPathStays);
+    let mut pinned = refuses().allow(&[2]);
+    assert_eq!(pinned.select(WAKE).rule, WakeRule::PinnedToOne);
+    assert_eq!((refusal(&new), refusal(&pinned)), (None, None));
+}
+
+#[test]
+fn it_sees_the_wake_up_and_what_a_cpu_is_doing() {
+    let mut lab = flat().busy(&[2]).nr_running(2, 5).load(2, 77).util(300).policy(|request, seen| match seen {
+        None => {
+            let WakeRequest { prev, waker, sync, in_interrupt, util, pid, .. } = *request;
+            assert_eq!((prev, waker, sync, in_interrupt, util, pid), (CpuId(1), CpuId(0), true, false, 300, 1000));
+            assert_eq!((request.allowed.weight(), request.cache.map(CpuMask::weight)), (4, Some(4)));
+            assert!(request.may_use(CpuId(3)) && !request.may_use(CpuId(4)));
+            WakeChoice::Look(CpuId(2))
+        }
+        Some(look) => {
+            assert_eq!((look.cpu, look.is_idle, look.nr_running, look.load), (CpuId(2), false, 5, 77));
+            assert_eq!((look.capacity, look.capacity_orig), (1024, 1024));
+            WakeChoice::Cpu(CpuId(3))
+        }
+    });
+    assert_eq!(lab.select_from(0, 1, SYNC).cpu, CpuId(3));
+}
+
+#[test]
+fn an_answer_that_cannot_be_used_is_remembered_and_the_kernels_rules_decide() {
+    let cases: [(Lab, Refusal); 4] = [
+        (flat().policy(|_, _| WakeChoice::Cpu(CpuId(9))), Refusal::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 }),
+        (flat().allow(&[0, 1]).policy(|_, _| WakeChoice::Cpu(CpuId(3))), Refusal::NotAllowed(CpuId(3))),
+        (flat().policy(|_, _| WakeChoice::Look(CpuId(0))), Refusal::Endless(64)),
+        (flat().policy(|_, _| WakeChoice::Fail("is tired".to_string())), Refusal::Failed("is tired".to_string())),
+    ];
+    for (mut lab, expected) in cases {
+        assert_eq!((lab.select(WAKE).rule, refusal(&lab)), (WakeRule::TargetIdle, Some(expected.clone())));
+        assert_eq!(
+            (lab.select(WAKE).rule, refusal(&lab)),
+            (WakeRule::TargetIdle, Some(expected)),
+            "it is not asked again"
+        );
+    }
+}
+
+#[test]
+fn a_cpu_that_is_offline_cannot_be_answered() {
+    let mut lab = flat().policy(|_, _| WakeChoice::Cpu(CpuId(3)));
+    lab.sched.hotplug.active.clear(CpuId(3));
+    lab.select(WAKE);
+    assert_eq!(
+        refusal(&lab).map(|refusal| refusal.to_string()).as_deref(),
+        Some("has answered CPU 3, which is offline")
+    );
+}

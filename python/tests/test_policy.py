@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Policies of one's own: what they see and decide, what their looks cost, and what becomes of wrong answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Callable, Generator, Optional
+
+import fairlab
+import pytest
+
+Search = Generator[int, fairlab.CpuLook, Optional[int]]
+
+
+class FirstIdle:
+    """The first idle CPU of the cache, from the previous one on."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def select(self, request: fairlab.WakeRequest) -> Search:
+        self.asked += 1
+        for cpu in request.cache:
+            look = yield cpu
+            if look.is_idle:
+                return cpu
+        return None
+
+
+def kernel(request: fairlab.WakeRequest) -> None:
+    return None
+
+
+@pytest.fixture
+def busy() -> fairlab.Workload:
+    """More than enough for most of eight CPUs."""
+    return fairlab.Workload.of(fairlab.periodic("ui", period_ms=4, run_ms=1, instance=6), fairlab.hog(instance=3), name="busy")
+
+
+def rules(run: fairlab.Run) -> Counter[str]:
+    table = run.table("selections")
+    return Counter(rule for rule, kind in zip(table.column("rule"), table.column("kind")) if kind == "wakeup")
+
+
+def test_a_policy_that_leaves_everything_to_the_kernel_changes_nothing(busy: fairlab.Workload) -> None:
+    with_policy = fairlab.run(busy, for_="200ms", policy=kernel)
+    assert with_policy.digest == fairlab.run(busy, for_="200ms").digest
+    assert any("<kernel>" in said for said in with_policy.summary["assumptions"]), "results say that there was one"
+
+
+def test_a_policy_decides_and_its_looks_are_paid(busy: fairlab.Workload) -> None:
+    run = fairlab.run(busy, for_="200ms", policy=FirstIdle())
+    assert rules(run)["Policy"] > 100
+    looks = run.table("selections").column("nr_scanned")
+    assert sum(looks) > rules(run)["Policy"], "it looks at one CPU at least, each time"
+    assert run.summary["selection"]["cpus_scanned"] >= sum(looks)
+    cheap, dear = (fairlab.run(busy, for_="200ms", policy=FirstIdle(), price={"ScanCpu": ns}) for ns in (0, 20_000))
+    waits = [run.summary["families"][0]["wake_to_run"]["mean_ns"] for run in (cheap, dear)]
+    assert waits[0] < waits[1], "looks take time"
+
+
+def test_each_run_has_a_copy_of_its_own(busy: fairlab.Workload) -> None:
+    policy = FirstIdle()
+    runs = [fairlab.run(busy, for_="100ms", policy=policy) for _ in range(2)]
+    assert runs[0].digest == runs[1].digest and policy.asked == 0
+    assert runs[0].policy.asked == runs[1].policy.asked > 0
+    assert rules(runs[0])["Policy"] > 0, "and so has the repeated one, whose events are asked for"
+    assert fairlab.run(busy, for_="100ms", policy=FirstIdle).digest == runs[0].digest, "a class makes one for each run"
+
+
+def test_a_policy_sees_the_wake_up(busy: fairlab.Workload) -> None:
+    seen: list[fairlab.WakeRequest] = []
+    looked: list[fairlab.CpuLook] = []
+
+    def watch(request: fairlab.WakeRequest) -> Search:
+        seen.append(request)
+        look = yield request.prev
+        looked.append(look)
+        return request.prev
+
+    fairlab.run(busy, machine="hikey960", for_="50ms", policy=watch)
+    assert {request.task for request in seen} >= {"ui-0", "ui-5"}
+    first = next(request for request in seen if request.task == "ui-0")
+    assert any(request.in_interrupt for request in seen) and first.allowed == list(range(8)) and first.may_use(7) and not first.may_use(8)
+    assert first.prev in first.cache and 0 < max(request.util for request in seen) <= 1024
+    assert {look.capacity_orig for look in looked} <= {462, 1024} and all(look.cpu < 8 for look in looked)
+    assert "ui-0" in repr(first) and "CPU" in repr(looked[0])
+
+
+def fails_with(policy: Any, work: fairlab.Workload) -> fairlab.RunError:
+    with pytest.raises(fairlab.RunError) as error:
+        fairlab.run(work, for_="100ms", policy=policy)
+    assert "task ui" in str(error.value)
+    return error.value
+
+
+def test_a_wrong_answer_ends_the_run_and_is_named(busy: fairlab.Workload) -> None:
+    def raises(request: fairlab.WakeRequest) -> int:
+        raise KeyError("lost")
+
+    def raises_later(request: fairlab.WakeRequest) -> Search:
+        yield 0
+        raise KeyError("lost")
+
+    def looks_beyond(request: fairlab.WakeRequest) -> Search:
+        yield 99
+        return 0
+
+    def looks_forever(request: fairlab.WakeRequest) -> Search:
+        while True:
+            yield 0
+
+    def looks_at_a_word(request: fairlab.WakeRequest) -> Any:
+        yield "all"
+
+    cases: list[tuple[Callable[..., Any], str]] = [
+        (lambda request: 8, "has answered CPU 8, but there are only CPUs 0 to 7"),
+        (lambda request: -1, "has answered -1, which is no CPU"),
+        (lambda request: "big", "has answered 'big', which is no CPU"),
+        (lambda request: 1.5, "has answered 1.5, which is no CPU"),
+        (looks_at_a_word, "wants to look at 'all', which is no CPU"),
+        (looks_beyond, "has answered CPU 99"),
+        (looks_forever, "has looked 128 times and goes on looking"),
+    ]
+    for policy, expected in cases:
+        assert expected in str(fails_with(policy, busy))
+    for broken in (raises, raises_later):
+        error = fails_with(broken, busy)
+        assert "has raised KeyError: 'lost'" in str(error) and isinstance(error.__cause__, KeyError)
+
+
+def test_a_cpu_that_a_task_may_not_use_is_a_wrong_answer() -> None:
+    pinned = fairlab.Workload.of(fairlab.periodic("ui", period_ms=4, run_ms=1, cpus=[0, 1]))
+    assert "has answered CPU 5, which the task is not allowed to use" in str(fails_with(lambda request: 5, pinned))
+
+
+def test_what_is_no_policy_is_refused(busy: fairlab.Workload) -> None:
+    with pytest.raises(fairlab.InputError, match="no method select"):
+        fairlab.run(busy, policy=7)  # type: ignore[arg-type]
+    with pytest.raises(fairlab.InputError, match="could not be made"):
+        fairlab.run(busy, policy=type("Wants", (), {"__init__": lambda self, a: None, "select": kernel}))
+    with pytest.raises(fairlab.InputError, match="run directory"):
+        fairlab.run(busy, policy=kernel, output="nowhere")
+    with pytest.raises(fairlab.InputError, match="policies are objects"):
+        fairlab.command("compare", "x.json", "--arm", "policy=mine")
+    with pytest.raises(fairlab.InputError, match="a store cannot tell"):
+        fairlab.sweep({"workload": busy, "base": {"policy": kernel}})
+
+
+def test_a_policy_is_an_arm_of_a_comparison(busy: fairlab.Workload) -> None:
+    arms = {"kernel": {}, "mine": {"policy": FirstIdle()}, "none": {"policy": kernel}}
+    found = fairlab.compare(busy, arms=arms, runs=3, for_="100ms", metric=["migrations", "CPUs scanned"])
+    assert found.arms == ["kernel", "mine", "none"]
+    assert found.verdict("CPUs scanned", "none") == "identical" != found.verdict("CPUs scanned", "mine")
+
+
+def test_a_policy_is_a_parameter_of_an_optimiser(busy: fairlab.Workload) -> None:
+    told = [
+        fairlab.evaluate(params, workload=busy, for_="100ms", metrics=["migrations"])
+        for params in ({}, {"policy": kernel}, {"policy": lambda request: request.prev})
+    ]
+    assert told[0] == told[1] != told[2]
+
+
+def test_a_benchmark_has_policies_too() -> None:
+    told = [fairlab.bench("hackbench -g 1 -f 2 -l 20", policy=policy)["digest"] for policy in (None, kernel, FirstIdle())]
+    assert told[0] == told[1] != told[2]
