@@ -549,6 +549,9 @@ pub(crate) struct StudyRunArgs {
     /// Shorter runs: a first impression
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Only this table, by the name that it has in the study's file; may be given several times
+    #[arg(long = "table", value_name = "NAME")]
+    pub(crate) tables: Vec<String>,
     /// How many seeds each run has
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) seeds: Option<u64>,

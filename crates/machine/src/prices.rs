@@ -173,7 +173,7 @@ impl Prices {
 
     /// The price of what was counted, in picoseconds.
     pub fn total(&self, work: &WorkMeter) -> u64 {
-        self.ps.iter().zip(work.counts()).map(|(price, count)| price * count).sum()
+        work.cost(&self.ps)
     }
 }
 

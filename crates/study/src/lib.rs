@@ -55,6 +55,15 @@ pub struct Choices {
     pub perturb: Option<u64>,
     /// The machine of all runs, unless an arm has its own.
     pub machine: Option<String>,
+    /// Only these tables; all if none is named.
+    pub tables: Vec<String>,
+}
+
+impl Choices {
+    /// Whether a table is to be filled.
+    pub fn wants(&self, table: &str) -> bool {
+        self.tables.is_empty() || self.tables.iter().any(|name| name == table)
+    }
 }
 
 /// Told how far a study is: a step that is done, and the fraction of all of them.
@@ -99,7 +108,7 @@ pub enum StudyError {
     Measurement(String),
 }
 
-type Body = fn(&StudyDefinition, Options, &dyn Progress) -> Result<Report, StudyError>;
+type Body = fn(&StudyDefinition, &Choices, &dyn Progress) -> Result<Report, StudyError>;
 
 /// A study that comes with the program: its data, and the code that fills the tables for which they name no figure.
 #[derive(Clone, Copy)]
@@ -108,6 +117,8 @@ struct Study {
     data: &'static str,
     forms: &'static [TableForm],
     body: Option<Body>,
+    /// The code heeds `--seeds`.
+    has_seeds: bool,
 }
 
 const STUDIES: &[Study] = &[
@@ -116,18 +127,21 @@ const STUDIES: &[Study] = &[
         data: include_str!("../../../studies/pelt-time-scaling.toml"),
         forms: pelt_time_scaling::TABLES,
         body: Some(pelt_time_scaling::run),
+        has_seeds: false,
     },
     Study {
         name: "sis-util",
         data: include_str!("../../../studies/sis-util.toml"),
         forms: sis_util::TABLES,
         body: Some(sis_util::run),
+        has_seeds: true,
     },
     Study {
         name: "blocked-averages-rate-limit",
         data: include_str!("../../../studies/blocked-averages-rate-limit.toml"),
         forms: blocked_averages_rate_limit::TABLES,
         body: Some(blocked_averages_rate_limit::run),
+        has_seeds: false,
     },
     Study::of_data("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml")),
     Study::of_data("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml")),
@@ -138,7 +152,7 @@ const STUDIES: &[Study] = &[
 impl Study {
     /// A study of data alone.
     const fn of_data(name: &'static str, data: &'static str) -> Self {
-        Self { name, data, forms: &[], body: None }
+        Self { name, data, forms: &[], body: None, has_seeds: true }
     }
 
     /// The name of its file.

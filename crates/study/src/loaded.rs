@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A study that has been read, from the program or from a file: it can be checked and run.
 
+use crate::data::sensitivity::TABLES;
 use crate::data::workloads::{Benches, Home};
 use crate::data::{self, Found};
-use crate::definition::StudyDefinition;
+use crate::definition::{DefinitionError, StudyDefinition};
 use crate::report::{Report, Table};
 use crate::{Choices, Progress, STUDIES, Study, StudyError, forms};
 use fairlab_workload::error::text_of;
+use fairlab_workload::suggest;
 use std::path::{Path, PathBuf};
 
 /// A study.
@@ -84,9 +86,10 @@ impl Loaded {
     /// If it cannot be run as it was asked for, or a run fails.
     pub fn run(&self, choices: &Choices, benches: &dyn Benches, progress: &dyn Progress) -> Result<Report, StudyError> {
         let body = self.built_in.and_then(|study| study.body);
-        if body.is_some() {
-            self.refuse_what_code_does_not_know(choices)?;
+        if let Some(study) = self.built_in.filter(|study| study.body.is_some()) {
+            self.refuse_what_code_does_not_know(choices, study.has_seeds)?;
         }
+        let chosen = self.chosen(choices)?;
         let has_data = !self.definition.runs.is_empty();
         let size = match (has_data, body.is_some()) {
             (true, true) => 0.5,
@@ -96,7 +99,7 @@ impl Loaded {
         let mut report = Report::of(&self.definition);
         if has_data {
             let home = self.home(choices)?;
-            let study = data::Study::new(&self.file, &self.definition, choices, &home, benches)?;
+            let study = data::Study::new(&self.file, &chosen, choices, &home, benches)?;
             let part = Part { to: progress, from: 0.0, size };
             let tally = crate::tally::Tally::new(&part);
             let Found { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
@@ -104,7 +107,7 @@ impl Loaded {
         }
         if let Some(body) = body {
             let part = Part { to: progress, from: size, size: 1.0 - size };
-            let of_code = body(&self.definition, choices.options, &part)?;
+            let of_code = body(&self.definition, choices, &part)?;
             report.tables.extend(of_code.tables);
             report.pictures.extend(of_code.pictures);
             report.outputs.extend(of_code.outputs);
@@ -115,13 +118,37 @@ impl Loaded {
             place.unwrap_or(usize::MAX)
         };
         report.tables.sort_by_key(place);
+        report.tables.retain(|table| choices.wants(&table.name));
         Ok(report)
     }
 
-    /// Code has its own machines, lengths and seeds.
-    fn refuse_what_code_does_not_know(&self, choices: &Choices) -> Result<(), StudyError> {
+    /// The data with those tables only that are chosen, and their pictures. What verdicts hang on is a matter of all tables.
+    fn chosen(&self, choices: &Choices) -> Result<StudyDefinition, DefinitionError> {
+        let mut chosen = self.definition.clone();
+        let names: Vec<&str> = self.definition.tables.iter().map(|table| table.name.as_str()).collect();
+        if let Some(unknown) = choices.tables.iter().find(|name| !names.contains(&name.as_str())) {
+            let help = suggest::help(unknown, "tables", &names);
+            return Err(DefinitionError::name(
+                &self.file,
+                "tables".to_owned(),
+                format!("there is no `{unknown}`"),
+                help,
+            ));
+        }
+        if !choices.tables.iter().any(|name| TABLES.contains(&name.as_str())) {
+            if !choices.tables.is_empty() {
+                chosen.sensitivity = None;
+            }
+            chosen.tables.retain(|table| choices.wants(&table.name));
+            chosen.pictures.retain(|picture| picture.table.as_ref().is_none_or(|table| choices.wants(table)));
+        }
+        Ok(chosen)
+    }
+
+    /// Code has its own machines and lengths, and perhaps its own seeds.
+    fn refuse_what_code_does_not_know(&self, choices: &Choices, has_seeds: bool) -> Result<(), StudyError> {
         let given = [
-            ("--seeds", choices.seeds.is_some()),
+            ("--seeds", choices.seeds.is_some() && !has_seeds),
             ("--span", choices.span.is_some()),
             ("--perturb", choices.perturb.is_some()),
             ("--machine", choices.machine.is_some()),
@@ -181,6 +208,25 @@ mod tests {
         let one = tables(1);
         assert_eq!(tables(2), one);
         assert_eq!(tables(5), one);
+    }
+
+    #[test]
+    fn a_table_that_is_chosen_is_filled_alone_by_data_and_by_code() {
+        let quick = Options { quick: true };
+        let tables = |name: &str, chosen: &[&str], seeds| {
+            let study = Loaded::new(name).expect("there is such a study");
+            let tables = chosen.iter().map(|&table| table.to_owned()).collect();
+            let choices = Choices { options: quick, tables, seeds, ..Choices::default() };
+            study.run(&choices, &NoBenches, &crate::Silent).map(|report| report.tables)
+        };
+        let names = |tables: Vec<Table>| tables.into_iter().map(|table| table.name).collect::<Vec<_>>();
+        let of_code = tables("sis-util", &["nr_scan"], None).expect("it is filled");
+        assert_eq!(names(of_code), ["nr_scan"]);
+        let all = Loaded::new("nohz-misfit-kicks").expect("there is such a study").definition.tables;
+        let first = all[0].name.as_str();
+        assert_eq!(names(tables("nohz-misfit-kicks", &[first], Some(1)).expect("it is filled")), [first]);
+        let told = tables("sis-util", &["nr_scna"], None).expect_err("there is no such table").to_string();
+        assert!(told.contains("there is no `nr_scna`") && told.contains("did you mean `nr_scan`"), "{told}");
     }
 
     #[test]

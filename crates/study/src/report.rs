@@ -174,6 +174,21 @@ impl Measured {
         Self::of_runs(Statistic::Median, &values)
     }
 
+    /// What runs of one thing with several seeds have given, one after the other: their mean, or the one that there is. Words of which
+    /// not all are alike have no mean: then they are told as those of the first.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn over_seeds(runs: Vec<Self>) -> Self {
+        let values: Option<Vec<f64>> = runs.iter().map(|run| run.value.number()).collect();
+        let nr_runs = runs.len();
+        let first = runs.into_iter().next().expect("there is a run");
+        match values {
+            Some(values) if nr_runs > 1 => Self::mean_of_runs(values).because(first.remark),
+            _ => first,
+        }
+    }
+
     /// What several runs come to, half their range, and the interval of it.
     ///
     /// # Panics

@@ -176,14 +176,19 @@ fn lock_waits(machine: &Machine) -> (u64, Nanos) {
     (counters.iter().map(|cpu| cpu.lock_waits).sum(), Nanos(counters.iter().map(|cpu| cpu.lock_waiting.0).sum()))
 }
 
-/// Runs a workload under an arm for a warm-up and a window, and tells what was seen in the window.
+/// Runs a workload under an arm for a warm-up and a window, and tells what was seen in the window. With seed 0 nothing is drawn
+/// otherwise than without a seed.
 pub(crate) fn run_window(
     arm: &ArmDefinition,
     hardware: Hardware,
     workload: Workload,
     span: Span,
+    seed: u64,
 ) -> Result<Seen, StudyError> {
     let mut machine = Machine::new(setup(arm, hardware, workload, span.warm_up + span.window))?;
+    if seed > 0 {
+        machine.seed(seed);
+    }
     machine.start(&mut WarmUp)?;
     machine.advance(&mut WarmUp, START + span.warm_up)?;
     let (waits, waiting) = lock_waits(&machine);

@@ -121,6 +121,7 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
         span: args.span,
         perturb: args.perturb,
         machine: args.machine.clone(),
+        tables: args.tables.clone(),
     };
     let study = Loaded::new(&args.study).map_err(error_of)?;
     let progress = StudyProgress::new();

@@ -16,7 +16,7 @@
 
 use super::phases::KernelWork;
 use super::softirq::NetSoftirq;
-use super::tasks::FULL_SPEED;
+use super::tasks::{FULL_SPEED, whole_units, work_in};
 use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, MachineEvent, Observer};
@@ -296,15 +296,15 @@ impl<E: Engine> Machine<E> {
     pub(super) fn spend(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, path: KernelPath) -> Nanos {
         let ps = self.hardware.prices.total(&self.meter);
         self.meter.drain_into(&mut self.total_work);
-        let speed = u128::from(self.speed_of(cpu));
+        let speed = self.speed_of(cpu);
         let waited = self.cpus[cpu.index()].kernel.waits_since.take();
         let lines = self.spend_on_lines(cpu, ps) + self.spend_on_remote_enqueue(cpu, path);
         let lines = if path == KernelPath::Select { lines + self.spend_on_tracer(cpu, ps, lines) } else { lines };
         let kernel = &mut self.cpus[cpu.index()].kernel;
-        let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000 + u128::from(lines) * speed / 1000 + kernel.rest;
+        let work = work_in(ps, FULL_SPEED) + work_in(lines, speed) + kernel.rest;
         let is_spinning = kernel.is_busy && kernel.until == Nanos::NEVER;
-        let took = if is_spinning { Nanos::ZERO } else { Nanos((work / speed) as u64) };
-        kernel.rest = work - u128::from(took.0) * speed;
+        let took = if is_spinning { Nanos::ZERO } else { Nanos(whole_units(work, speed)) };
+        kernel.rest = work - u128::from(took.0) * u128::from(speed);
         if took > Nanos::ZERO {
             self.stay_in_kernel(cpu, took);
         }
@@ -321,12 +321,20 @@ impl<E: Engine> Machine<E> {
         took
     }
 
+    /// How long a CPU takes for what takes so long at full speed.
+    fn wall_time(&self, cpu: CpuId, ps: u64) -> u64 {
+        match self.speed_of(cpu) {
+            FULL_SPEED => ps,
+            speed => whole_units(u128::from(ps) * u128::from(FULL_SPEED), speed),
+        }
+    }
+
     /// What the tracer takes at the end of a search, in picoseconds of wall time.
     fn spend_on_tracer(&mut self, cpu: CpuId, ps: u64, lines: u64) -> u64 {
         if !self.tracer.is_on() {
             return 0;
         }
-        let own_ps = (u128::from(ps) * u128::from(FULL_SPEED) / u128::from(self.speed_of(cpu))) as u64;
+        let own_ps = self.wall_time(cpu, ps);
         let searches_on = self.sched.paused(cpu).is_some_and(|pause| pause.path == PausedPath::Search);
         self.tracer.selected(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
     }
@@ -347,8 +355,7 @@ impl<E: Engine> Machine<E> {
         if !self.lines.are_priced() {
             return 0;
         }
-        let speed = u128::from(self.speed_of(cpu));
-        let other_ps = (u128::from(ps) * u128::from(FULL_SPEED) / speed) as u64;
+        let other_ps = self.wall_time(cpu, ps);
         let sum = self.lines.touch_all(cpu, self.meter.touches(), self.now.0 * 1000, other_ps);
         self.meter.clear_touches();
         let counters = &mut self.counters.per_cpu[cpu.index()];

@@ -20,7 +20,7 @@
 
 use super::kernel::Progress;
 use super::phases::KernelWork;
-use super::tasks::FULL_SPEED;
+use super::tasks::{FULL_SPEED, whole_units, work_in};
 use super::{Machine, START};
 use crate::event::EventKind;
 use crate::hardware::Hardware;
@@ -215,12 +215,12 @@ impl<E: Engine> Machine<E> {
 
     /// How long a price keeps a CPU busy. What is too little for a nanosecond is left for the next phase.
     fn time_for(&mut self, cpu: CpuId, ps: u64) -> Nanos {
-        let speed = u128::from(self.speed_of(cpu));
+        let speed = self.speed_of(cpu);
         let rest = &mut self.cpus[cpu.index()].kernel.rest;
-        let work = u128::from(ps) * u128::from(FULL_SPEED) / 1000 + *rest;
-        let took = work / speed;
-        *rest = work - took * speed;
-        Nanos(took as u64)
+        let work = work_in(ps, FULL_SPEED) + *rest;
+        let took = whole_units(work, speed);
+        *rest = work - u128::from(took) * u128::from(speed);
+        Nanos(took)
     }
 
     /// A packet has gone through the protocols: who waits for it wakes up.

@@ -6,7 +6,7 @@
 
 use super::phases::KernelWork;
 use super::sync::{Outcome, Resume};
-use super::tasks::{FULL_SPEED, to_policy};
+use super::tasks::{FULL_SPEED, to_policy, work_in};
 use super::{Machine, RunError};
 use crate::event::EventKind;
 use crate::observer::{KernelPath, MachineEvent, Observer};
@@ -209,8 +209,7 @@ impl<E: Engine> Machine<E> {
             return false;
         }
         self.tasks[task].puts_off = sends && self.is_loopback(channel) && self.puts_off_messages(cpu);
-        let price = u128::from(self.transfer_price(cpu, task, channel, sends));
-        self.tasks[task].work_left = price * u128::from(FULL_SPEED) / 1000;
+        self.tasks[task].work_left = work_in(self.transfer_price(cpu, task, channel, sends), FULL_SPEED);
         self.replan(task);
         self.tasks[task].work_left > 0
     }

@@ -334,7 +334,7 @@ impl<E: Engine> Machine<E> {
     pub(super) fn delay(&mut self, task: usize, ps: u64) {
         if ps > 0 {
             self.account(task);
-            self.tasks[task].work_left += u128::from(ps) * u128::from(FULL_SPEED) / 1000;
+            self.tasks[task].work_left += work_in(ps, FULL_SPEED);
             self.plan(task);
         }
     }
@@ -354,6 +354,22 @@ impl<E: Engine> Machine<E> {
         host.runtime_ns -= time.0 as i64;
         host.work_left += u128::from(time.0) * u128::from(speed);
         self.plan(task);
+    }
+}
+
+/// The work that is done in so many picoseconds at a speed. Nearly always 64 bits are enough.
+pub(super) fn work_in(ps: u64, speed: u64) -> u128 {
+    match ps.checked_mul(speed) {
+        Some(work) => u128::from(work / 1000),
+        None => u128::from(ps) * u128::from(speed) / 1000,
+    }
+}
+
+/// How often a unit is contained in something.
+pub(super) fn whole_units(of: u128, unit: u64) -> u64 {
+    match u64::try_from(of) {
+        Ok(of) => of / unit,
+        Err(_) => (of / u128::from(unit)) as u64,
     }
 }
 

@@ -73,6 +73,7 @@ ops! {
 
 /// Number of kinds of operations.
 pub const NR_OPS: usize = Op::ALL.len();
+const _: () = assert!(NR_OPS <= u64::BITS as usize, "a meter has a bit for each");
 
 /// A look at a runqueue of some CPU, or a change of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +88,15 @@ pub struct Touch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkMeter {
     counts: [u64; NR_OPS],
+    /// Those that may be other than zero, a bit for each: a phase counts few of them.
+    counted: u64,
     records_touches: bool,
     touches: Vec<Touch>,
 }
 
 impl Default for WorkMeter {
     fn default() -> Self {
-        Self { counts: [0; NR_OPS], records_touches: false, touches: Vec::new() }
+        Self { counts: [0; NR_OPS], counted: 0, records_touches: false, touches: Vec::new() }
     }
 }
 
@@ -102,6 +105,7 @@ impl WorkMeter {
     #[inline]
     pub fn count(&mut self, op: Op, times: u64) {
         self.counts[op as usize] += times;
+        self.counted |= u64::from(times != 0) << op as u8;
     }
 
     /// How often an operation was counted.
@@ -112,6 +116,12 @@ impl WorkMeter {
     /// All counts, by operation.
     pub fn counts(&self) -> &[u64; NR_OPS] {
         &self.counts
+    }
+
+    /// What all operations cost together, at a price for each.
+    #[inline]
+    pub fn cost(&self, prices: &[u64; NR_OPS]) -> u64 {
+        ops_of(self.counted).map(|op| prices[op] * self.counts[op]).sum()
     }
 
     /// Has touches of runqueues kept from now on, or not any more. There is room for so many before the list has to grow;
@@ -172,9 +182,43 @@ impl WorkMeter {
 
     /// Moves all counts into another meter. Touches stay.
     pub fn drain_into(&mut self, total: &mut Self) {
-        for (count, sum) in self.counts.iter_mut().zip(&mut total.counts) {
-            *sum += *count;
-            *count = 0;
+        for op in ops_of(self.counted) {
+            total.counts[op] += core::mem::take(&mut self.counts[op]);
         }
+        total.counted |= core::mem::take(&mut self.counted);
+    }
+}
+
+/// The places of the bits that are set.
+#[inline]
+fn ops_of(mut counted: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let op = counted.trailing_zeros();
+        counted &= counted.wrapping_sub(1);
+        (op < u64::BITS).then_some(op as usize)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_and_sum_are_those_of_all_operations() {
+        let mut meter = WorkMeter::default();
+        let prices = core::array::from_fn(|place| 3 + place as u64);
+        for (place, &op) in Op::ALL.iter().enumerate().filter(|(place, _)| place % 5 != 2) {
+            meter.count(op, (place % 3) as u64);
+        }
+        let of_all: u64 = meter.counts().iter().zip(&prices).map(|(count, price)| count * price).sum();
+        assert_eq!(meter.cost(&prices), of_all);
+        let (counted, mut total) = (*meter.counts(), WorkMeter::default());
+        for rounds in 1..=2 {
+            meter.clone().drain_into(&mut total);
+            assert_eq!(total.counts().map(|count| count / rounds), counted);
+        }
+        meter.drain_into(&mut total);
+        assert_eq!(meter, WorkMeter::default());
+        assert_eq!(meter.cost(&prices), 0);
     }
 }

@@ -12,7 +12,7 @@ use crate::forms::TableForm;
 use crate::report::{Measured, Report, Table};
 use crate::statistics::Statistic;
 use crate::tally::Tally;
-use crate::{Options, Progress, StudyError, pool, sensitivity};
+use crate::{Choices, Progress, StudyError, pool, sensitivity};
 use experiment::{Case, Change, Found};
 use fairlab_machine::hardware::Hardware;
 use std::collections::BTreeMap;
@@ -93,7 +93,8 @@ fn prices(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyErro
 }
 
 /// Runs the study.
-pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
+pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Progress) -> Result<Report, StudyError> {
+    let options = choices.options;
     let seeds = if options.quick { 11 } else { 101 };
     let jobs: Vec<Job> =
         study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), usual(seed)))).collect();
@@ -103,7 +104,7 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
         || {
             pool::both(
                 || scaling::tables(study, options, &tally),
-                || (!options.quick).then(|| prices(study, &tally)).transpose(),
+                || (!options.quick && choices.wants("sensitivity")).then(|| prices(study, &tally)).transpose(),
             )
         },
     )?;

@@ -11,7 +11,7 @@ mod response;
 use crate::definition::StudyDefinition;
 use crate::forms::TableForm;
 use crate::report::Report;
-use crate::{Options, Progress, StudyError};
+use crate::{Choices, Progress, StudyError};
 
 /// The tables.
 pub(crate) const TABLES: &[TableForm] = &[
@@ -24,7 +24,7 @@ pub(crate) const TABLES: &[TableForm] = &[
 ];
 
 /// Runs the part of the study that is code: its tables have one CPU, whose kernel code is free, and one form.
-pub(crate) fn run(study: &StudyDefinition, _options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
+pub(crate) fn run(study: &StudyDefinition, _choices: &Choices, progress: &dyn Progress) -> Result<Report, StudyError> {
     let tables = vec![response::table(study)?, ramp::table(study)?, ranges::table(study)?];
     progress.done("response times", 1.0);
     Ok(Report { tables, ..Report::of(study) })

@@ -19,7 +19,7 @@ use crate::pool;
 use crate::report::{Measured, Report, Row, Table};
 use crate::tally::Tally;
 use crate::window::Seen;
-use crate::{Options, Progress, StudyError};
+use crate::{Choices, Options, Progress, StudyError};
 use case::{Bench, Case, MACHINE, NR_CPUS, UPTIME};
 use figures::Figures;
 pub(crate) use labels::TABLES;
@@ -29,19 +29,24 @@ use std::collections::{BTreeMap, BTreeSet};
 const PART_OF_CASES: f64 = 0.7;
 
 /// Runs the study.
-pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Progress) -> Result<Report, StudyError> {
+pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Progress) -> Result<Report, StudyError> {
+    let options = choices.options;
     let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE, prices::TABLE];
-    let published = study.tables.iter().filter(|table| !own.contains(&table.name.as_str()));
+    let wanted = study.tables.iter().filter(|table| choices.wants(&table.name));
+    let published = wanted.filter(|table| !own.contains(&table.name.as_str()));
     let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, options)).collect();
     let tally = Tally::new(progress);
     // What belongs to the full form only.
-    let (small_llc, prices) = (|| small_llc::table(study, &tally), || prices::table(study, &tally));
-    let (seen, (of_free_machines, full)) = pool::both(
-        || run_cases(study, &published, options, &tally),
+    let in_full = |table: &str| !options.quick && choices.wants(table);
+    let small_llc = || in_full(small_llc::TABLE).then(|| small_llc::table(study, &tally)).transpose();
+    let prices = || in_full(prices::TABLE).then(|| prices::table(study, &tally)).transpose();
+    let nr_seeds = choices.seeds.unwrap_or(1);
+    let (seen, (of_free_machines, (small_llc, prices))) = pool::both(
+        || run_cases(study, &published, options, nr_seeds, &tally),
         || {
             pool::both(
                 || pool::both(|| nr_scan::table(study), || eight_cpus::table(study)),
-                || (!options.quick).then(|| pool::both(small_llc, prices)).transpose(),
+                || pool::both(small_llc, prices),
             )
         },
     )?;
@@ -49,10 +54,8 @@ pub(crate) fn run(study: &StudyDefinition, options: Options, progress: &dyn Prog
     for table in &published {
         tables.push(fill(table, &seen)?);
     }
-    if let Some((small_llc, prices)) = full {
-        tables.extend([small_llc, prices]);
-    }
-    let notes = notes(options);
+    tables.extend(small_llc.into_iter().chain(prices));
+    let notes = notes(options, nr_seeds);
     let pictures = plots::pictures(&tables);
     let (title, source) = (study.title.clone(), study.source.clone());
     Ok(Report {
@@ -87,13 +90,14 @@ fn with_rows_of(table: &TableDefinition, options: Options) -> TableDefinition {
     TableDefinition { rows, ..table.clone() }
 }
 
-/// Runs everything that some row needs, once. Rows of changes need both arms.
+/// Runs everything that some row needs, once with each seed. Rows of changes need both arms.
 fn run_cases(
     study: &StudyDefinition,
     tables: &[TableDefinition],
     options: Options,
+    nr_seeds: u64,
     tally: &Tally<'_>,
-) -> Result<BTreeMap<Case, Seen>, StudyError> {
+) -> Result<BTreeMap<Case, Vec<Seen>>, StudyError> {
     let mut wanted = BTreeSet::new();
     for table in tables {
         for row in &table.rows {
@@ -103,14 +107,19 @@ fn run_cases(
             }
         }
     }
-    let cases: Vec<Case> = wanted.into_iter().collect();
-    let part = if options.quick { 1.0 } else { PART_OF_CASES } / cases.len() as f64;
-    let run = |case: Case| {
-        let seen = case.run(study.arm(&case.arm), options)?;
+    let runs: Vec<(Case, u64)> =
+        wanted.into_iter().flat_map(|case| (0..nr_seeds).map(move |seed| (case.clone(), seed))).collect();
+    let part = if options.quick { 1.0 } else { PART_OF_CASES } / runs.len() as f64;
+    let run = |(case, seed): (Case, u64)| {
+        let seen = case.run(study.arm(&case.arm), options, seed)?;
         tally.add(&case.name(), part);
         Ok::<_, StudyError>((case, seen))
     };
-    Ok(pool::longest_first(cases, |case| u64::from(case.load), run)?.into_iter().collect())
+    let mut seen: BTreeMap<Case, Vec<Seen>> = BTreeMap::new();
+    for (case, of_seed) in pool::longest_first(runs, |(case, _)| case.length(options), run)? {
+        seen.entry(case).or_default().push(of_seed);
+    }
+    Ok(seen)
 }
 
 /// The run of a row under an arm.
@@ -120,31 +129,35 @@ fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<Ca
 }
 
 /// A table with its figures.
-fn fill(table: &TableDefinition, seen: &BTreeMap<Case, Seen>) -> Result<Table, StudyError> {
+fn fill(table: &TableDefinition, seen_of: &BTreeMap<Case, Vec<Seen>>) -> Result<Table, StudyError> {
     let rows = table.rows.iter().map(|row| {
         let case = case_of(table, row, &row.arm)?;
         let base = figures::base_of(&table.name).map(|arm| case_of(table, row, arm)).transpose()?;
-        let figures = Figures { case: &case, seen: &seen[&case], base: base.as_ref().map(|base| &seen[base]) };
-        let measured = figures.measure(&table.name, &row.label).unwrap_or_else(|| Measured::text("not measured"));
+        let of_seed = |(seed, seen): (usize, &Seen)| {
+            let base = base.as_ref().map(|base| &seen_of[base][seed]);
+            Figures { case: &case, seen, base }.measure(&table.name, &row.label)
+        };
+        let by_seed: Option<Vec<Measured>> = seen_of[&case].iter().enumerate().map(of_seed).collect();
+        let measured = by_seed.map_or_else(|| Measured::text("not measured"), Measured::over_seeds);
         Ok(Row::new(table, row, measured))
     });
     let rows = rows.collect::<Result<_, StudyError>>()?;
     Ok(Table { name: table.name.clone(), title: table.title.clone(), rows })
 }
 
-fn notes(options: Options) -> Vec<String> {
+fn notes(options: Options, nr_seeds: u64) -> Vec<String> {
     let tell = |bench: Bench| {
         let span = bench.span(1, options);
         format!("{} after {}", span.window, span.warm_up)
     };
     let tells = [("netperf", Bench::TcpRr), ("tbench", Bench::Tbench), ("schbench", Bench::Schbench)]
         .map(|(name, bench)| (name, tell(bench)));
-    let high_loads = Bench::TcpRr.span(NR_CPUS * 2, options).warm_up;
+    let [slow, high] = [168, NR_CPUS * 2].map(|load| Bench::TcpRr.span(load, options).warm_up);
     let hackbench = tell(Bench::Hackbench { pipe: true, threads: false });
     let spans = tells.map(|(name, span)| format!("{span} for {name}")).join(", ");
     let mut notes = vec![format!(
-        "Machine {MACHINE} with its prices, one run per figure. Measured are {spans}, {hackbench} for hackbench, and netperf with 168 threads or more after {high_loads}; warm-ups begin after {UPTIME} in which \
-         the machine is nearly idle."
+        "Machine {MACHINE} with its prices; runs of each figure: {nr_seeds}. Measured are {spans}, {hackbench} for hackbench, and netperf with 168 and 196 threads after {slow}, with 224 after {high}; warm-ups begin \
+         after {UPTIME} in which the machine is nearly idle."
     )];
     if options.quick {
         notes.push(

@@ -48,7 +48,7 @@ pub(super) fn table(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table,
     sensitivity::table(study.table(TABLE), "before, after", MACHINE, Some(&PAID), told, |hardware| {
         let of = |arm: &str| Case { bench: Bench::TcpRr, load: LOAD, arm: arm.to_owned(), traced: false };
         let (before, after) = (of("before"), of("after"));
-        let run = |case: &Case, hardware: Hardware| case.run_on(hardware, study.arm(&case.arm), SPAN);
+        let run = |case: &Case, hardware: Hardware| case.run_on(hardware, study.arm(&case.arm), SPAN, 0);
         let (of_before, of_after) = pool::both(|| run(&before, hardware.clone()), || run(&after, hardware.clone()))?;
         let seen = [of_before, of_after];
         Ok(JUDGED.map(|name| judged(study.table(name), [&before, &after], &seen)).into())

@@ -59,7 +59,7 @@ fn run(study: &StudyDefinition, arm: &str, pipe: bool, phase: u64) -> Result<See
     workload.tasks[0].start_at = Some(UPTIME + Nanos(phase * PHASE.0));
     add_daemons(&hardware, &mut workload);
     let span = if pipe { PIPES } else { SOCKETS };
-    run_window(study.arm(arm), hardware, workload, Span { warm_up: UPTIME + span.warm_up, ..span })
+    run_window(study.arm(arm), hardware, workload, Span { warm_up: UPTIME + span.warm_up, ..span }, 0)
 }
 
 /// Messages in a microsecond.
