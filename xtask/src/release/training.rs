@@ -30,7 +30,7 @@ const BENCHMARKS: [&str; 6] = [
     "bench hackbench -g 2 -f 4 -l 50 --pipe --machine xeon-2s-224",
     "bench perf sched pipe -l 2000 --machine hikey",
     "bench netperf --instances 24 -l 1 --machine sc7180",
-    "bench tbench 64 -t 1 --warmup 0 --machine xeon-1s-112 --for 40ms",
+    "bench tbench 64 -t 1 --machine xeon-1s-112 --for 40ms",
     "bench cyclictest -t 8 -S -p 80 --hogs 16 --for 200ms",
 ];
 
