@@ -3,12 +3,12 @@
 
 use crate::error::CliError;
 use crate::hints::{self, hinted};
+use crate::whole_file::{WholeFile, refuse_to_replace};
 use clap::Args as ClapArgs;
 use fairlab_machine::engine::Machine;
 use fairlab_observe::export::record::{Group, Groups};
 use fairlab_observe::export::{Exporter, FORMATS, Format, Target};
 use fairlab_workload::suggest;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,8 @@ pub(crate) struct Traces {
     pub(crate) exporter: Exporter,
     /// Their files, for messages.
     names: Vec<String>,
+    /// Those that get their names at the end.
+    files: Vec<WholeFile>,
 }
 
 /// The process to which the tasks of a kind of workload belong, if they are its threads.
@@ -70,23 +72,25 @@ impl Traces {
         if let Some(task) = &args.task {
             exporter.tell_only_of(task.clone());
         }
+        let mut files = Vec::new();
         for export in &args.export {
-            export.open(groups(&args.events), machine, &mut exporter)?;
+            files.extend(export.open(groups(&args.events), machine, &mut exporter)?);
         }
         exporter.begin(machine);
         let names = args.export.iter().map(|export| export.name().to_owned()).collect();
-        Ok(Some(Self { exporter, names }))
+        Ok(Some(Self { exporter, names, files }))
     }
 
     /// Those of an exporter that writes no files.
     pub(crate) const fn unnamed(exporter: Exporter) -> Self {
-        Self { exporter, names: Vec::new() }
+        Self { exporter, names: Vec::new(), files: Vec::new() }
     }
 
     /// Ends all of them, after the run.
     pub(crate) fn finish(mut self, machine: &Machine) -> Result<(), CliError> {
         let finished = self.exporter.finish(machine);
-        finished.map_err(|(place, error)| CliError::write(&self.names[place], &error))
+        finished.map_err(|(place, error)| CliError::write(&self.names[place], &error))?;
+        self.files.into_iter().try_for_each(WholeFile::finish)
     }
 }
 
@@ -105,6 +109,14 @@ impl ExportArgs {
         Err(CliError::Input(format!(
             "{command} writes its results to standard output, so no trace can go there\nhelp: {help}"
         )))
+    }
+
+    /// Refuses to write a trace over what is run.
+    pub(crate) fn refuse_to_replace(&self, inputs: &[&Path]) -> Result<(), CliError> {
+        let files = self.export.iter().filter(|export| export.file != "-");
+        files
+            .map(|export| Path::new(&export.file))
+            .try_for_each(|file| refuse_to_replace(file, "--export", inputs.iter().copied()))
     }
 
     /// The same, with relative files in a run directory.
@@ -129,7 +141,12 @@ impl Export {
         if self.file == "-" { "standard output" } else { &self.file }
     }
 
-    fn open(&self, groups: Option<Groups>, machine: &Machine, exporter: &mut Exporter) -> Result<(), CliError> {
+    fn open(
+        &self,
+        groups: Option<Groups>,
+        machine: &Machine,
+        exporter: &mut Exporter,
+    ) -> Result<Option<WholeFile>, CliError> {
         let wrong = |error: std::io::Error| {
             let help = "--export takes FORMAT=FILE with a file that can be written, or - for standard output";
             CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", self.name()))
@@ -143,16 +160,20 @@ impl Export {
             }
             std::fs::create_dir_all(&self.file).map_err(wrong)?;
             let target = Target::Directory(Path::new(&self.file));
-            return self.format.open(target, groups, machine, exporter).map_err(wrong);
+            self.format.open(target, groups, machine, exporter).map_err(wrong)?;
+            return Ok(None);
         }
-        let (out, directory): (Box<dyn Write>, PathBuf) = if self.file == "-" {
-            (Box::new(std::io::stdout()), std::env::temp_dir())
+        let (out, directory, whole): (Box<dyn Write>, PathBuf, _) = if self.file == "-" {
+            (Box::new(std::io::stdout()), std::env::temp_dir(), None)
         } else {
-            let parent = Path::new(&self.file).parent().filter(|parent| !parent.as_os_str().is_empty());
-            (Box::new(File::create(&self.file).map_err(wrong)?), parent.unwrap_or_else(|| Path::new(".")).to_owned())
+            let path = Path::new(&self.file);
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let (whole, file) = WholeFile::create(path).map_err(wrong)?;
+            (Box::new(file), parent.unwrap_or_else(|| Path::new(".")).to_owned(), Some(whole))
         };
         let target = Target::File { out, directory: &directory };
-        self.format.open(target, groups, machine, exporter).map_err(wrong)
+        self.format.open(target, groups, machine, exporter).map_err(wrong)?;
+        Ok(whole)
     }
 
     /// The same for one of several runs: its name comes before the end of the file's name.

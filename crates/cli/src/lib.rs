@@ -23,6 +23,7 @@ mod plan;
 mod rerun;
 mod trial;
 mod values;
+mod whole_file;
 mod work_args;
 
 use args::{Args, Command};

@@ -22,6 +22,7 @@ use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scn::{self, On};
 use fairlab_workload::workload::Workload;
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The machine of rt-app files and benchmarks unless another is named.
@@ -43,6 +44,14 @@ pub(crate) struct About {
     pub(crate) is_default_duration: bool,
     /// Whether a check simulates less than what was asked for.
     pub(crate) is_shortened: bool,
+}
+
+impl About {
+    /// The files that were read.
+    pub(crate) fn inputs(&self) -> Vec<&Path> {
+        let machine = self.machine_text.as_ref().map(|machine| Path::new(&machine.given));
+        std::iter::once(Path::new(&self.input.given)).chain(machine).collect()
+    }
 }
 
 /// A run that has not begun.

@@ -8,9 +8,9 @@ use crate::plan::{Choices, Plan};
 use clap::Parser;
 use fairlab_machine::engine::Machine;
 use fairlab_machine::files;
-use fairlab_observe::manifest::{Input, MANIFEST, Manifest};
+use fairlab_observe::manifest::{Input, MANIFEST, Manifest, SUMMARY};
 use fairlab_observe::sha256;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The manifest of a run.
@@ -22,6 +22,14 @@ pub(crate) fn read_manifest(dir: &Path) -> Result<Manifest, CliError> {
     };
     let text = files::read_file(&path, input::MAX_BYTES).map_err(|error| wrong("cannot be read", &error))?;
     serde_json::from_slice(&text).map_err(|error| wrong("is no manifest of a run", &error))
+}
+
+/// What is read of a run's directory.
+pub(crate) fn files_of(dir: &Path, manifest: &Manifest) -> Vec<PathBuf> {
+    let copies = [Some(&manifest.workload), manifest.machine.as_ref()].into_iter().flatten();
+    let mut files: Vec<PathBuf> = copies.map(|input| dir.join(&input.copy)).collect();
+    files.extend([MANIFEST, SUMMARY].map(|name| dir.join(name)));
+    files
 }
 
 /// The run again, from the command that the manifest keeps for that and the copies of its inputs.

@@ -421,3 +421,60 @@ fn governors_are_options_and_arms_and_decide_on_placement_by_energy() {
     assert!(String::from_utf8_lossy(&refused.stderr).replace("\n  ", " ").contains("not modelled"));
     assert!(stdout_of(&["run", file, "--for", "10ms"]).contains("placement by energy: on"));
 }
+
+#[test]
+fn a_run_takes_the_place_of_one_that_wrote_traces_beside_it() {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let run = directory.path().join("run");
+    let run = run.to_str().expect("the path is text");
+    for more in [&["--export", "ftrace=t.txt", "--trace-jsonl", "t.jsonl"][..], &["--export", "csv=tables"], &[]] {
+        let output = fairlab(&[&["run", SCENARIO, "-o", run], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let names: Vec<_> = std::fs::read_dir(run).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(names.len(), 3, "nothing is left of the runs before: {names:?}");
+}
+
+#[test]
+fn nothing_is_written_over_what_is_read() {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let place = |name: &str| directory.path().join(name).to_str().expect("the path is text").to_owned();
+    let (file, run) = (place("in.scn"), place("run"));
+    std::fs::copy(root().join(SCENARIO), &file).expect("the file can be copied");
+    assert!(fairlab(&["run", &file, "-o", &run]).status.success());
+    let manifest = format!("{run}/manifest.json");
+    let before = [&file, &manifest].map(|path| std::fs::read(path).expect("it is there"));
+    let onto = |format: &str| format!("{format}={file}");
+    for (arguments, option) in [
+        (&["run", &file, "--export", &onto("perfetto")][..], "--export"),
+        (&["run", &file, "--trace-jsonl", &file], "--trace-jsonl"),
+        (&["compare", &file, "--arm", "a:", "--arm", "b:energy_aware=0", "--export", &onto("ftrace")], ""),
+        (&["export", &run, "--format", "ftrace", "-o", &manifest], "-o"),
+        (&["report", &run, "-o", &manifest], "-o"),
+    ] {
+        let output = fairlab(arguments);
+        // Each arm of a comparison has a file of its own name.
+        if !option.is_empty() {
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{told}");
+            assert!(told.contains(&format!("{option} would write over it")), "{told}");
+        }
+        let after = [&file, &manifest].map(|path| std::fs::read(path).expect("it is there"));
+        assert!(after == before, "{arguments:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_is_no_wrong_input_and_leaves_no_part_of_a_file() {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let run = directory.path().join("run");
+    let run = run.to_str().expect("the path is text");
+    assert!(fairlab(&["run", SCENARIO, "-o", run]).status.success());
+    for arguments in
+        [&["report", run, "-o", "/dev/full"][..], &["export", run, "--format", "ftrace", "-o", "/dev/full"]]
+    {
+        let output = fairlab(arguments);
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -6,7 +6,7 @@ mod common;
 
 use common::{complaint, fairlab, json_of, program};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
@@ -27,6 +27,8 @@ struct Session {
     keys: File,
     /// The other end, so that the terminal is there as long as the test.
     terminal: File,
+    /// Its modes before the program began.
+    modes: LocalModes,
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -38,6 +40,8 @@ impl Session {
         let terminal = OpenOptions::new().read(true).write(true).open(name).expect("it can be opened");
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&terminal, size).expect("it has a size");
+        // As long as the program has not begun it cannot have changed anything.
+        let modes = tcgetattr(&terminal).expect("it is a terminal").local_modes;
         let end = || Stdio::from(terminal.try_clone().expect("there is room for a file"));
         let mut command = program();
         command.args(args).env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());
@@ -52,7 +56,7 @@ impl Session {
                 into.lock().expect("nobody panics").extend_from_slice(&bytes[..nr]);
             }
         });
-        Self { child, keys, terminal, shown }
+        Self { child, keys, terminal, modes, shown }
     }
 
     fn text(&self) -> String {
@@ -80,7 +84,7 @@ impl Session {
 #[test]
 fn a_session_steps_asks_and_ends_with_the_page_on_a_terminal_as_it_was() {
     let mut session = Session::new(&["run", SCENARIO, "--watch"]);
-    let before = tcgetattr(&session.terminal).expect("it is a terminal").local_modes;
+    let before = session.modes;
     session.wait_for("paused", 0);
     session.press("nw");
     session.wait_for("why?", 0);

@@ -85,9 +85,15 @@ impl RunDirectory {
         fs::create_dir_all(&parent).map_err(unsuitable(path))?;
         remove_abandoned(&parent, &name);
         let hidden = parent.join(hidden_name(&name, Some(std::process::id())));
-        fs::create_dir(&hidden).map_err(unsuitable(path))?;
-        let lock = File::create(hidden.join(LOCK)).and_then(|lock| lock.lock().map(|()| lock));
-        let lock = lock.map_err(failed(path))?;
+        let lock = loop {
+            fs::create_dir(&hidden).map_err(unsuitable(path))?;
+            match File::create(hidden.join(LOCK)).and_then(|lock| lock.lock().map(|()| lock)) {
+                Ok(lock) => break lock,
+                // Another program took it for abandoned, since it was empty.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !hidden.exists() => {}
+                Err(error) => return Err(failed(path)(error)),
+            }
+        };
         let directory = Self { target, hidden, _lock: lock };
         fs::create_dir(directory.hidden.join(INPUTS)).map_err(failed(path))?;
         Ok(directory)
@@ -160,11 +166,15 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let of_run = entry.file_name().as_encoded_bytes().starts_with(begin.as_encoded_bytes());
-        let is_abandoned = || File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
-        if of_run && is_abandoned() {
-            // It only takes room.
-            let _ = fs::remove_dir_all(entry.path());
+        if !of_run {
+            continue;
         }
+        // What cannot be removed only takes room. A directory that is empty has no lock yet: its program, if it lives, makes it again.
+        let _ = match File::open(entry.path().join(LOCK)) {
+            Ok(lock) if lock.try_lock().is_ok() => fs::remove_dir_all(entry.path()),
+            Ok(_) => Ok(()),
+            Err(_) => fs::remove_dir(entry.path()),
+        };
     }
 }
 
@@ -188,7 +198,8 @@ fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
     };
     let is_of_run = |name: &OsString| {
         let known = [MANIFEST, SUMMARY, INPUTS];
-        known.iter().any(|known| name == known) || manifest.files.iter().any(|file| name == file.as_str())
+        let begins = |file: &String| Path::new(file).iter().find(|part| *part != ".").is_some_and(|part| part == name);
+        known.iter().any(|known| name == known) || manifest.files.iter().any(begins)
     };
     match names.iter().find(|name| !is_of_run(name)) {
         None => Ok(()),

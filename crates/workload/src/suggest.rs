@@ -16,9 +16,15 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// Help for an unknown name: the nearest known one, and what is known.
+/// Help for an unknown name: the nearest known one, and what is known, each name once.
 pub fn help(word: &str, what: &str, known: &[&str]) -> String {
-    let list = format!("{what}: {}", known.join(", "));
+    let mut each: Vec<&str> = Vec::new();
+    for name in known {
+        if !each.contains(name) {
+            each.push(name);
+        }
+    }
+    let list = format!("{what}: {}", each.join(", "));
     match nearest(word, known) {
         Some(name) => format!("did you mean `{name}`? {list}"),
         None => list,

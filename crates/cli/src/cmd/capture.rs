@@ -3,6 +3,7 @@
 
 use crate::error::CliError;
 use crate::output::Output;
+use crate::whole_file::WholeFile;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_machine::capture;
 use serde_json::json;
@@ -41,7 +42,7 @@ pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), Cli
     let text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
     match &args.output {
         Some(path) => {
-            std::fs::write(path, text).map_err(|error| CliError::write(&path.display().to_string(), &error))?;
+            WholeFile::write(path, text.as_bytes())?;
             if output.is_json() { output.json(&json!({ "file": path })) } else { Ok(()) }
         }
         None if output.is_json() => output.json(&json!({ "toml": text })),

@@ -46,7 +46,7 @@ pub(crate) struct Verdict<'a> {
     warnings: &'a [String],
 }
 
-/// So many events are checked on a small machine; a check of a larger one takes longer.
+/// So many events are checked on a small machine with few tasks; each check of more takes longer.
 const MOST_EVENTS: u64 = 2_000_000;
 
 /// Runs the command.
@@ -54,7 +54,8 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     let choices = Choices { is_check: true, keep_duplicate_keys: args.keep_duplicate_keys, ..Choices::default() };
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     plan.machine.check_every_event(command_line().join(" "));
-    plan.machine.limit_events(MOST_EVENTS / plan.machine.hardware().nr_cpus().div_ceil(8) as u64);
+    let (nr_cpus, nr_tasks) = (plan.machine.hardware().nr_cpus(), plan.machine.tasks().len());
+    plan.machine.limit_events(MOST_EVENTS / nr_cpus.div_ceil(8).max(nr_tasks.div_ceil(64)) as u64);
     let whole = plan.machine.duration();
     let mut listeners = Listeners::recording(&plan.machine);
     let name = plan.about.input.name.clone();

@@ -9,9 +9,11 @@ use crate::error::CliError;
 use crate::exports::{Export, ExportArgs, Traces, process_of};
 use crate::output::Output;
 use crate::rerun;
+use crate::whole_file::refuse_to_replace;
 use fairlab_observe::export::FORMATS;
 use fairlab_observe::export::record::Group;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 
 /// What is written as JSON.
 #[derive(Serialize)]
@@ -34,6 +36,9 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
     let mut plan = rerun::repeat(&args.dir, &manifest)?;
     let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();
     let file = args.output.clone().unwrap_or_else(default);
+    if file != "-" {
+        refuse_to_replace(Path::new(&file), "-o", rerun::files_of(&args.dir, &manifest).iter().map(PathBuf::as_path))?;
+    }
     let wanted = Export { format: args.format, file: file.clone() };
     let wanted = ExportArgs { export: vec![wanted], events: args.events.clone(), task: args.task.clone() };
     let traces = Traces::open(&wanted, &plan.machine, process_of(&plan.about.subject.kind))?;

@@ -6,6 +6,7 @@ use crate::hints;
 use crate::input;
 use crate::output::figures::time;
 use crate::output::{Output, wrap};
+use crate::whole_file::WholeFile;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_machine::files;
 use fairlab_machine::hardware::Hardware;
@@ -112,7 +113,7 @@ pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliEr
     let to_stdout = args.output.as_deref() == Some("-");
     match args.output.as_deref() {
         Some("-") => output.text(&recorded.to_text())?,
-        Some(path) => std::fs::write(path, recorded.to_text()).map_err(|error| CliError::write(path, &error))?,
+        Some(path) => WholeFile::write(Path::new(path), recorded.to_text().as_bytes())?,
         None => {}
     }
     let told = Told {

@@ -9,20 +9,29 @@ use crate::error::CliError;
 use crate::exports::{Traces, process_of};
 use crate::output::Output;
 use crate::rerun;
+use crate::whole_file::{WholeFile, refuse_to_replace};
 use fairlab_observe::export::Exporter;
 use fairlab_observe::page::{Collector, PageRun, page};
 use fairlab_observe::summary::Summary;
 use serde_json::json;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliError> {
+    for dir in &args.dirs {
+        let files = rerun::files_of(dir, &rerun::read_manifest(dir)?);
+        refuse_to_replace(&args.output, "-o", files.iter().map(PathBuf::as_path))?;
+    }
     let runs: Vec<PageRun> = args.dirs.iter().map(|dir| repeat(output, dir)).collect::<Result<_, _>>()?;
     let text = page(&runs);
-    std::fs::write(&args.output, &text).map_err(|error| {
+    let name = args.output.display().to_string();
+    let (whole, mut file) = WholeFile::create(&args.output).map_err(|error| {
         let help = "-o takes the name of a file that can be written";
-        CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", args.output.display()))
+        CliError::Input(format!("{name}: cannot be written: {error}\nhelp: {help}"))
     })?;
+    file.write_all(text.as_bytes()).map_err(|error| CliError::write(&name, &error))?;
+    whole.finish()?;
     if output.is_json() {
         return output.json(&json!({ "file": args.output, "bytes": text.len(), "runs": args.dirs }));
     }

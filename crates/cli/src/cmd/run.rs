@@ -10,8 +10,10 @@ use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::{Output, Styles, report};
 use crate::plan::{About, Choices, Plan};
+use crate::whole_file::{WholeFile, refuse_to_replace};
 use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_machine::seam::Engine;
 use fairlab_observe::manifest::{self, Manifest};
 use fairlab_observe::recorder::Recorder;
 use fairlab_observe::run_directory::{INPUTS, RunDirectory};
@@ -40,7 +42,7 @@ pub(crate) enum TraceTarget {
 /// Who listens to a run.
 pub(crate) struct Listeners {
     pub(crate) recorder: Option<Recorder>,
-    trace: Option<TraceJsonl<Box<dyn Write>>>,
+    trace: Option<OpenTrace>,
     traces: Option<Traces>,
     /// Who watches on a terminal.
     watcher: Option<Watcher>,
@@ -91,7 +93,7 @@ impl Listeners {
     /// Whether a trace could not be written, so that the rest of the run is of no use.
     pub(super) fn has_failed(&self) -> bool {
         let has_failed = self.traces.as_ref().is_some_and(|traces| traces.exporter.has_failed());
-        has_failed || self.trace.as_ref().is_some_and(TraceJsonl::has_failed)
+        has_failed || self.trace.as_ref().is_some_and(|open| open.trace.has_failed())
     }
 }
 
@@ -101,7 +103,7 @@ impl Probe for Listeners {
         if let Some(recorder) = &mut self.recorder {
             recorder.event(now, event);
         }
-        if let Some(trace) = &mut self.trace {
+        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             trace.event(now, event);
         }
         if let Some(traces) = &mut self.traces {
@@ -114,7 +116,7 @@ impl Probe for Listeners {
 
     fn wants_pelt(&self) -> bool {
         let of_traces = self.traces.as_ref().is_some_and(|traces| traces.exporter.wants_pelt());
-        of_traces || self.trace.as_ref().is_some_and(Probe::wants_pelt)
+        of_traces || self.trace.as_ref().is_some_and(|open| open.trace.wants_pelt())
     }
 }
 
@@ -123,7 +125,7 @@ impl Observer for Listeners {
         let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, <Recorder as Observer>::wants);
         let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| traces.exporter.wants());
         let watcher = self.watcher.as_ref().map_or(Wants::NOTHING, |_| Watcher::WANTS);
-        let trace = self.trace.as_ref().map_or(Wants::NOTHING, Observer::<Sched>::wants);
+        let trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<Sched>::wants(&open.trace));
         recorder.or(traces).or(watcher).or(trace)
     }
 
@@ -131,7 +133,7 @@ impl Observer for Listeners {
         if let Some(recorder) = &mut self.recorder {
             <Recorder as Observer>::machine_event(recorder, now, event);
         }
-        if let Some(trace) = &mut self.trace {
+        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             Observer::<Sched>::machine_event(trace, now, event);
         }
         if let Some(traces) = &mut self.traces {
@@ -147,7 +149,7 @@ impl Observer for Listeners {
     }
 
     fn snapshot(&mut self, machine: &Machine) {
-        if let Some(trace) = &mut self.trace {
+        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             trace.snapshot(machine);
         }
     }
@@ -240,6 +242,8 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
     let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
+    let exports = args.exports.inside(directory.as_ref().map(RunDirectory::path));
+    exports.refuse_to_replace(&plan.about.inputs())?;
     interrupt::listen();
     let mut listeners = Listeners {
         recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
@@ -247,11 +251,7 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
             .as_ref()
             .map(|target| open_trace(target, &plan.about, plan.machine.hardware().nr_cpus()))
             .transpose()?,
-        traces: Traces::open(
-            &args.exports.inside(directory.as_ref().map(RunDirectory::path)),
-            &plan.machine,
-            process_of(&plan.about.subject.kind),
-        )?,
+        traces: Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?,
         watcher: args.watch.then(|| Watcher::new(&plan.machine)),
     };
     let start = Instant::now();
@@ -269,9 +269,8 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
     }
     let cut_short_of = (plan.machine.duration() < whole).then_some(whole);
     let wall = start.elapsed();
-    if let (Some(mut trace), Some(target)) = (listeners.trace.take(), &target) {
-        trace.write_totals(&plan.machine);
-        trace.finish().map_err(|error| CliError::write(&target.name(), &error))?;
+    if let Some(trace) = listeners.trace.take() {
+        trace.finish(&plan.machine)?;
     }
     listeners.finish_traces(&plan.machine)?;
     let Some(recorder) = listeners.recorder else { return Ok(Finished { plan, summary: None, cut_short_of }) };
@@ -368,10 +367,22 @@ pub(crate) fn trace_target(file: &str, directory: Option<&RunDirectory>) -> Resu
     }
 }
 
-/// Whether both are one file that exists.
-fn is_same_file(path: &Path, given: &str) -> bool {
-    let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
-    canonical(path).is_some_and(|path| canonical(Path::new(given)) == Some(path))
+/// A trace that is being written.
+pub(crate) struct OpenTrace {
+    pub(crate) trace: TraceJsonl<Box<dyn Write>>,
+    /// The file that gets its name at the end.
+    file: Option<WholeFile>,
+    /// What it is called in messages.
+    name: String,
+}
+
+impl OpenTrace {
+    /// Ends it, after the run.
+    pub(crate) fn finish<E: Engine>(mut self, machine: &Machine<E>) -> Result<(), CliError> {
+        self.trace.write_totals(machine);
+        self.trace.finish().map_err(|error| CliError::write(&self.name, &error))?;
+        self.file.map_or(Ok(()), WholeFile::finish)
+    }
 }
 
 impl TraceTarget {
@@ -383,29 +394,20 @@ impl TraceTarget {
     }
 }
 
-pub(crate) fn open_trace(
-    target: &TraceTarget,
-    about: &About,
-    nr_cpus: usize,
-) -> Result<TraceJsonl<Box<dyn Write>>, CliError> {
-    let out: Box<dyn Write> = match target {
-        TraceTarget::Stdout => Box::new(std::io::stdout()),
+pub(crate) fn open_trace(target: &TraceTarget, about: &About, nr_cpus: usize) -> Result<OpenTrace, CliError> {
+    let (out, file): (Box<dyn Write>, _) = match target {
+        TraceTarget::Stdout => (Box::new(std::io::stdout()), None),
         TraceTarget::File(path) => {
-            let machine = about.machine_text.as_ref().map_or("", |machine| &machine.given);
-            if let Some(input) =
-                [about.input.given.as_str(), machine].into_iter().find(|given| is_same_file(path, given))
-            {
-                let help = "--trace-jsonl would write over it; give another file";
-                return Err(CliError::Input(format!("{input}: is what is run\nhelp: {help}")));
-            }
-            let file = std::fs::File::create(path).map_err(|error| {
+            refuse_to_replace(path, "--trace-jsonl", about.inputs())?;
+            let (whole, file) = WholeFile::create(path).map_err(|error| {
                 let help = "--trace-jsonl takes a file that can be written, or - for standard output";
                 CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", path.display()))
             })?;
-            Box::new(file)
+            (Box::new(file), Some(whole))
         }
     };
-    Ok(TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt))
+    let trace = TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt);
+    Ok(OpenTrace { trace, file, name: target.name() })
 }
 
 /// Keeps the inputs, and says how to repeat the run.
@@ -463,6 +465,12 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         cut_short_of_ns: None,
         digest: plan.machine.digest().to_string(),
         events: plan.machine.counters().events,
-        files: args.trace_jsonl.iter().filter(|file| *file != "-" && Path::new(file).is_relative()).cloned().collect(),
+        files: args
+            .trace_jsonl
+            .iter()
+            .chain(args.exports.export.iter().map(|export| &export.file))
+            .filter(|file| *file != "-" && Path::new(file).is_relative())
+            .cloned()
+            .collect(),
     })
 }

@@ -7,6 +7,7 @@ use crate::error::CliError;
 use crate::output::progress::StudyProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
+use crate::whole_file::WholeFile;
 use fairlab_study::definition::StudyDefinition;
 use fairlab_study::loaded::Loaded;
 use fairlab_study::report::{Report, Row, Verdict};
@@ -142,7 +143,7 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
 fn write(directory: &Path, study: &Loaded, report: &Report) -> Result<(), CliError> {
     let write = |name: String, text: &[u8]| {
         let path = directory.join(name);
-        std::fs::write(&path, text).map_err(|error| CliError::write(&path.display().to_string(), &error))
+        WholeFile::write(&path, text)
     };
     let mut json = serde_json::to_vec_pretty(report).map_err(CliError::run)?;
     json.push(b'\n');

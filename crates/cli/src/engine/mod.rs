@@ -8,7 +8,7 @@ pub(crate) mod trial;
 use crate::args::RunArgs;
 use crate::cmd::bench;
 use crate::cmd::bench::args::{Bench, On};
-use crate::cmd::run::{open_trace, trace_target};
+use crate::cmd::run::{OpenTrace, TraceTarget, open_trace, trace_target};
 use crate::embed;
 use crate::error::CliError;
 use crate::input;
@@ -23,12 +23,10 @@ use fairlab_machine::engine::{Machine, RunError, START, Setup, SetupError};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_observe::recorder::Recorder;
 use fairlab_observe::summary::{EngineSummary, KernelLine, Summary};
-use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -224,14 +222,14 @@ fn simulate(output: &mut Output, args: &RunArgs, engine: &Engine, report: &Path)
     }
     let (began, whole) = (Instant::now(), machine.duration());
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, None)).transpose()?;
-    let trace = target.as_ref().map(|target| open_trace(target, &about, machine.hardware().nr_cpus())).transpose()?;
+    let open = |target: &TraceTarget| open_trace(target, &about, machine.hardware().nr_cpus());
+    let trace = target.as_ref().map(open).transpose()?;
     let mut listeners = Listeners { recorder: Recorder::new(&machine), trace };
     advance(&mut machine, &mut listeners, warmup)
         .map_err(|error| CliError::Run(format!("{}: {error}", about.input.name)))?;
     let Listeners { recorder, trace } = listeners;
-    if let (Some(mut trace), Some(target)) = (trace, &target) {
-        trace.write_totals(&machine);
-        trace.finish().map_err(|error| CliError::write(&target.name(), &error))?;
+    if let Some(trace) = trace {
+        trace.finish(&machine)?;
     }
     let cut_short_of = (machine.duration() < whole).then_some(whole);
     if args.is_on_stdout() {
@@ -282,13 +280,13 @@ fn advance(machine: &mut Machine<KernelEngine>, listeners: &mut Listeners, warmu
 /// Who listens to a run with an engine.
 struct Listeners {
     recorder: Recorder,
-    trace: Option<TraceJsonl<Box<dyn Write>>>,
+    trace: Option<OpenTrace>,
 }
 
 impl Probe for Listeners {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.recorder.event(now, event);
-        if let Some(trace) = &mut self.trace {
+        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             trace.event(now, event);
         }
     }
@@ -296,13 +294,13 @@ impl Probe for Listeners {
 
 impl Observer<KernelEngine> for Listeners {
     fn wants(&self) -> Wants {
-        let of_trace = self.trace.as_ref().map_or(Wants::NOTHING, Observer::<KernelEngine>::wants);
+        let of_trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<KernelEngine>::wants(&open.trace));
         Observer::<KernelEngine>::wants(&self.recorder).or(of_trace)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         Observer::<KernelEngine>::machine_event(&mut self.recorder, now, event);
-        if let Some(trace) = &mut self.trace {
+        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             Observer::<KernelEngine>::machine_event(trace, now, event);
         }
     }

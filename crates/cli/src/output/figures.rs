@@ -3,6 +3,11 @@
 
 pub(crate) use fairlab_machine::description::cpu_list;
 
+/// CPUs by their numbers: `CPU 7`, `CPUs 0-3`.
+pub(crate) fn cpus_named(cpus: &[u32]) -> String {
+    format!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, cpu_list(cpus))
+}
+
 /// A time with three digits, in the unit that suits it.
 pub(crate) fn time(ns: u64) -> String {
     let (unit, name) = match ns {

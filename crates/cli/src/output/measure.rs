@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Measurements of a run, as lines of its page and as tables for who asks for them.
 
-use super::figures::{cpu_list, time};
+use super::figures::{cpu_list, cpus_named, time};
 use super::residency;
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
@@ -66,7 +66,7 @@ pub(crate) fn lines(summary: &Summary) -> String {
         ));
     }
     if let Some(energy) = &summary.energy {
-        let domain = |domain: &EnergyDomain| format!("CPUs {} {}", cpu_list(&domain.cpus), joules(domain.busy_uj));
+        let domain = |domain: &EnergyDomain| format!("{} {}", cpus_named(&domain.cpus), joules(domain.busy_uj));
         let domains: Vec<String> = energy.domains.iter().map(domain).collect();
         let idle = energy.idle_uj.map_or_else(|| "idle not modelled".to_owned(), |uj| format!("idle {}", joules(uj)));
         let line = format!("energy: busy {} ({}), {idle}", joules(energy.busy_uj), domains.join(", "));
@@ -242,7 +242,7 @@ fn energy(summary: &Summary, styles: Styles) -> String {
     }
     let mut text = table.render(styles);
     if !energy.unknown_cpus.is_empty() {
-        text.push_str(&none(&format!("power of CPUs {} is not known", cpu_list(&energy.unknown_cpus))));
+        text.push_str(&none(&format!("power of {} is not known", cpus_named(&energy.unknown_cpus))));
     }
     text
 }

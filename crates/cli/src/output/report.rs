@@ -2,7 +2,7 @@
 //! The page about a run: what a kernel engineer wants to know at a glance.
 
 use super::columns::{self, CpuRow, TimerRow};
-use super::figures::{cpu_list, rate, ratio, time, whole_percent};
+use super::figures::{cpus_named, rate, ratio, time, whole_percent};
 use super::measure::{self, Measure};
 use super::residency;
 use super::{Styles, wrap};
@@ -70,7 +70,7 @@ fn head(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Option
     let machine = if run.machine == "scenario" { "its own machine" } else { run.machine.as_str() };
     let by_default = match summary.cut_short_of_ns {
         Some(whole) => format!(" of {}: STOPPED before its end", Nanos(whole)),
-        None if options.is_default_duration => " (--for says how long)".to_owned(),
+        None if options.is_default_duration => " (by default; --for LENGTH)".to_owned(),
         None => String::new(),
     };
     let nr_cpus = summary.cpus.len();
@@ -162,7 +162,7 @@ fn frequencies(summary: &Summary, hardware: &Hardware) -> String {
             format!("{name} {}", whole_percent(at.ns, summary.duration_ns))
         });
         let times: Vec<String> = times.collect();
-        text.push_str(&wrap(&format!("frequency of CPUs {}: {}", cpu_list(&cpus), times.join(", ")), 2));
+        text.push_str(&wrap(&format!("frequency of {}: {}", cpus_named(&cpus), times.join(", ")), 2));
     }
     text
 }

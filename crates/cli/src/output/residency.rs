@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where families ran: a table by kind of CPU, and one by operating point for who asks for it.
 
-use super::figures::{cpu_list, percent};
+use super::figures::{cpu_list, cpus_named, percent};
 use super::measure::joules;
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
@@ -76,7 +76,7 @@ pub(super) fn by_point(summary: &Summary, _: Styles) -> String {
             });
             let at: Vec<String> = at.collect();
             let at = if at.is_empty() { "never".to_owned() } else { at.join(", ") };
-            text.push_str(&wrap(&format!("{} on CPUs {}: {at}", family.name, cpu_list(cpus)), 2));
+            text.push_str(&wrap(&format!("{} on {}: {at}", family.name, cpus_named(cpus)), 2));
         }
     }
     if text.is_empty() {

@@ -64,7 +64,11 @@ fn summary(machine: &MachineDescription) -> Vec<String> {
         count(shape.nr_units(|place| place.package), "package"),
         count(shape.nr_units(|place| place.node), "node"),
     ];
-    let mut page = wrap(&format!("{}: {}", machine.name(), machine.description()), WIDTH);
+    let title = match machine.description() {
+        "" => machine.name().to_owned(),
+        description => format!("{}: {description}", machine.name()),
+    };
+    let mut page = wrap(&title, WIDTH);
     if !machine.source().is_empty() {
         page.extend(wrap(&format!("Source: {}", machine.source()), WIDTH));
     }
@@ -130,7 +134,8 @@ fn frequencies(machine: &MachineDescription, domain: &FrequencyDomain) -> (Strin
     };
     let switch = if domain.fast_switch() { "by the scheduler" } else { "by a kernel thread" };
     let title = format!(
-        "Frequencies of CPUs {}: {how}, rate limit {} us, transition {} {switch}",
+        "Frequencies of CPU{} {}: {how}, rate limit {} us, transition {} {switch}",
+        if domain.cpus().nr_cpus() == 1 { "" } else { "s" },
         domain.cpus(),
         domain.rate_limit_us(),
         domain.transition_latency(),

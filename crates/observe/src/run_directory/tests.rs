@@ -58,9 +58,11 @@ fn what_a_killed_program_has_left_is_removed_by_the_next_one() {
     let abandoned = place.path().join(".run.part-1");
     fs::create_dir_all(abandoned.join("inputs")).expect("it can be made");
     fs::write(abandoned.join(LOCK), "").expect("it can be written");
+    let begun = place.path().join(".run.part-2");
+    fs::create_dir(&begun).expect("it can be made");
     let path = place.path().join("run");
     let first = RunDirectory::create(&path).expect("it can be made");
-    assert!(!abandoned.exists());
+    assert!(!abandoned.exists() && !begun.exists());
     // One whose program lives stays.
     remove_abandoned(place.path(), OsStr::new("run"));
     assert!(first.path().exists());

@@ -28,8 +28,8 @@ const FDS: u32 = TASKS_PER_GROUP / 2;
 /// How long a shell takes to start one of several instances of netperf. The author's script starts them in a loop, one after the
 /// other; that one fork and exec of a shell takes about so long is an assumption.
 const SHELL_LOOP: Nanos = Nanos::from_micros(300);
-/// Pairs of netperf from which on it takes long until it is decided in which state they are, and from which on that is soon clear.
-const SLOW_TO_SETTLE: std::ops::Range<u32> = 168..2 * NR_CPUS;
+/// Pairs of netperf from which on it takes long until it is decided in which state they are.
+pub(super) const FIRST_HIGH_LOAD: u32 = 168;
 /// By how much later the benchmark is started with each seed: no divisor of a tick.
 const PHASE: Nanos = Nanos(1_300_000);
 /// What schbench was asked for (`-s` and `-c`).
@@ -89,16 +89,15 @@ impl Bench {
     /// What a search may look at is first computed some 100 ms after the start, from averages that halve their distance from the
     /// truth in 32 ms. Pairs of netperf are in one of two states at high loads: spread over the CPUs, or both ends on one. Where searches
     /// are limited they go from the first to the second, since each that fails leaves one CPU less idle; with 224 pairs that takes half a
-    /// second, with 196 nearly two (published runs have 100). With 168 it does not happen in the time that 196 are given. Both arms of a
-    /// benchmark have the same span.
+    /// second (published runs have 100). With 196 it does not happen within two seconds either, so all high loads have the same time. Both
+    /// arms of a benchmark have the same span.
     pub(super) fn span(self, load: u32, options: Options) -> Span {
         let (warm_up, window) = match self {
             Self::Schbench => (300, if options.quick { 1_000 } else { 3_000 }),
             Self::StressSock => (400, 40),
             Self::Oltp => (200, 200),
-            Self::TcpRr | Self::UdpRr if SLOW_TO_SETTLE.contains(&load) => (2_000, 20),
-            Self::TcpRr | Self::UdpRr if load >= SLOW_TO_SETTLE.end => (700, 20),
-            Self::TcpRr | Self::UdpRr => (if options.quick { 160 } else { 200 }, 20),
+            Self::TcpRr | Self::UdpRr if load < FIRST_HIGH_LOAD => (if options.quick { 160 } else { 200 }, 20),
+            Self::TcpRr | Self::UdpRr => (700, 20),
             Self::Tbench => (120, 20),
             Self::Hackbench { .. } => (100, 20),
         };

@@ -20,7 +20,7 @@ use crate::report::{Measured, Report, Row, Table};
 use crate::tally::Tally;
 use crate::window::Seen;
 use crate::{Choices, Options, Progress, StudyError};
-use case::{Bench, Case, MACHINE, NR_CPUS, UPTIME};
+use case::{Bench, Case, FIRST_HIGH_LOAD, MACHINE, UPTIME};
 use figures::Figures;
 pub(crate) use labels::TABLES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,9 +65,20 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
         source,
         notes,
         tables,
-        outputs: Vec::new(),
+        outputs: histograms(&seen),
         pictures,
     })
+}
+
+/// What the tracer has seen of searches, in the form in which it was published.
+fn histograms(seen: &BTreeMap<Case, Vec<Seen>>) -> Vec<(String, String)> {
+    let traced = seen.iter().filter(|(case, _)| case.traced);
+    traced
+        .map(|(case, seen)| {
+            let heading = format!("Time in select_idle_cpu(), microseconds: {}", case.name());
+            (heading, seen[0].search_usecs.bpftrace("usecs"))
+        })
+        .collect()
 }
 
 /// Whether a row is worth its time where there is little.
@@ -152,11 +163,11 @@ fn notes(options: Options, nr_seeds: u64) -> Vec<String> {
     };
     let tells = [("netperf", Bench::TcpRr), ("tbench", Bench::Tbench), ("schbench", Bench::Schbench)]
         .map(|(name, bench)| (name, tell(bench)));
-    let [slow, high] = [168, NR_CPUS * 2].map(|load| Bench::TcpRr.span(load, options).warm_up);
+    let high_loads = Bench::TcpRr.span(FIRST_HIGH_LOAD, options).warm_up;
     let hackbench = tell(Bench::Hackbench { pipe: true, threads: false });
     let spans = tells.map(|(name, span)| format!("{span} for {name}")).join(", ");
     let mut notes = vec![format!(
-        "Machine {MACHINE} with its prices; runs of each figure: {nr_seeds}. Measured are {spans}, {hackbench} for hackbench, and netperf with 168 and 196 threads after {slow}, with 224 after {high}; warm-ups begin \
+        "Machine {MACHINE} with its prices; runs of each figure: {nr_seeds}. Measured are {spans}, {hackbench} for hackbench, and netperf with {FIRST_HIGH_LOAD} threads or more after {high_loads}; warm-ups begin \
          after {UPTIME} in which the machine is nearly idle."
     )];
     if options.quick {

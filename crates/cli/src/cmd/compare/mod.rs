@@ -17,11 +17,13 @@ use crate::error::{CliError, command_line};
 use crate::interrupt;
 use crate::output::Output;
 use crate::trial::{Files, Trial};
+use crate::whole_file::WholeFile;
 use args::CompareArgs;
 use fairlab_study::experiment::comparison::Rules;
 use fairlab_study::experiment::{repeat, until_found};
 use forms::{Form, Wanted};
 use report::Report;
+use std::path::Path;
 use std::time::Instant;
 use trials::TrialArms;
 
@@ -156,7 +158,7 @@ fn write(output: &mut Output, args: &CompareArgs, report: &Report) -> Result<(),
         let text = form.of(report, styles)?;
         match file {
             None => output.text(&text)?,
-            Some(file) => std::fs::write(file, &text).map_err(|error| CliError::write(file, &error))?,
+            Some(file) => WholeFile::write(Path::new(file), text.as_bytes())?,
         }
     }
     Ok(())

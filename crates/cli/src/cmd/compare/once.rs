@@ -2,13 +2,14 @@
 //! One run of each arm, side by side.
 
 use super::args::CompareArgs;
+use crate::args::Plain;
 use crate::arms::Arm;
 use crate::cmd::run::{Listeners, simulate_telling};
 use crate::error::CliError;
 use crate::exports::{Traces, process_of};
 use crate::input::{self, WorkloadText};
 use crate::interrupt;
-use crate::output::figures::{cpu_list, percent, time};
+use crate::output::figures::{cpus_named, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::residency::kinds;
 use crate::output::table::{Align, Cell, Table};
@@ -35,6 +36,9 @@ pub(crate) struct Outcome<'a> {
     arm: &'a str,
     /// What its run amounts to.
     summary: Summary,
+    /// Kernel code is free on its machine.
+    #[serde(skip)]
+    is_free: bool,
 }
 
 /// Runs them, and shows them.
@@ -50,7 +54,7 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
     let arms: Vec<&Arm> = arms.iter().collect();
     let outcomes = pool::all(arms, |arm| {
         let summary = run_arm(args, arm, Arc::clone(&input), &progress)?;
-        Ok::<_, CliError>(summary.map(|summary| Outcome { arm: &arm.name, summary }))
+        Ok::<_, CliError>(summary.map(|(summary, is_free)| Outcome { arm: &arm.name, summary, is_free }))
     });
     progress.clear();
     let outcomes: Vec<Outcome<'_>> = outcomes?.into_iter().flatten().collect();
@@ -96,13 +100,13 @@ fn identical(outcomes: &[Outcome<'_>]) -> Option<String> {
     Some(format!("`{arms}` made no difference: the run is identical to that of `{}` in every event", first.arm))
 }
 
-/// Runs an arm. Nothing is told of one that a signal has stopped before its end.
+/// Runs an arm; also tells whether kernel code was free. Nothing is told of one that a signal has stopped before its end.
 fn run_arm(
     args: &CompareArgs,
     arm: &Arm,
     input: Arc<WorkloadText>,
     progress: &RunsProgress,
-) -> Result<Option<Summary>, CliError> {
+) -> Result<Option<(Summary, bool)>, CliError> {
     if interrupt::requested().is_some() {
         return Ok(None);
     }
@@ -117,11 +121,13 @@ fn run_arm(
         let length = trial.length(&input, args.seed)?;
         return match trial.run(args.seed, &mut |_, more| progress.add(length, more)) {
             Err(CliError::Stopped { .. }) => Ok(None),
-            told => Ok(Some(told?.summary)),
+            // A kernel engine has the machine's prices only where it is asked to.
+            told => Ok(Some((told?.summary, trial.variant.plain != Some(Plain::Priced)))),
         };
     }
     let mut plan = trial.plan(&input, args.seed)?;
     let exports = args.exports.of_run(&arm.name);
+    exports.refuse_to_replace(&plan.about.inputs())?;
     let traces = Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?;
     let mut listeners = Listeners::recording(&plan.machine).and_exporting(traces);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
@@ -133,7 +139,8 @@ fn run_arm(
         return Ok(None);
     }
     let recorder = listeners.recorder.expect("arms are recorded");
-    Ok(Some(Summary::new(plan.about.subject, &plan.machine, &recorder)))
+    let is_free = plan.machine.hardware().prices.is_free();
+    Ok(Some((Summary::new(plan.about.subject, &plan.machine, &recorder), is_free)))
 }
 
 /// A row: what it is about, its value in each arm as a number, and how such a number is written.
@@ -145,13 +152,19 @@ struct Metric {
 
 fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
     let first = &outcomes[0].summary;
-    let mut text = format!(
-        "{}: {} on {}, {} simulated\n\n",
+    let line = format!(
+        "{}: {} on {}, {} simulated{}",
         styles.bold(&first.run.workload),
         first.run.kind,
         if first.run.machine == "scenario" { "its own machine" } else { first.run.machine.as_str() },
-        time(first.duration_ns)
+        time(first.duration_ns),
+        free(outcomes)
     );
+    let mut text = wrap(&line, 2);
+    for assumption in assumptions(outcomes) {
+        text.push_str(&wrap(assumption, 2));
+    }
+    text.push('\n');
     let mut columns = vec![("", Align::Left)];
     columns.extend(outcomes.iter().map(|outcome| (outcome.arm, Align::Right)));
     columns.push(("change", Align::Right));
@@ -170,6 +183,27 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
         text.push_str("energy of idle CPUs is not modelled: the machine does not say what its idle states draw\n");
     }
     text
+}
+
+/// Where kernel code is free.
+fn free(outcomes: &[Outcome<'_>]) -> String {
+    let free: Vec<&str> = outcomes.iter().filter(|outcome| outcome.is_free).map(|outcome| outcome.arm).collect();
+    match free.len() {
+        0 => String::new(),
+        all if all == outcomes.len() => "; kernel code is free here".to_owned(),
+        _ => format!("; kernel code is free in `{}`", free.join("`, `")),
+    }
+}
+
+/// What was taken for granted, each once.
+fn assumptions<'a>(outcomes: &'a [Outcome<'_>]) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for assumption in outcomes.iter().flat_map(|outcome| &outcome.summary.assumptions) {
+        if !all.contains(&assumption.as_str()) {
+            all.push(assumption);
+        }
+    }
+    all
 }
 
 /// From the first arm to the last, in percent.
@@ -192,7 +226,7 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
     let first = &outcomes[0].summary;
     row("energy, busy".to_owned(), joules, &|summary| Some(summary.energy.as_ref()?.busy_uj));
     for (place, domain) in first.energy.iter().flat_map(|energy| energy.domains.iter().enumerate()) {
-        let name = format!("  CPUs {}", cpu_list(&domain.cpus));
+        let name = format!("  {}", cpus_named(&domain.cpus));
         row(name, joules, &|summary| Some(summary.energy.as_ref()?.domains.get(place)?.busy_uj));
     }
     row("energy, idle".to_owned(), joules, &|summary| summary.energy.as_ref()?.idle_uj);
@@ -208,10 +242,10 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
         let missed = |family: &FamilySummary| family.timers.as_ref().map(|timers| timers.missed);
         row(format!("{}: timers missed", family.name), count, &|summary| missed(&of(summary)?));
         for cpus in kinds_that_differ(family) {
-            row(format!("{}: on CPUs {}", family.name, cpu_list(cpus)), thousandths, &|summary| {
+            row(format!("{}: on {}", family.name, cpus_named(cpus)), millionths, &|summary| {
                 let residency = of(summary)?.residency?;
                 let whole: u64 = residency.points.iter().map(|point| point.ns).sum();
-                Some(residency.on(cpus) * 1000 / whole.max(1))
+                Some((u128::from(residency.on(cpus)) * 1_000_000 / u128::from(whole.max(1))) as u64)
             });
         }
     }
@@ -242,6 +276,6 @@ fn count(number: u64) -> String {
     number.to_string()
 }
 
-fn thousandths(part: u64) -> String {
-    format!("{}%", percent(part, 1000))
+fn millionths(part: u64) -> String {
+    format!("{}%", percent(part, 1_000_000))
 }

@@ -8,6 +8,7 @@ use crate::error::CliError;
 use crate::interrupt;
 use crate::output::Output;
 use crate::output::progress::CountProgress;
+use crate::whole_file::WholeFile;
 use args::{SweepArgs, SweepCommand, TableFormat};
 use fairlab_machine::files;
 use fairlab_sched::units::Nanos;
@@ -18,7 +19,6 @@ use fairlab_study::sweep::run::{identified, pending, run};
 use fairlab_study::sweep::store::{Done, Kept, Store, StoreError};
 use points::PlanPoints;
 use serde_json::json;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// So much of a point is simulated to find out what it costs.
@@ -229,8 +229,7 @@ fn export(
     match file {
         None => output.text(&String::from_utf8(text).expect("tables are text")),
         Some(file) => {
-            let wrote = std::fs::File::create(file).and_then(|mut out| out.write_all(&text));
-            wrote.map_err(|error| CliError::write(&file.display().to_string(), &error))?;
+            WholeFile::write(file, &text)?;
             output.text(&format!("{}: {} rows\n", file.display(), table.len()))
         }
     }
@@ -252,8 +251,10 @@ fn format_of(ending: Option<&str>) -> Result<TableFormat, CliError> {
 #[cfg(feature = "parquet")]
 fn parquet(table: &Table, file: Option<&Path>) -> Result<(), CliError> {
     let file = file.ok_or_else(|| CliError::Input("Parquet is no text\nhelp: give -o FILE.parquet".to_owned()))?;
-    let written = std::fs::File::create(file).and_then(|out| table.parquet(out));
-    written.map_err(|error| CliError::write(&file.display().to_string(), &error))
+    let failed = |error: std::io::Error| CliError::write(&file.display().to_string(), &error);
+    let (whole, out) = WholeFile::create(file).map_err(failed)?;
+    table.parquet(out).map_err(failed)?;
+    whole.finish()
 }
 
 #[cfg(not(feature = "parquet"))]
