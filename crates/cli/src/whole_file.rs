@@ -88,7 +88,7 @@ fn create_beside(folder: &Path, name: &OsStr) -> io::Result<(TempPath, File)> {
 }
 
 /// Whether both are one file that exists.
-pub(crate) fn is_same_file(path: &Path, given: &Path) -> bool {
+fn is_same_file(path: &Path, given: &Path) -> bool {
     let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
     canonical(path).is_some_and(|path| canonical(given) == Some(path))
 }

@@ -62,7 +62,7 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
     if stopped_by.is_some() && outcomes.is_empty() {
         return Err(super::nothing_finished(output));
     }
-    output.warn_all(&warnings_of(&outcomes))?;
+    output.warn_all(&each_once(&outcomes, |summary| &summary.warnings))?;
     let stopped = format!("STOPPED before its end: {} of {whole} arms have run", outcomes.len());
     if output.is_json() {
         if stopped_by.is_some() {
@@ -77,12 +77,12 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
     stopped_by.map_or(Ok(()), |signal| Err(CliError::Stopped { signal }))
 }
 
-/// The warnings of all arms, each once.
-fn warnings_of(outcomes: &[Outcome<'_>]) -> Vec<String> {
+/// What is told of all arms, each once.
+fn each_once(outcomes: &[Outcome<'_>], told: fn(&Summary) -> &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for warning in outcomes.iter().flat_map(|outcome| &outcome.summary.warnings) {
-        if !all.contains(warning) {
-            all.push(warning.clone());
+    for text in outcomes.iter().flat_map(|outcome| told(&outcome.summary)) {
+        if !all.contains(text) {
+            all.push(text.clone());
         }
     }
     all
@@ -161,8 +161,8 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
         free(outcomes)
     );
     let mut text = wrap(&line, 2);
-    for assumption in assumptions(outcomes) {
-        text.push_str(&wrap(assumption, 2));
+    for assumption in each_once(outcomes, |summary| &summary.assumptions) {
+        text.push_str(&wrap(&assumption, 2));
     }
     text.push('\n');
     let mut columns = vec![("", Align::Left)];
@@ -193,17 +193,6 @@ fn free(outcomes: &[Outcome<'_>]) -> String {
         all if all == outcomes.len() => "; kernel code is free here".to_owned(),
         _ => format!("; kernel code is free in `{}`", free.join("`, `")),
     }
-}
-
-/// What was taken for granted, each once.
-fn assumptions<'a>(outcomes: &'a [Outcome<'_>]) -> Vec<&'a str> {
-    let mut all: Vec<&str> = Vec::new();
-    for assumption in outcomes.iter().flat_map(|outcome| &outcome.summary.assumptions) {
-        if !all.contains(&assumption.as_str()) {
-            all.push(assumption);
-        }
-    }
-    all
 }
 
 /// From the first arm to the last, in percent.
