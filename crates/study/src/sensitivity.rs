@@ -23,21 +23,19 @@ fn judged(tables: &[Table]) -> Vec<Judged> {
         .collect()
 }
 
-/// Measures with each price of a preset machine halved and doubled, or with those that are named. `measure` gives the tables whose
+/// Measures with each price of a preset machine halved and doubled. `measure` gives the tables whose
 /// verdicts count. `told` hears of each case that is done, and which part of all of them it is.
 pub(crate) fn table(
     definition: &TableDefinition,
     arm: &str,
     machine: &str,
-    only: Option<&[&str]>,
     told: impl Fn(&str, f64) + Sync,
     measure: impl Fn(Hardware) -> Result<Vec<Table>, StudyError> + Sync,
 ) -> Result<Table, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
-    let prices: Vec<(&str, u64)> = description.prices().iter().map(|price| (price.operation(), price.ps())).collect();
-    let varied = prices.iter().filter(|(operation, _)| only.is_none_or(|only| only.contains(operation)));
-    let varied = varied.flat_map(|&(operation, ps)| {
-        FACTORS.map(|(name, up, down)| (format!("{operation} {name}"), (operation, ps * up / down)))
+    let varied = description.prices().iter().flat_map(|price| {
+        let operation = price.operation();
+        FACTORS.map(|(name, up, down)| (format!("{operation} {name}"), (operation, price.ps() * up / down)))
     });
     // First all of them as they are: no operation has an empty name.
     let cases: Vec<_> = std::iter::once((String::new(), ("", 0))).chain(varied).collect();

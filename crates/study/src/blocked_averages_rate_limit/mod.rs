@@ -87,7 +87,7 @@ fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<Table
 /// The table of prices halved and doubled.
 fn prices(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
     let told = |price: &str, part| tally.add(price, 0.3 * part);
-    sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, None, told, |hardware| {
+    sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, told, |hardware| {
         with_prices(study, &hardware)
     })
 }
