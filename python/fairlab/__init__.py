@@ -21,19 +21,23 @@ from fairlab import phase
 from fairlab._command import FairlabWarning, Variant, command
 from fairlab._experiment import Bench, Comparison, bench, compare, evaluate
 from fairlab._machine import Machine, machines
-from fairlab._native import CpuLook, Error, InputError, RunError, WakeRequest, __version__
-from fairlab._policy import WakePolicy
+from fairlab._native import BalanceRequest, CpuLook, Error, IdleRequest, InputError, RunError, WakeRequest, __version__
+from fairlab._policy import BalancePolicy, IdlePolicy, WakePolicy
 from fairlab._run import Run, run
 from fairlab._sweep import Swept, sweep
 from fairlab._table import Table
 from fairlab._workload import Task, Workload, hog, periodic
 
 __all__ = [
+    "BalancePolicy",
+    "BalanceRequest",
     "Bench",
     "Comparison",
     "CpuLook",
     "Error",
     "FairlabWarning",
+    "IdlePolicy",
+    "IdleRequest",
     "InputError",
     "Machine",
     "Run",

@@ -134,8 +134,105 @@ def test_a_cpu_that_a_task_may_not_use_is_a_wrong_answer() -> None:
     assert "has answered CPU 5, which the task is not allowed to use" in str(fails_with(lambda request: 5, pinned))
 
 
+class LeaveAlone:
+    """Nothing is pulled."""
+
+    def balance(self, request: fairlab.BalanceRequest) -> bool:
+        return False
+
+
+class PullOne:
+    """One task, by CPUs that have none, from the first CPU of the kernel's busiest group that has two."""
+
+    def __init__(self) -> None:
+        self.seen: list[fairlab.BalanceRequest] = []
+
+    def balance(self, request: fairlab.BalanceRequest) -> Generator[int, fairlab.CpuLook, Any]:
+        self.seen.append(request)
+        for cpu in request.busiest:
+            look = yield cpu
+            if look.nr_running > 1:
+                return cpu, 1
+        return False
+
+
+class Shallow:
+    """The first idle state, whatever comes."""
+
+    def __init__(self) -> None:
+        self.seen: list[fairlab.IdleRequest] = []
+
+    def idle_state(self, request: fairlab.IdleRequest) -> int:
+        self.seen.append(request)
+        return 0
+
+
+class Everything(FirstIdle, PullOne, Shallow):
+    """All three."""
+
+    def __init__(self) -> None:
+        FirstIdle.__init__(self)
+        self.seen = []
+
+
+def moved(run: fairlab.Run) -> int:
+    return sum(run.table("passes").column("nr_moved"))
+
+
+def test_balancing_by_a_policy(busy: fairlab.Workload) -> None:
+    kernel_run = fairlab.run(busy, machine="hikey960", for_="200ms")
+    assert moved(kernel_run) > 0, "the kernel pulls here"
+    alone = fairlab.run(busy, machine="hikey960", for_="200ms", policy=LeaveAlone)
+    assert moved(alone) == 0 and "Policy" in alone.table("passes").column("balanced")
+    one = fairlab.run(busy, machine="hikey960", for_="200ms", policy=PullOne())
+    assert set(one.table("passes").column("nr_moved")) <= {0, 1}
+    assert set(rules(one)) == set(rules(kernel_run)), "wake-ups are the kernel's"
+    first = one.policy.seen[0]
+    assert first.idle in ("idle", "busy", "newly idle") and first.cpu in first.cpus and first.level >= 0
+    assert {request.reason for request in one.policy.seen} & {"Task", "Load", "Misfit", "NoCandidate", "EnergyAware"}
+    assert f"CPU {first.cpu}" in repr(first)
+
+
+def test_idle_states_by_a_policy(busy: fairlab.Workload) -> None:
+    run = fairlab.run(busy, machine="hikey960", for_="200ms", policy=Shallow)
+    assert {state for state in run.table("idle").column("state") if state is not None and 0 <= state < 100} == {0}
+    seen = run.policy.seen[0]
+    assert len(seen.exit_latency_ns) == len(seen.target_residency_ns) > 1
+    assert seen.latency_limit_ns is None and 0 <= seen.kernel < len(seen.exit_latency_ns) and f"CPU {seen.cpu}" in repr(seen)
+    assert any(request.to_timer_ns is not None for request in run.policy.seen)
+
+
+def test_one_policy_may_decide_on_everything(busy: fairlab.Workload) -> None:
+    run = fairlab.run(busy, machine="hikey960", for_="200ms", policy=Everything)
+    assert run.digest == fairlab.run(busy, machine="hikey960", for_="200ms", policy=Everything()).digest
+    assert rules(run)["Policy"] > 0 and moved(run) >= 0 and run.policy.asked > 0
+
+
+def test_wrong_answers_of_the_others_end_the_run(busy: fairlab.Workload) -> None:
+    def policy(name: str, function: Callable[..., Any]) -> Any:
+        return type("Wrong", (), {name: lambda self, request: function(request)})()
+
+    def raises(request: Any) -> Any:
+        raise KeyError("lost")
+
+    cases: list[tuple[str, Callable[..., Any], str]] = [
+        ("balance", lambda request: True, "has answered True, which is neither False nor a CPU with a number of tasks"),
+        ("balance", lambda request: (99, 1), "has answered CPU 99"),
+        ("balance", lambda request: (request.cpu, 1), "which takes no part in the pass"),
+        ("balance", raises, "has raised KeyError: 'lost'"),
+        ("idle_state", lambda request: 9, "has answered idle state 9, but there are only states 0 to"),
+        ("idle_state", lambda request: "deep", "has answered 'deep', which is no state"),
+        ("idle_state", raises, "has raised KeyError: 'lost'"),
+    ]
+    for name, function, expected in cases:
+        with pytest.raises(fairlab.RunError) as error:
+            fairlab.run(busy, machine="hikey960", for_="100ms", policy=policy(name, function))
+        assert expected in str(error.value)
+        assert ("what CPU" if name == "balance" else "how deep CPU") in str(error.value)
+
+
 def test_what_is_no_policy_is_refused(busy: fairlab.Workload) -> None:
-    with pytest.raises(fairlab.InputError, match="no method select"):
+    with pytest.raises(fairlab.InputError, match="no method select, balance or idle_state"):
         fairlab.run(busy, policy=7)  # type: ignore[arg-type]
     with pytest.raises(fairlab.InputError, match="could not be made"):
         fairlab.run(busy, policy=type("Wants", (), {"__init__": lambda self, a: None, "select": kernel}))

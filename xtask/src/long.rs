@@ -47,6 +47,11 @@ const STEPS: &[Step] = &[
         program: "cargo",
         arguments: "xtask oracle --seeds 1..100",
     },
+    Step {
+        name: "the fuzz targets of the readers, five minutes each",
+        program: "cargo",
+        arguments: "xtask fuzz-targets --seconds 300",
+    },
     Step { name: "the book", program: "mdbook", arguments: "build docs/book -d ../../target/book" },
     Step { name: "the optimised program, twice", program: "cargo", arguments: "xtask release --twice" },
 ];

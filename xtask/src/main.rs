@@ -6,6 +6,7 @@ mod bench_oracle;
 mod browser;
 mod codegen;
 mod fuzz_oracle;
+mod fuzz_targets;
 mod instructions;
 mod licences;
 mod long;
@@ -51,6 +52,8 @@ enum Chore {
     Oracle(oracle::Args),
     /// Compare random scenarios of the whole grammar with the reference program, byte by byte.
     FuzzOracle(fuzz_oracle::Args),
+    /// Run the fuzz targets of the readers, each for some time.
+    FuzzTargets(fuzz_targets::Args),
     /// Compare the speed of whole runs with the reference program, in one run.
     BenchOracle(bench_oracle::Args),
     /// Use every control of the page of `fairlab report` in a headless Chromium.
@@ -74,6 +77,7 @@ fn main() -> Result<()> {
         Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
         Chore::Oracle(args) => oracle::compare(&root(), &args),
         Chore::FuzzOracle(args) => fuzz_oracle::run(&root(), &args),
+        Chore::FuzzTargets(args) => fuzz_targets::run(&root(), &args),
         Chore::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         Chore::Browser(args) => browser::run(&root(), &args),
         Chore::BenchScale(args) => scale::bench(&root(), &args),

@@ -552,6 +552,9 @@ pub(crate) struct StudyRunArgs {
     /// Only this table, by the name that it has in the study's file; may be given several times
     #[arg(long = "table", value_name = "NAME")]
     pub(crate) tables: Vec<String>,
+    /// Only rows whose names begin so; may be given several times
+    #[arg(long = "row", value_name = "TEXT")]
+    pub(crate) rows: Vec<String>,
     /// How many seeds each run has
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) seeds: Option<u64>,

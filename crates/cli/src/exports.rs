@@ -6,6 +6,8 @@ use crate::hints::{self, hinted};
 use crate::whole_file::{WholeFile, refuse_to_replace};
 use clap::Args as ClapArgs;
 use fairlab_machine::engine::Machine;
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::seam::Engine;
 use fairlab_observe::export::record::{Group, Groups};
 use fairlab_observe::export::{Exporter, FORMATS, Format, Target};
 use fairlab_workload::suggest;
@@ -59,7 +61,11 @@ pub(crate) fn groups(events: &[Groups]) -> Option<Groups> {
 
 impl Traces {
     /// Begins what is wanted of a run that has not begun; nothing if nothing is.
-    pub(crate) fn open(args: &ExportArgs, machine: &Machine, process: Option<&str>) -> Result<Option<Self>, CliError> {
+    pub(crate) fn open(
+        args: &ExportArgs,
+        machine: &Machine<impl Engine>,
+        process: Option<&str>,
+    ) -> Result<Option<Self>, CliError> {
         if args.export.is_empty() {
             return if args.events.is_empty() {
                 Ok(None)
@@ -74,7 +80,14 @@ impl Traces {
         }
         let mut files = Vec::new();
         for export in &args.export {
-            files.extend(export.open(groups(&args.events), machine, &mut exporter)?);
+            if export.format.is_of_state && machine.built_in().is_none() {
+                let what = format!(
+                    "{} tells of the built-in scheduler's state, which kernel engines have not",
+                    export.format.name
+                );
+                return Err(CliError::Input(format!("{what}\nhelp: leave it out, or --engine")));
+            }
+            files.extend(export.open(groups(&args.events), machine.hardware(), &mut exporter)?);
         }
         exporter.begin(machine);
         let names = args.export.iter().map(|export| export.name().to_owned()).collect();
@@ -87,7 +100,7 @@ impl Traces {
     }
 
     /// Ends all of them, after the run.
-    pub(crate) fn finish(mut self, machine: &Machine) -> Result<(), CliError> {
+    pub(crate) fn finish(mut self, machine: &Machine<impl Engine>) -> Result<(), CliError> {
         let finished = self.exporter.finish(machine);
         finished.map_err(|(place, error)| CliError::write(&self.names[place], &error))?;
         self.files.into_iter().try_for_each(WholeFile::finish)
@@ -144,7 +157,7 @@ impl Export {
     fn open(
         &self,
         groups: Option<Groups>,
-        machine: &Machine,
+        hardware: &Hardware,
         exporter: &mut Exporter,
     ) -> Result<Option<WholeFile>, CliError> {
         let wrong = |error: std::io::Error| {
@@ -160,7 +173,7 @@ impl Export {
             }
             std::fs::create_dir_all(&self.file).map_err(wrong)?;
             let target = Target::Directory(Path::new(&self.file));
-            self.format.open(target, groups, machine, exporter).map_err(wrong)?;
+            self.format.open(target, groups, hardware, exporter).map_err(wrong)?;
             return Ok(None);
         }
         let (out, directory, whole): (Box<dyn Write>, PathBuf, _) = if self.file == "-" {
@@ -172,7 +185,7 @@ impl Export {
             (Box::new(file), parent.unwrap_or_else(|| Path::new(".")).to_owned(), Some(whole))
         };
         let target = Target::File { out, directory: &directory };
-        self.format.open(target, groups, machine, exporter).map_err(wrong)?;
+        self.format.open(target, groups, hardware, exporter).map_err(wrong)?;
         Ok(whole)
     }
 

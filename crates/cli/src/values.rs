@@ -115,6 +115,9 @@ pub(crate) fn tunable_of(name: &str) -> Result<&'static TunableInfo, String> {
             let name = feature.name();
             return format!("{name} is a feature: write {name} or NO_{name}; in a plan, true or false");
         }
+        if name.eq_ignore_ascii_case("eas") {
+            return "there is no such tunable; placement by energy is energy_aware".to_owned();
+        }
         let names: Vec<&str> = TUNABLES.iter().map(|info| info.name).collect();
         match suggest::nearest(name, &names) {
             Some(near) => format!("there is no such tunable; did you mean {near}?"),

@@ -106,7 +106,7 @@ pub(crate) fn refuse_to_replace<'a>(
         None => Ok(()),
         Some(input) => {
             let help = format!("{option} would write over it; give another file");
-            Err(CliError::Input(format!("{}: is what is run\nhelp: {help}", input.display())))
+            Err(CliError::Input(format!("{}: is read by this command\nhelp: {help}", input.display())))
         }
     }
 }

@@ -65,6 +65,26 @@ fn a_kernels_own_engine_decides_as_the_built_in_one_and_tells_the_same() {
 }
 
 #[test]
+fn an_engines_trace_is_that_of_the_built_in_one() {
+    if !has_engine() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let trace = |name: &str, engine: &[&str]| {
+        let file = place.path().join(name);
+        let export = format!("ftrace={}", file.display());
+        let run = ["run", "scenarios/group-shares.scn", "--export", &export, "--events", "sched,stat,idle"];
+        let output = with_engines(&[&run, engine].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(file).expect("the trace was written")
+    };
+    let (ours, theirs) = (trace("ours", &[]), trace("theirs", &["--engine", "kernel:under-test"]));
+    assert!(ours.matches("sched_switch").count() > 100 && ours == theirs, "the same trace");
+    let state = ["run", "scenarios/group-shares.scn", "--export", "sched-debug=here", "--engine", "kernel:under-test"];
+    assert!(complaint(&state.join(" "), &with_engines(&state)).contains("sched-debug tells of the built-in"));
+}
+
+#[test]
 fn arms_may_have_engines() {
     if !has_engine() {
         return;

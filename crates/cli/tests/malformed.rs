@@ -76,7 +76,7 @@ fn wrong_options_are_refused_with_a_way_out() {
         (&["run", hello, "--features", "SIS_UTIL,NO_SIS_UTIL"], "keep SIS_UTIL or NO_SIS_UTIL"),
         (&["compare", hello, "--arm", "latency_ns=1,latency_ns=2"], "keep latency_ns=1 or"),
         (&["run", hello, "--trace-jsonl", "-", "--json"], "standard output"),
-        (&["run", hello, "--trace-jsonl", hello], "is what is run"),
+        (&["run", hello, "--trace-jsonl", hello], "is read by this command"),
         (&["run", hello, "-o", "target/no-such-run", "--trace-jsonl", "manifest.json"], "name of its own"),
         (&["run", hello, "--for", "0s"], "longer than nothing"),
         (&["run", hello, "--seed", "x"], "--seed"),

@@ -147,6 +147,26 @@ fn a_run_says_when_all_tasks_wait_and_which_never_ran() {
 }
 
 #[test]
+fn changes_that_the_kernel_refuses_are_told() {
+    let file = br#"{"tasks":{"a":{"run":1000,"sleep":1000}},"changes":["offline 10ms 0-7"],"global":{"duration":1}}"#;
+    for command in ["run", "check"] {
+        let done = fairlab_with_input(&[command, "-", "--machine", "hikey960"], file);
+        let said = text(&done.stderr).replace("\n  ", " ");
+        assert!(done.status.success() && said.contains("so nothing changed: CPU 7 offline at 10ms (EBUSY)"), "{said}");
+        let without = String::from_utf8_lossy(file).replace("0-7", "0-6");
+        let done = fairlab_with_input(&[command, "-", "--machine", "hikey960"], without.as_bytes());
+        assert!(!text(&done.stderr).contains("refuses"), "{}", text(&done.stderr));
+    }
+}
+
+#[test]
+fn names_cannot_turn_the_text_around_them() {
+    let file = "{\"tasks\":{\"a\u{202e}b\":{\"run\":1000,\"sleep\":1000}},\"global\":{\"duration\":1}}";
+    let done = fairlab_with_input(&["run", "-"], file.as_bytes());
+    assert!(text(&done.stdout).contains("a\u{fffd}b"), "{}", text(&done.stdout));
+}
+
+#[test]
 fn a_check_ends_although_events_do_not() {
     let busy = b"cpus 1\nend 1s\ntask a run 1ns sleep 1ns\n";
     let checked = fairlab_with_input(&["check", "-", "--json"], busy);

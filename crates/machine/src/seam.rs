@@ -43,7 +43,7 @@ macro_rules! seam {
     ) => {
         /// What decides on a machine who runs where.
         #[allow(unused_variables, reason = "who lacks something does not look at what was asked")]
-        pub trait Engine {
+        pub trait Engine: 'static {
             /// Something that a run asks for and the engine lacks: the refusal in words. `None` if it can be run.
             fn lacks(&self, setup: &Setup) -> Option<String> {
                 None

@@ -5,7 +5,7 @@ use fairlab_machine::description::preset;
 use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_observe::recorder::Recorder;
-use fairlab_sched::told::policy::{CpuLook, WakeChoice, WakePolicy, WakeRequest};
+use fairlab_sched::told::policy::{CpuLook, OwnPolicy, WakeChoice, WakeRequest};
 use fairlab_sched::work::Op;
 use fairlab_workload::scn;
 use std::io::Write;
@@ -20,7 +20,7 @@ pub(crate) fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> W
 }
 
 /// How many CPUs were looked at for each wake-up, and for how many ns workers waited on average, on a server that is nearly busy.
-pub(crate) fn measure(policy: Option<Box<dyn WakePolicy>>) -> Result<(f64, u64), Box<dyn std::error::Error>> {
+pub(crate) fn measure(policy: Option<Box<dyn OwnPolicy>>) -> Result<(f64, u64), Box<dyn std::error::Error>> {
     let hardware = Hardware::from_description(&preset("xeon-1s-112").ok_or("no such machine")?);
     let scenario = "cpus 112\nend 100ms\ntask hog n=84 run 10ms\ntask worker n=56 run 400us sleep 1ms\n";
     let mut machine = Machine::new(Setup { policy, ..Setup::on(hardware, scn::parse("server", scenario)?) })?;
@@ -32,7 +32,7 @@ pub(crate) fn measure(policy: Option<Box<dyn WakePolicy>>) -> Result<(f64, u64),
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    for (name, policy) in [("kernel", None), ("first_idle", Some(Box::new(first_idle) as Box<dyn WakePolicy>))] {
+    for (name, policy) in [("kernel", None), ("first_idle", Some(Box::new(first_idle) as Box<dyn OwnPolicy>))] {
         let (looks, mean_ns) = measure(policy)?;
         writeln!(std::io::stdout(), "{name:10}  {looks:5.1} looks per wake-up  {mean_ns:8} ns from wake to run")?;
     }

@@ -7,10 +7,15 @@ use serde::{Deserialize, Serialize};
 /// Digits to which quantiles are exact.
 const DIGITS: u8 = 3;
 
+/// As many are kept as they are: a histogram takes 200 kB, and most families of a large workload wake up now and then only.
+const FEW: usize = 1024;
+
 /// Latencies of one kind. Count, sum, least and greatest are exact, quantiles to three digits.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
-    /// Made at the first record: most runs have families that never wake up.
+    /// The first of them, until there are too many.
+    few: Vec<u64>,
+    /// All of them, from then on.
     histogram: Option<Box<Histogram<u64>>>,
     sum: u128,
     min: u64,
@@ -40,13 +45,18 @@ impl Latency {
     /// Adds one, in nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        let histogram = self.histogram.get_or_insert_with(|| {
-            Box::new(Histogram::new(DIGITS).expect("the number of digits is one that histograms may have"))
-        });
-        if histogram.is_empty() {
+        if self.count() == 0 {
             (self.min, self.max) = (ns, ns);
         }
-        histogram.record(ns).expect("the histogram grows with its values");
+        match &mut self.histogram {
+            Some(histogram) => add(histogram, ns),
+            None if self.few.len() < FEW => self.few.push(ns),
+            None => {
+                self.few.push(ns);
+                self.histogram = Some(histogram_of(&self.few));
+                self.few = Vec::new();
+            }
+        }
         self.sum += u128::from(ns);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
@@ -54,28 +64,41 @@ impl Latency {
 
     /// How many there are.
     pub fn count(&self) -> u64 {
-        self.histogram.as_ref().map_or(0, |histogram| histogram.len())
+        self.histogram.as_ref().map_or(self.few.len() as u64, |histogram| histogram.len())
     }
 
     /// The value below which this part of them lies.
     pub fn quantile(&self, part: f64) -> u64 {
-        let value = self.histogram.as_ref().map_or(0, |histogram| histogram.value_at_quantile(part));
-        value.clamp(self.min, self.max)
+        self.quantiles([part])[0]
+    }
+
+    /// The values below which these parts of them lie.
+    fn quantiles<const N: usize>(&self, parts: [f64; N]) -> [u64; N] {
+        let of =
+            |histogram: &Histogram<u64>| parts.map(|part| histogram.value_at_quantile(part).clamp(self.min, self.max));
+        self.histogram.as_ref().map_or_else(|| of(&histogram_of(&self.few)), |histogram| of(histogram))
     }
 
     /// What is told of them; `None` if there are none.
     pub fn summary(&self) -> Option<LatencySummary> {
         let count = self.count();
-        (count > 0).then(|| LatencySummary {
-            count,
-            min_ns: self.min,
-            mean_ns: u64::try_from(self.sum / u128::from(count)).expect("a mean is no greater than the greatest"),
-            p50_ns: self.quantile(0.5),
-            p90_ns: self.quantile(0.9),
-            p99_ns: self.quantile(0.99),
-            max_ns: self.max,
+        (count > 0).then(|| {
+            let [p50_ns, p90_ns, p99_ns] = self.quantiles([0.5, 0.9, 0.99]);
+            let mean_ns = u64::try_from(self.sum / u128::from(count)).expect("a mean is no greater than the greatest");
+            LatencySummary { count, min_ns: self.min, mean_ns, p50_ns, p90_ns, p99_ns, max_ns: self.max }
         })
     }
+}
+
+fn histogram_of(values: &[u64]) -> Box<Histogram<u64>> {
+    let mut histogram = Histogram::new(DIGITS).expect("the number of digits is one that histograms may have");
+    values.iter().for_each(|&ns| add(&mut histogram, ns));
+    Box::new(histogram)
+}
+
+#[inline]
+fn add(histogram: &mut Histogram<u64>, ns: u64) {
+    histogram.record(ns).expect("the histogram grows with its values");
 }
 
 #[cfg(test)]
@@ -93,6 +116,20 @@ mod tests {
         for (quantile, exact) in [(summary.p50_ns, 50_000), (summary.p90_ns, 90_000), (summary.p99_ns, 99_000)] {
             assert!(quantile.abs_diff(exact) * 1000 <= exact, "{quantile} for {exact}");
         }
+    }
+
+    #[test]
+    fn few_are_told_as_many_are() {
+        let mut latency = Latency::default();
+        for ns in 0..FEW as u64 {
+            latency.record(ns * 1_000_003);
+        }
+        let mut all = latency.clone();
+        all.histogram = Some(histogram_of(&std::mem::take(&mut all.few)));
+        assert_eq!(latency.summary(), all.summary());
+        latency.record(7);
+        assert!(latency.few.is_empty(), "from here on there is a histogram");
+        assert_eq!((latency.count(), latency.quantile(0.0)), (FEW as u64 + 1, 0));
     }
 
     #[test]

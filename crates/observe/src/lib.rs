@@ -22,6 +22,7 @@ pub mod measure;
 pub mod page;
 pub mod placement;
 pub mod recorder;
+pub mod refused;
 pub mod residency;
 pub mod run_directory;
 pub mod sha256;

@@ -6,6 +6,7 @@ use crate::cpus::Cpus;
 use crate::decisions::Decisions;
 use crate::families::Families;
 use crate::measure::Measures;
+use crate::refused::Refused;
 use fairlab_machine::engine::{Machine, Residency, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_machine::seam::Engine;
@@ -25,6 +26,8 @@ pub struct Recorder {
     pub decisions: Decisions,
     /// Measurements in the terms of published work.
     pub measures: Measures,
+    /// Changes that were refused.
+    pub refused: Refused,
     /// What came before that, since it was told to forget.
     pub(crate) forgotten: Forgotten,
 }
@@ -54,6 +57,7 @@ impl Recorder {
             cpus: Cpus::new(machine),
             decisions: Decisions::default(),
             measures: Measures::new(machine),
+            refused: Refused::default(),
             forgotten: Forgotten::default(),
         }
     }
@@ -108,6 +112,7 @@ impl<E: Engine> Observer<E> for Recorder {
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         self.measures.machine_event(event);
+        self.refused.machine_event(now, event);
         match *event {
             MachineEvent::Forked { task, id, spec, .. } => self.families.forked(task, id, spec),
             MachineEvent::Waking { task, since, .. } => self.families.waking(task, since),

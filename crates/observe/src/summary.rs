@@ -180,7 +180,9 @@ impl Summary {
         let complaints = measure.complaints.iter().flat_map(ComplaintRow::sentences);
         let standstill = Standstill::of(machine);
         let workload = machine.workload().warnings.iter().cloned();
-        let warnings = workload.chain(complaints).chain(standstill.sentences()).collect();
+        let refused = recorder.refused.sentences(machine);
+        // What concerns the run before what concerns its file, of which there may be much.
+        let warnings = standstill.sentences().into_iter().chain(refused).chain(complaints).chain(workload).collect();
         let mut families = recorder.families.summaries(machine.now());
         let mut residency = residency::of_families(machine, &forgotten.residency);
         for family in &mut families {

@@ -12,7 +12,7 @@ mod table;
 mod work;
 
 use fairlab_cli::embed::{self, Texts};
-use policy::{CpuLook, Policies, Raised, WakeRequest, makers};
+use policy::{BalanceRequest, CpuLook, IdleRequest, Policies, Raised, WakeRequest, makers};
 use pyo3::prelude::*;
 use run::Run;
 use sweep::{Store, Sweep};
@@ -58,6 +58,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Store>()?;
     module.add_class::<Table>()?;
     module.add_class::<WakeRequest>()?;
+    module.add_class::<BalanceRequest>()?;
+    module.add_class::<IdleRequest>()?;
     module.add_class::<CpuLook>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(table_of_columns, module)?)

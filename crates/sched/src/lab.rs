@@ -8,6 +8,7 @@ use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, DomainId, MachineTopology, TopologyLevel};
 use crate::told::balance::{BalanceDecision, KickDecision};
 use crate::told::ctx::{Ctx, Effect};
+use crate::told::policy::PolicySeat;
 use crate::told::probe::{Event, Probe};
 use crate::words::cpumask::CpuMask;
 use crate::words::idle_type::CpuIdleType;
@@ -46,6 +47,7 @@ pub(crate) struct Lab {
     pub(crate) work: WorkMeter,
     pub(crate) now: Nanos,
     pub(crate) newidle_pass_cost: Nanos,
+    pub(crate) policy: Option<PolicySeat>,
 }
 
 /// CPUs per core and cache, and the levels.
@@ -79,7 +81,7 @@ impl Lab {
         let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
         let now = Nanos::from_secs(4);
         let (effects, heard, work) = (Vec::new(), Recorder::default(), WorkMeter::default());
-        let mut lab = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO };
+        let mut lab = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO, policy: None };
         for cpu in lab.sched.cpu_ids() {
             lab.on(cpu.0, |sched, ctx| {
                 let _rq = sched.rq_lock_clocked(ctx, cpu);
@@ -98,7 +100,7 @@ impl Lab {
             effects: &mut self.effects,
             probe: &mut self.heard,
             work: &mut self.work,
-            policy: None,
+            policy: self.policy.as_mut(),
         };
         // Tests write into runqueues as they like.
         self.sched.tallies.note_all();

@@ -57,12 +57,19 @@ pub struct Choices {
     pub machine: Option<String>,
     /// Only these tables; all if none is named.
     pub tables: Vec<String>,
+    /// Only rows that are called so, or whose names begin so; all if none is named.
+    pub rows: Vec<String>,
 }
 
 impl Choices {
     /// Whether a table is to be filled.
     pub fn wants(&self, table: &str) -> bool {
         self.tables.is_empty() || self.tables.iter().any(|name| name == table)
+    }
+
+    /// Whether a row is to be filled.
+    pub fn wants_row(&self, label: &str) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|begin| label.starts_with(begin.as_str()))
     }
 }
 

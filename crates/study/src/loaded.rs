@@ -118,7 +118,8 @@ impl Loaded {
             place.unwrap_or(usize::MAX)
         };
         report.tables.sort_by_key(place);
-        report.tables.retain(|table| choices.wants(&table.name));
+        report.tables.iter_mut().for_each(|table| table.rows.retain(|row| choices.wants_row(&row.label)));
+        report.tables.retain(|table| choices.wants(&table.name) && (choices.rows.is_empty() || !table.rows.is_empty()));
         Ok(report)
     }
 
@@ -141,6 +142,15 @@ impl Loaded {
             }
             chosen.tables.retain(|table| choices.wants(&table.name));
             chosen.pictures.retain(|picture| picture.table.as_ref().is_none_or(|table| choices.wants(table)));
+        }
+        if !choices.rows.is_empty() {
+            chosen.sensitivity = None;
+            // A table without rows of its own has one for each run and arm, of which some may be wanted.
+            chosen.tables.retain_mut(|table| {
+                let had_rows = !table.rows.is_empty();
+                table.rows.retain(|row| choices.wants_row(&row.label));
+                !had_rows || !table.rows.is_empty()
+            });
         }
         Ok(chosen)
     }

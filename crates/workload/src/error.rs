@@ -27,6 +27,12 @@ pub struct ParseError {
     pub source_line: String,
 }
 
+/// Whether a character would steer a terminal or turn the text around it, instead of being seen: control characters, and those that
+/// change the direction of writing.
+pub fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 impl ParseError {
     /// The same error with a way out.
     #[must_use]
@@ -43,7 +49,7 @@ impl ParseError {
         // A caret can only stand under what is one column wide, and a terminal must not be steered by a file.
         let clean = shown.map(|c| match c {
             '\t' => ' ',
-            c if c.is_control() => '\u{fffd}',
+            c if steers(c) => '\u{fffd}',
             c => c,
         });
         (clean.collect(), caret - skipped)

@@ -43,7 +43,7 @@ pub(crate) struct Verdict<'a> {
     /// What did not get on.
     standstill: Standstill,
     /// What could not be honoured.
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 /// So many events are checked on a small machine with few tasks; each check of more takes longer.
@@ -69,6 +69,7 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     }
     let said = standstill.sentences();
     let is_deadlock = standstill.is_deadlock();
+    let refused = listeners.recorder.as_ref().and_then(|recorder| recorder.refused.sentences(machine));
     let specs = &machine.workload().tasks;
     let verdict = Verdict {
         schema: SCHEMA,
@@ -84,9 +85,9 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
         invariants_checked: true,
         is_cut: machine.duration() < whole,
         standstill,
-        warnings: &machine.workload().warnings,
+        warnings: refused.into_iter().chain(machine.workload().warnings.iter().cloned()).collect(),
     };
-    output.warn_all(verdict.warnings)?;
+    output.warn_all(&verdict.warnings)?;
     if output.is_json() {
         output.json(&verdict)?;
         return end(&name, is_deadlock, &said);

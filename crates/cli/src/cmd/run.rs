@@ -123,7 +123,7 @@ impl Probe for Listeners {
 impl Observer for Listeners {
     fn wants(&self) -> Wants {
         let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, <Recorder as Observer>::wants);
-        let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| traces.exporter.wants());
+        let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| Observer::<Sched>::wants(&traces.exporter));
         let watcher = self.watcher.as_ref().map_or(Wants::NOTHING, |_| Watcher::WANTS);
         let trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<Sched>::wants(&open.trace));
         recorder.or(traces).or(watcher).or(trace)
@@ -137,7 +137,7 @@ impl Observer for Listeners {
             Observer::<Sched>::machine_event(trace, now, event);
         }
         if let Some(traces) = &mut self.traces {
-            traces.exporter.machine_event(now, event);
+            Observer::<Sched>::machine_event(&mut traces.exporter, now, event);
         }
         if let Some(watcher) = &mut self.watcher {
             watcher.machine_event(now, event);

@@ -123,6 +123,7 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
         perturb: args.perturb,
         machine: args.machine.clone(),
         tables: args.tables.clone(),
+        rows: args.rows.clone(),
     };
     let study = Loaded::new(&args.study).map_err(error_of)?;
     let progress = StudyProgress::new();

@@ -11,6 +11,7 @@ use crate::cmd::bench::args::{Bench, On};
 use crate::cmd::run::{OpenTrace, TraceTarget, open_trace, trace_target};
 use crate::embed;
 use crate::error::CliError;
+use crate::exports::{Traces, process_of};
 use crate::input;
 use crate::interrupt;
 use crate::output::progress::Progress;
@@ -83,10 +84,9 @@ fn this_program() -> Result<Command, CliError> {
 
 /// `fairlab run --engine`: this process starts another one for the kernel's code, or is that one.
 pub(crate) fn run(output: &mut Output, args: &RunArgs, name: &str) -> Result<(), CliError> {
-    let unused = [(args.output.is_some(), "-o"), (!args.exports.export.is_empty(), "--export")];
-    if let Some((_, option)) = unused.iter().find(|(is_given, _)| *is_given) {
+    if args.output.is_some() {
         let help = "leave it out, or --engine";
-        return Err(CliError::Input(format!("kernel engines do not have yet: {option}\nhelp: {help}")));
+        return Err(CliError::Input(format!("kernel engines do not have yet: -o\nhelp: {help}")));
     }
     let engine = Engine::named(name)?;
     match worker::report_of_worker() {
@@ -224,12 +224,17 @@ fn simulate(output: &mut Output, args: &RunArgs, engine: &Engine, report: &Path)
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, None)).transpose()?;
     let open = |target: &TraceTarget| open_trace(target, &about, machine.hardware().nr_cpus());
     let trace = target.as_ref().map(open).transpose()?;
-    let mut listeners = Listeners { recorder: Recorder::new(&machine), trace };
+    args.exports.refuse_to_replace(&about.inputs())?;
+    let traces = Traces::open(&args.exports, &machine, process_of(&about.subject.kind))?;
+    let mut listeners = Listeners { recorder: Recorder::new(&machine), trace, traces };
     advance(&mut machine, &mut listeners, warmup)
         .map_err(|error| CliError::Run(format!("{}: {error}", about.input.name)))?;
-    let Listeners { recorder, trace } = listeners;
+    let Listeners { recorder, trace, traces } = listeners;
     if let Some(trace) = trace {
         trace.finish(&machine)?;
+    }
+    if let Some(traces) = traces {
+        traces.finish(&machine)?;
     }
     let cut_short_of = (machine.duration() < whole).then_some(whole);
     if args.is_on_stdout() {
@@ -281,6 +286,7 @@ fn advance(machine: &mut Machine<KernelEngine>, listeners: &mut Listeners, warmu
 struct Listeners {
     recorder: Recorder,
     trace: Option<OpenTrace>,
+    traces: Option<Traces>,
 }
 
 impl Probe for Listeners {
@@ -289,19 +295,27 @@ impl Probe for Listeners {
         if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             trace.event(now, event);
         }
+        if let Some(traces) = &mut self.traces {
+            traces.exporter.event(now, event);
+        }
     }
 }
 
 impl Observer<KernelEngine> for Listeners {
     fn wants(&self) -> Wants {
         let of_trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<KernelEngine>::wants(&open.trace));
-        Observer::<KernelEngine>::wants(&self.recorder).or(of_trace)
+        let of_traces =
+            self.traces.as_ref().map_or(Wants::NOTHING, |traces| Observer::<KernelEngine>::wants(&traces.exporter));
+        Observer::<KernelEngine>::wants(&self.recorder).or(of_trace).or(of_traces)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         Observer::<KernelEngine>::machine_event(&mut self.recorder, now, event);
         if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             Observer::<KernelEngine>::machine_event(trace, now, event);
+        }
+        if let Some(traces) = &mut self.traces {
+            Observer::<KernelEngine>::machine_event(&mut traces.exporter, now, event);
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod table;
 
 use crate::args::Color;
 use crate::error::CliError;
+use fairlab_workload::error::steers;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -200,13 +201,9 @@ pub(crate) fn explain_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// A text whose control characters cannot steer a terminal: names in files may have any.
+/// A text whose characters cannot steer a terminal: names in files may have any.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        Cow::Owned(text.replace(char::is_control, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.chars().any(steers) { Cow::Owned(text.replace(steers, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
 /// The beginning of a line, if it is too long.

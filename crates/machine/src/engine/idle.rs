@@ -16,6 +16,7 @@ use crate::seam::Engine;
 use crate::streams::Stream;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::idle::IdleTick;
+use fairlab_sched::told::policy::{IdleRequest, IdleStateInfo};
 use fairlab_sched::units::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,6 +35,8 @@ pub(crate) struct IdleState {
     /// What that was.
     woken_by: WokenBy,
     governor: IdleGovernor,
+    /// Its states, for a policy that decides on them.
+    infos: Vec<IdleStateInfo>,
     /// Ends of sleeps that began here, with the version of each: timers that the governor knows. Some are out of date.
     sleeps: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     /// When its tick comes next, if it goes on.
@@ -82,6 +85,7 @@ impl IdleState {
             back_at: None,
             woken_by: WokenBy::Other,
             governor: IdleGovernor::new(governor, nr_states),
+            infos: Vec::new(),
             sleeps: BinaryHeap::with_capacity(if nr_states == 0 { 0 } else { ROOM }),
             next_tick: Nanos::NEVER,
             poll_limit_comes: false,
@@ -119,13 +123,36 @@ impl<E: Engine> Machine<E> {
             tick_is_stopped,
             latency_limit: self.cpu_dma_latency.limit(),
         };
-        let Choice { state, stops_tick } = idle.governor.select(&self.hardware.idle_states[cpu.index()], known);
-        idle.chosen = Some(state);
+        let Choice { mut state, mut stops_tick } = idle.governor.select(&self.hardware.idle_states[cpu.index()], known);
+        if let Some(own) = self.ask_for_idle_state(cpu, known, state) {
+            (state, stops_tick) = (own, tick_is_stopped || !self.hardware.idle_states[cpu.index()][own].polls);
+        }
+        self.cpus[cpu.index()].idle.chosen = Some(state);
         match stops_tick {
             false => IdleTick::GoesOn,
             true if !tick_is_stopped && to_timer <= known.tick => IdleTick::NotWorthStopping,
             true => IdleTick::Stops,
         }
+    }
+
+    /// What a policy of one's own says, where there is one that decides on idle states. The governor has been asked before, and learns on.
+    fn ask_for_idle_state(&mut self, cpu: CpuId, known: Known, kernel: usize) -> Option<usize> {
+        if !self.policy.as_ref().is_some_and(|seat| seat.decides().idle_states) {
+            return None;
+        }
+        let next = self.next_timer(cpu);
+        let to_timer = if next == Nanos::NEVER { next } else { next.saturating_since(self.now) };
+        let infos = &mut self.cpus[cpu.index()].idle.infos;
+        if infos.is_empty() {
+            infos.extend(self.hardware.idle_states[cpu.index()].iter().map(|state| IdleStateInfo {
+                exit_latency: state.exit_latency,
+                target_residency: state.target_residency,
+                polls: state.polls,
+            }));
+        }
+        let seat = self.policy.as_mut()?;
+        let latency_limit = known.latency_limit;
+        seat.ask_for_state(&IdleRequest { now: self.now, cpu, states: infos, to_timer, latency_limit, kernel })
     }
 
     /// Somebody asks for another exit latency, or lets go ([`Nanos::NEVER`]): `cpu_latency_qos_apply()`. If the limit changes with that,

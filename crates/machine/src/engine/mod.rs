@@ -49,11 +49,12 @@ use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::figures::Duty;
-use fairlab_sched::told::policy::PolicySeat;
+use fairlab_sched::told::policy::{AskedFor, PolicySeat};
 use fairlab_sched::units::{CAPACITY_SHIFT, Capacity, Nanos};
 use fairlab_sched::work::{Op, WorkMeter};
 use fairlab_workload::workload::Workload;
 use kernel::Progress;
+use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use sync::SyncObjects;
@@ -148,8 +149,8 @@ pub enum RunError {
     },
     /// The policy that selects CPUs at wake-ups has answered what cannot be used.
     Policy {
-        /// The task that was woken.
-        task: String,
+        /// About what it was asked: where a task is to wake up, what a CPU is to pull, how deep one is to sleep.
+        asked: String,
         /// When, from the start of the run.
         at: Nanos,
         /// What it has answered.
@@ -175,9 +176,7 @@ impl fmt::Display for RunError {
                 write!(f, "task {task} is forked more than {limit} times, which is as often as rt-app allows")
             }
             Self::Misuse { task, what } => write!(f, "task {task} {what}"),
-            Self::Policy { task, at, what } => {
-                write!(f, "the policy, asked after {at} where task {task} is to wake up, {what}")
-            }
+            Self::Policy { asked, at, what } => write!(f, "the policy, asked after {at} {asked}, {what}"),
         }
     }
 }
@@ -313,10 +312,17 @@ impl<E: Engine> Machine<E> {
 
     /// Ends the run if the policy has answered what cannot be used.
     fn check_policy(&self) -> Result<(), RunError> {
-        let Some((id, refusal)) = self.policy.as_ref().and_then(PolicySeat::refused) else { return Ok(()) };
-        let host = self.host_of.get(id.index()).copied().flatten();
-        let task = host.map_or_else(|| format!("{}", id.0), |host| self.tasks[host as usize].name.clone());
-        Err(RunError::Policy { task, at: self.elapsed(), what: refusal.to_string() })
+        let Some((whom, refusal)) = self.policy.as_ref().and_then(PolicySeat::refused) else { return Ok(()) };
+        let asked = match whom {
+            AskedFor::Wakeup(id) => {
+                let host = self.host_of.get(id.index()).copied().flatten();
+                let task = host.map_or_else(|| format!("{}", id.0), |host| self.tasks[host as usize].name.clone());
+                format!("where task {task} is to wake up")
+            }
+            AskedFor::Balancing(cpu) => format!("what CPU {} is to pull", cpu.0),
+            AskedFor::Idling(cpu) => format!("how deep CPU {} is to sleep", cpu.0),
+        };
+        Err(RunError::Policy { asked, at: self.elapsed(), what: refusal.to_string() })
     }
 
     /// Events come again and again without time passing.
@@ -357,6 +363,11 @@ impl<E: Engine> Machine<E> {
     /// The scheduler.
     pub fn sched(&self) -> &E {
         &self.sched
+    }
+
+    /// The same machine, if its scheduler is the built-in one: for what only that one shows.
+    pub fn built_in(&self) -> Option<&Machine<Sched>> {
+        (self as &dyn Any).downcast_ref()
     }
 
     /// The machine's description.

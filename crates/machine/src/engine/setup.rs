@@ -21,7 +21,7 @@ use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::state::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::task::Uclamp;
-use fairlab_sched::told::policy::{PolicySeat, WakePolicy};
+use fairlab_sched::told::policy::{OwnPolicy, PolicySeat};
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::{CAPACITY_FULL, Nanos};
@@ -51,7 +51,7 @@ pub struct Setup {
     /// Permutes events of one instant, if set.
     pub perturb: Option<u64>,
     /// Who selects CPUs at wake-ups in the place of the kernel's rules.
-    pub policy: Option<Box<dyn WakePolicy>>,
+    pub policy: Option<Box<dyn OwnPolicy>>,
 }
 
 impl Setup {

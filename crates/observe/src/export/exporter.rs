@@ -9,6 +9,7 @@ use super::sink::Sink;
 use super::thread::{Thread, Threads};
 use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_machine::seam::Engine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, Probe};
@@ -78,13 +79,15 @@ pub struct Exporter {
     /// Changes of frequency that the workload's machine makes by itself, the next one last.
     frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     has_markers: bool,
+    /// The time from which rt-app's logs count was told.
+    has_clock_ref: bool,
     only: Option<String>,
 }
 
 impl Exporter {
     /// For a machine whose run has not begun. `main` is the name of the process to which the workload's tasks belong, if they
     /// are its threads.
-    pub fn new(machine: &Machine, main: Option<&str>) -> Self {
+    pub fn new(machine: &Machine<impl Engine>, main: Option<&str>) -> Self {
         let threads = Threads::new(machine, main);
         let (hardware, nr_threads) = (machine.hardware(), threads.iter().len());
         let cpus = machine.sched().cpu_ids().map(|cpu| {
@@ -111,6 +114,7 @@ impl Exporter {
             fork: None,
             frequency_steps,
             has_markers: main == Some("rt-app"),
+            has_clock_ref: false,
             only: None,
         }
     }
@@ -136,22 +140,22 @@ impl Exporter {
     }
 
     /// What is so at the start of a run: frequencies, capacities.
-    pub fn begin(&mut self, machine: &Machine) {
+    pub fn begin(&mut self, machine: &Machine<impl Engine>) {
         for cpu in machine.sched().cpu_ids() {
-            self.frequency(START, cpu, machine.sched().figures(cpu).freq_capacity);
+            self.frequency(START, cpu, machine.sched().freq_capacity(cpu));
         }
         if self.has_markers {
             self.marker(START, CpuId(0), Marker::Main { starts: true });
         }
         self.sample(machine);
-        self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine));
+        if let Some(machine) = machine.built_in() {
+            self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine));
+        }
     }
 
-    /// Notes figures that nobody tells when they change. To be called now and then.
-    pub fn sample(&mut self, machine: &Machine) {
-        if !self.groups.has(Group::Counters) {
-            return;
-        }
+    /// Notes figures that nobody tells when they change. To be called now and then. Only the built-in scheduler shows them.
+    pub fn sample(&mut self, machine: &Machine<impl Engine>) {
+        let Some(machine) = machine.built_in().filter(|_| self.groups.has(Group::Counters)) else { return };
         let (now, sched) = (machine.now(), machine.sched());
         for cpu in sched.cpu_ids() {
             self.count(now, cpu, Counter::Capacity, sched.figures(cpu).cpu_capacity);
@@ -167,13 +171,21 @@ impl Exporter {
     ///
     /// # Errors
     /// For the first trace that could not be written: its place in the order in which they were added, and why.
-    pub fn finish(&mut self, machine: &Machine) -> Result<(), (usize, io::Error)> {
+    pub fn finish(&mut self, machine: &Machine<impl Engine>) -> Result<(), (usize, io::Error)> {
         self.sample(machine);
         if self.has_markers {
+            // rt-app ends its threads when its time is over.
+            for thread in std::mem::take(&mut self.of_task) {
+                if let Some(cpu) = self.tracks[thread.index()].cpu {
+                    self.end_loops(machine.now(), cpu, thread);
+                }
+            }
             self.marker(machine.now(), CpuId(0), Marker::Main { starts: false });
         }
         for (place, trace) in self.traces.iter_mut().enumerate() {
-            trace.sink.end(machine, &self.threads);
+            if let Some(machine) = machine.built_in() {
+                trace.sink.end(machine, &self.threads);
+            }
             trace.sink.finish(&self.threads).map_err(|error| (place, error))?;
         }
         Ok(())
@@ -207,7 +219,7 @@ impl Exporter {
     fn marker(&mut self, now: Nanos, cpu: CpuId, marker: Marker) {
         let current = match marker {
             Marker::Main { .. } => Thread::MAIN,
-            Marker::Task { thread, .. } | Marker::Loop { thread, .. } => thread,
+            Marker::ClockRef { thread, .. } | Marker::Task { thread, .. } | Marker::Loop { thread, .. } => thread,
         };
         self.tell_of(now, cpu, current, What::Marker(marker));
     }
@@ -324,7 +336,12 @@ impl Exporter {
         let cpu = track.cpu.expect("a thread that runs was woken");
         match before {
             Some(place) => self.marker(now, cpu, Marker::Loop { thread, starts: false, place }),
-            None => self.marker(now, cpu, Marker::Task { thread, starts: true }),
+            None => {
+                if !std::mem::replace(&mut self.has_clock_ref, true) {
+                    self.marker(now, cpu, Marker::ClockRef { thread, time: now });
+                }
+                self.marker(now, cpu, Marker::Task { thread, starts: true });
+            }
         }
         self.marker(now, cpu, Marker::Loop { thread, starts: true, place });
     }
@@ -386,7 +403,7 @@ impl Probe for Exporter {
     }
 }
 
-impl Observer for Exporter {
+impl<E: Engine> Observer<E> for Exporter {
     fn wants(&self) -> Wants {
         Wants { events: true, details: self.groups.has(Group::Ipi), pelt: self.wants_pelt() }
     }

@@ -34,7 +34,8 @@ pub use sink::Sink;
 
 use bpftrace::Bpftrace;
 use chrome::Chrome;
-use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::engine::START;
+use fairlab_machine::hardware::Hardware;
 use ftrace_text::FtraceText;
 use perf_data::PerfData;
 use perfetto::Perfetto;
@@ -63,7 +64,7 @@ pub enum Target<'a> {
 
 /// What a format is told of the run.
 struct Run<'a> {
-    machine: &'a Machine,
+    hardware: &'a Hardware,
     threads: &'a Threads,
     /// The only task of which something is told, where a format can do that.
     only: Option<&'a str>,
@@ -71,11 +72,11 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn nr_cpus(&self) -> usize {
-        self.machine.hardware().nr_cpus()
+        self.hardware.nr_cpus()
     }
 
     fn name(&self) -> String {
-        self.machine.hardware().name.clone()
+        self.hardware.name.clone()
     }
 }
 
@@ -90,6 +91,8 @@ pub struct Format {
     pub meaning: &'static str,
     /// What it has unless something else is asked for.
     pub groups: Groups,
+    /// It tells of the built-in scheduler's state, so that there is none of a run with another engine.
+    pub is_of_state: bool,
     open: Opens,
 }
 
@@ -130,6 +133,7 @@ pub const FORMATS: &[Format] = &[
         extension: "pftrace",
         meaning: "Perfetto's protocol buffers: ui.perfetto.dev, trace_processor",
         groups: PICTURES,
+        is_of_state: false,
         open: Opens::File(|out, _, run| Ok(Box::new(Perfetto::new(out, run.nr_cpus(), &run.name(), run.threads)))),
     },
     Format {
@@ -137,6 +141,7 @@ pub const FORMATS: &[Format] = &[
         extension: "json",
         meaning: "Chrome's trace events in JSON: chrome://tracing, ui.perfetto.dev",
         groups: PICTURES,
+        is_of_state: false,
         open: Opens::File(|out, _, run| Ok(Box::new(Chrome::new(out, run.nr_cpus(), START)))),
     },
     Format {
@@ -144,6 +149,7 @@ pub const FORMATS: &[Format] = &[
         extension: "dat",
         meaning: "trace.dat of version 6: trace-cmd, KernelShark, LISA",
         groups: EVENTS,
+        is_of_state: false,
         open: Opens::File(|out, directory, run| open_trace_dat(out, directory, run, Version::V6)),
     },
     Format {
@@ -151,6 +157,7 @@ pub const FORMATS: &[Format] = &[
         extension: "dat",
         meaning: "trace.dat of version 7, not compressed: trace-cmd since 3.0",
         groups: EVENTS,
+        is_of_state: false,
         open: Opens::File(|out, directory, run| open_trace_dat(out, directory, run, Version::V7)),
     },
     Format {
@@ -158,6 +165,7 @@ pub const FORMATS: &[Format] = &[
         extension: "txt",
         meaning: "the kernel's own text: systrace, Perfetto, LISA, grep",
         groups: EVENTS,
+        is_of_state: false,
         open: Opens::File(|out, _, run| Ok(Box::new(FtraceText::new(out, run.nr_cpus())))),
     },
     Format {
@@ -165,6 +173,7 @@ pub const FORMATS: &[Format] = &[
         extension: "data",
         meaning: "perf.data: perf script, perf sched timehist, latency and map",
         groups: EVENTS,
+        is_of_state: false,
         open: Opens::File(|out, directory, run| {
             Ok(Box::new(PerfData::new(out, run.nr_cpus(), run.name(), run.threads, directory)?))
         }),
@@ -174,6 +183,7 @@ pub const FORMATS: &[Format] = &[
         extension: "csv.d",
         meaning: "a directory of tables as comma-separated values, one file each: spreadsheets, pandas, sqlite",
         groups: Groups::of(Group::ALL),
+        is_of_state: false,
         open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(Csv::new(directory))))),
     },
     #[cfg(feature = "parquet")]
@@ -182,6 +192,7 @@ pub const FORMATS: &[Format] = &[
         extension: "parquet.d",
         meaning: "a directory of the same tables as Parquet: pandas, polars, DuckDB",
         groups: Groups::of(Group::ALL),
+        is_of_state: false,
         open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(tables::Parquet::new(directory))))),
     },
     Format {
@@ -189,6 +200,7 @@ pub const FORMATS: &[Format] = &[
         extension: "schedstat.d",
         meaning: "a directory with /proc/schedstat (version 15) before and after the run: sched-scoreboard, scripts",
         groups: Groups::of(&[]),
+        is_of_state: true,
         open: Opens::Directory(|directory, _| Ok(Box::new(Snapshots::new(directory, schedstat::Version::V15)))),
     },
     Format {
@@ -196,6 +208,7 @@ pub const FORMATS: &[Format] = &[
         extension: "schedstat.d",
         meaning: "the same in version 16, as since 6.8",
         groups: Groups::of(&[]),
+        is_of_state: true,
         open: Opens::Directory(|directory, _| Ok(Box::new(Snapshots::new(directory, schedstat::Version::V16)))),
     },
     Format {
@@ -203,6 +216,7 @@ pub const FORMATS: &[Format] = &[
         extension: "sched_debug",
         meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run: scripts, people",
         groups: task_counts::GROUPS,
+        is_of_state: true,
         open: Opens::File(|out, _, _| Ok(Box::new(SchedDebug::new(out)))),
     },
     Format {
@@ -210,6 +224,7 @@ pub const FORMATS: &[Format] = &[
         extension: "proc.d",
         meaning: "a directory with PID/sched for each task: the text of /proc/PID/sched (6.1) at the end of the run",
         groups: task_counts::GROUPS,
+        is_of_state: true,
         open: Opens::Tasks(|directory, run| Ok(Box::new(ProcSched::new(directory, run.only)))),
     },
     Format {
@@ -217,6 +232,7 @@ pub const FORMATS: &[Format] = &[
         extension: "hist.txt",
         meaning: "histograms as bpftrace prints them: waiting and running of tasks, ends of idling, in us",
         groups: bpftrace::GROUPS,
+        is_of_state: false,
         open: Opens::File(|out, _, run| Ok(Box::new(Bpftrace::new(out, run.nr_cpus())))),
     },
 ];
@@ -249,10 +265,10 @@ impl Format {
         &self,
         target: Target<'_>,
         groups: Option<Groups>,
-        machine: &Machine,
+        hardware: &Hardware,
         exporter: &mut Exporter,
     ) -> io::Result<()> {
-        let run = Run { machine, threads: exporter.threads(), only: exporter.only() };
+        let run = Run { hardware, threads: exporter.threads(), only: exporter.only() };
         let sink = match (self.open, target) {
             (Opens::File(open), Target::File { out, directory }) => open(out, directory, &run)?,
             (Opens::Directory(open) | Opens::Tasks(open), Target::Directory(directory)) => open(directory, &run)?,

@@ -39,6 +39,8 @@ const FEATURE_OSRELEASE: u32 = 4;
 const FEATURE_VERSION: u32 = 5;
 const FEATURE_ARCH: u32 = 6;
 const FEATURE_NR_CPUS: u32 = 7;
+const FEATURE_CPU_DESC: u32 = 8;
+const FEATURE_CPU_ID: u32 = 9;
 const FEATURE_CMDLINE: u32 = 11;
 const FEATURE_EVENT_DESC: u32 = 12;
 
@@ -50,17 +52,37 @@ pub(super) struct PerfData<W: Write> {
     nr_cpus: usize,
     machine: String,
     event: Vec<u8>,
+    /// Which tracepoints it has, a bit for each by its place. Readers that cannot read one need not be told of it where it does not happen.
+    seen: u64,
 }
 
 impl<W: Write> PerfData<W> {
     pub(super) fn new(to: W, nr_cpus: usize, machine: String, threads: &Threads, directory: &Path) -> io::Result<Self> {
         let records = Spool::new(directory)?;
-        let mut data = Self { out: Out::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new() };
+        let mut data =
+            Self { out: Out::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new(), seen: 0 };
+        // Records that are no samples have its id.
+        data.saw(Tracepoint::Switch);
         // Idle tasks share a pid, and readers know its name.
         for info in threads.iter().filter(|info| info.pid != 0) {
             data.put_comm(info, 0, 0);
         }
         Ok(data)
+    }
+
+    fn saw(&mut self, tracepoint: Tracepoint) {
+        self.seen |= 1 << tracepoint as u32;
+    }
+
+    /// The tracepoints that it has.
+    fn tracepoints(&self) -> impl Iterator<Item = Tracepoint> {
+        let seen = self.seen;
+        TRACEPOINTS.iter().map(|definition| definition.tracepoint).filter(move |&it| seen & 1 << it as u32 != 0)
+    }
+
+    /// Where the records begin.
+    fn data_at(&self) -> u64 {
+        HEAD + self.tracepoints().count() as u64 * (ATTR_WITH_IDS + 8)
     }
 
     /// A thread has a name.
@@ -77,20 +99,20 @@ impl<W: Write> PerfData<W> {
     }
 
     fn head(&self, data_length: u64, features: &[(u32, Vec<u8>)]) -> Vec<u8> {
-        let nr = TRACEPOINTS.len() as u64;
+        let nr = self.tracepoints().count() as u64;
         let mut bytes = b"PERFILE2".to_vec();
-        let (ids_at, data_at) = (HEAD + nr * ATTR_WITH_IDS, data_at());
+        let (ids_at, data_at) = (HEAD + nr * ATTR_WITH_IDS, self.data_at());
         for number in [HEAD, ATTR_WITH_IDS, HEAD, nr * ATTR_WITH_IDS, data_at, data_length, 0, 0] {
             put_u64(&mut bytes, number);
         }
         let bits = features.iter().fold(0_u64, |bits, (feature, _)| bits | 1 << feature);
         [bits, 0, 0, 0].into_iter().for_each(|word| put_u64(&mut bytes, word));
-        for (place, definition) in TRACEPOINTS.iter().enumerate() {
-            put_attribute(&mut bytes, definition.tracepoint);
+        for (place, tracepoint) in self.tracepoints().enumerate() {
+            put_attribute(&mut bytes, tracepoint);
             put_u64(&mut bytes, ids_at + 8 * place as u64);
             put_u64(&mut bytes, 8);
         }
-        TRACEPOINTS.iter().for_each(|definition| put_u64(&mut bytes, id_of(definition.tracepoint)));
+        self.tracepoints().for_each(|tracepoint| put_u64(&mut bytes, id_of(tracepoint)));
         bytes
     }
 
@@ -112,9 +134,28 @@ impl<W: Write> PerfData<W> {
             (FEATURE_VERSION, text(env!("CARGO_PKG_VERSION"))),
             (FEATURE_ARCH, text("x86_64")),
             (FEATURE_NR_CPUS, [nr.to_le_bytes(), nr.to_le_bytes()].concat()),
+            // Without these two `perf data convert --to-json` crashes.
+            (FEATURE_CPU_DESC, text(&self.machine)),
+            (FEATURE_CPU_ID, text("fairlab")),
             (FEATURE_CMDLINE, command),
-            (FEATURE_EVENT_DESC, event_descriptions()),
+            (FEATURE_EVENT_DESC, self.event_descriptions()),
         ]
+    }
+}
+
+impl<W: Write> PerfData<W> {
+    fn event_descriptions(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_u32(&mut bytes, self.tracepoints().count() as u32);
+        put_u32(&mut bytes, ATTR as u32);
+        for tracepoint in self.tracepoints() {
+            let definition = &TRACEPOINTS[tracepoint as usize];
+            put_attribute(&mut bytes, tracepoint);
+            put_u32(&mut bytes, 1);
+            put_string(&mut bytes, &format!("{}:{}", definition.system, definition.name));
+            put_u64(&mut bytes, id_of(tracepoint));
+        }
+        bytes
     }
 }
 
@@ -124,10 +165,11 @@ impl<W: Write> Sink for PerfData<W> {
         if let What::Fork { child, .. } = record.what {
             self.put_comm(threads.get(child), at, cpu);
         }
-        let Self { records, event, nr_cpus, round_at, .. } = self;
+        let Self { records, event, nr_cpus, round_at, seen, .. } = self;
         let current = threads.get(record.current);
         values::visit(threads, record, |tracepoint, values| {
             event.clear();
+            *seen |= 1 << tracepoint as u32;
             let common = encode::Common { pid: current.pid, flags: record.what.flags() };
             encode::put_event(event, tracepoint, common, values, *nr_cpus);
             put_sample(records.next(), tracepoint, current, at, cpu, event);
@@ -144,8 +186,8 @@ impl<W: Write> Sink for PerfData<W> {
         let head = self.head(length, &features);
         self.out.next().extend_from_slice(&head);
         self.records.copy_to(&mut self.out)?;
+        let mut at = self.data_at() + length + 16 * features.len() as u64;
         let bytes = self.out.next();
-        let mut at = data_at() + length + 16 * features.len() as u64;
         for (_, content) in &features {
             put_u64(bytes, at);
             put_u64(bytes, content.len() as u64);
@@ -158,11 +200,6 @@ impl<W: Write> Sink for PerfData<W> {
     fn has_failed(&self) -> bool {
         self.out.has_failed() || self.records.has_failed()
     }
-}
-
-/// Where the records begin.
-const fn data_at() -> u64 {
-    HEAD + TRACEPOINTS.len() as u64 * (ATTR_WITH_IDS + 8)
 }
 
 /// The id of an event, which its samples have.
@@ -195,19 +232,6 @@ fn put_sample(bytes: &mut Vec<u8>, tracepoint: Tracepoint, current: &ThreadInfo,
     put_u32(bytes, raw as u32 - 4);
     bytes.extend_from_slice(event);
     bytes.resize(bytes.len() + raw - 4 - event.len(), 0);
-}
-
-fn event_descriptions() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    put_u32(&mut bytes, TRACEPOINTS.len() as u32);
-    put_u32(&mut bytes, ATTR as u32);
-    for definition in TRACEPOINTS {
-        put_attribute(&mut bytes, definition.tracepoint);
-        put_u32(&mut bytes, 1);
-        put_string(&mut bytes, &format!("{}:{}", definition.system, definition.name));
-        put_u64(&mut bytes, id_of(definition.tracepoint));
-    }
-    bytes
 }
 
 fn put_record_head(bytes: &mut Vec<u8>, kind: u32, misc: u16, length: u16) {

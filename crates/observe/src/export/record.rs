@@ -277,6 +277,13 @@ pub enum Marker {
         /// Whether it begins.
         starts: bool,
     },
+    /// The first thread has taken the time from which rt-app's logs count.
+    ClockRef {
+        /// The thread.
+        thread: Thread,
+        /// That time, on the machine's clock.
+        time: Nanos,
+    },
     /// A thread begins or ends.
     Task {
         /// The thread.
@@ -301,6 +308,7 @@ impl Marker {
         let event = |starts| if starts { "start" } else { "end" };
         match self {
             Self::Main { starts } => format!("rtapp_main: event={}", event(starts)),
+            Self::ClockRef { time, .. } => format!("rtapp_main: event=clock_ref data={}", time.0 / 1000),
             Self::Task { starts, .. } => format!("rtapp_task: event={}", event(starts)),
             Self::Loop { starts, place: LoopPlace { thread_loop, phase, phase_loop }, .. } => {
                 let event = event(starts);

@@ -2,6 +2,7 @@
 //! Who is named in a trace: threads with pid, name and priority, as the kernel keeps them.
 
 use fairlab_machine::engine::{Machine, instance_name};
+use fairlab_machine::seam::Engine;
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_workload::scn::FIRST_PID;
@@ -95,7 +96,7 @@ pub struct Threads {
 impl Threads {
     /// Those of a machine whose run has not begun. `main` is the name of the process to which all tasks of the workload belong;
     /// without it each of them is a process.
-    pub fn new(machine: &Machine, main: Option<&str>) -> Self {
+    pub fn new(machine: &Machine<impl Engine>, main: Option<&str>) -> Self {
         let pid = FIRST_PID as i32 - 1;
         let info =
             |pid, comm: &str, prio, is_kernel| ThreadInfo { pid, tgid: pid, comm: Comm::new(comm), prio, is_kernel };

@@ -5,6 +5,7 @@ use super::Finding;
 use super::spells::Spells;
 use fairlab_machine::engine::Machine;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::state::figures::TaskFit;
 use fairlab_sched::units::Nanos;
 
 /// What was seen of each CPU: a task has been too big for it, and a bigger CPU idles too.
@@ -19,8 +20,10 @@ impl Misfits {
     pub(super) fn look(&mut self, machine: &Machine, limit: Nanos) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
-            let is_too_big = sched.figures(cpu).misfit_task_load > 0 && {
-                let allowed = &sched.task(sched.curr(cpu)).cpus_allowed;
+            // Not by what the scheduler has noted: one that does not heed misfit tasks notes nothing.
+            let curr = sched.curr(cpu);
+            let is_too_big = !sched.is_idle(cpu) && sched.task_fit(curr, cpu) == TaskFit::TooSmall && {
+                let allowed = &sched.task(curr).cpus_allowed;
                 let bigger = |&other: &CpuId| capacity[other.index()] > capacity[cpu.index()] && sched.is_idle(other);
                 allowed.iter().any(|other| bigger(&other))
             };

@@ -2,8 +2,10 @@
 use super::kicks::Kicks;
 use super::moves::Moves;
 use super::*;
+use fairlab_machine::description::preset;
 use fairlab_machine::engine::Setup;
-use fairlab_workload::scn;
+use fairlab_machine::hardware::Hardware;
+use fairlab_workload::{rtapp, scn};
 
 fn machine(scenario: &str) -> Machine {
     let scenario = scn::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}"));
@@ -117,6 +119,36 @@ fn a_frequency_that_is_held_down_is_found() {
     let finding = of(&findings, "frequency-low").unwrap_or_else(|| panic!("{findings:?}"));
     assert!(finding.worst_ns > 200_000_000, "{finding:?}");
     assert!(of(&found(board), "frequency-low").is_none(), "schedutil follows");
+}
+
+#[test]
+fn a_task_that_nobody_takes_from_a_small_cpu_is_found() {
+    let big_little = "cpus 8\ntopo llc=4 pkg=8\nlevels MP\ncaps 446 446 446 446 1024 1024 1024 1024\nscale 1\nend 1s\n";
+    let tasks = "task big cpu=0 mask=0-0 run 10s\naffinity 300ms big 0-7\n";
+    let with = |tunables: &[&str]| found_in("misfit.scn", |_| format!("{big_little}{tasks}"), tunables);
+    let findings = with(&["no_misfit"]);
+    let finding = of(&findings, "misfit-left").unwrap_or_else(|| panic!("{findings:?}"));
+    assert!(finding.worst_ns > 600_000_000 && finding.question == Question::Cpu(0), "{finding:?}");
+    assert!(of(&with(&[]), "misfit-left").is_none(), "the kernel moves it");
+}
+
+#[test]
+fn timers_that_are_missed_are_found() {
+    let periodic = |tasks: u32| {
+        let text = format!(
+            r#"{{"tasks":{{"x":{{"instance":{tasks},"cpus":[0],"run":4000,"timer":{{"ref":"unique","period":10000}}}}}},
+                "global":{{"duration":1,"calibration":"CPU0"}}}}"#
+        );
+        let hardware = Hardware::from_description(&preset("laptop-8").expect("a preset"));
+        let workload = rtapp::parse("x.json", &text, rtapp::Options::for_cpus(8)).expect("an rt-app file");
+        let idle = scn::parse("idle.scn", "cpus 8\nend 1s\n").expect("a scenario");
+        let mut machine = Machine::new(Setup { workload, ..Setup::on(hardware, idle) }).expect("a possible machine");
+        let limits = Limits::of(&machine);
+        find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress").0
+    };
+    let findings = periodic(3);
+    assert!(of(&findings, "timer-missed").is_some_and(|finding| finding.count > 10), "{findings:?}");
+    assert!(of(&periodic(2), "timer-missed").is_none(), "there is time for two");
 }
 
 /// A scenario of `scenarios/`, which may be changed, with tunables.

@@ -50,7 +50,7 @@ fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
         let out = std::fs::File::create(directory.path().join(name)).expect("a file");
         let target = Target::File { out: Box::new(out), directory: directory.path() };
         let format = Format::named(name).expect("a format of that name");
-        format.open(target, None, &machine, &mut exporter).expect("room for the trace");
+        format.open(target, None, machine.hardware(), &mut exporter).expect("room for the trace");
     }
     exporter.begin(&machine);
     machine.run(&mut exporter).expect("the tasks make progress");

@@ -78,7 +78,9 @@ function surface(id, height) {
   return { g, width, height };
 }
 
-const LEFT = 54, AXIS = 20;
+const AXIS = 20;
+/** Room for the names of CPUs: "CPU 7", "CPU 112", "CPU 4095". */
+const LEFT = 42 + 7 * String(Math.max(...runs.map((run) => run.cpus.length)) - 1).length;
 /** Height of a row and of the canvas: few CPUs have high rows, many scroll. */
 function rows() {
   const nr = run.cpus.length;
@@ -225,8 +227,16 @@ function show(from, to) {
   redraw();
 }
 
+/** The middle of what is marked, if it can be seen: who zooms wants to see that. */
+function marked() {
+  if (!view.mark) return undefined;
+  const { cpu, i } = view.mark, row = run.rows[cpu];
+  const from = Math.max(view.from, row.start[i]), to = Math.min(view.to, row.end[i]);
+  return from <= to ? (from + to) / 2 : undefined;
+}
+
 function zoom(factor, around) {
-  const at = around ?? (view.from + view.to) / 2;
+  const at = around ?? marked() ?? (view.from + view.to) / 2;
   show(at - (at - view.from) * factor, at + (view.to - at) * factor);
 }
 

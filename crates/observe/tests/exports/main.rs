@@ -82,7 +82,7 @@ fn export(machine: &mut Machine, process: Option<&str>, groups: Option<Groups>) 
         FORMATS.iter().filter(|format| !format.is_directory()).map(|format| (format, Shared::default())).collect();
     for (format, file) in &files {
         let target = Target::File { out: Box::new(file.clone()), directory: &std::env::temp_dir() };
-        format.open(target, groups, machine, &mut exporter).expect("there is room");
+        format.open(target, groups, machine.hardware(), &mut exporter).expect("there is room");
     }
     exporter.begin(machine);
     machine.run(&mut exporter).expect("the tasks make progress");
@@ -210,7 +210,14 @@ fn threads_of_rt_app_say_in_which_loop_they_are() {
         let lines = text.lines().filter(|line| line.contains(pid));
         lines.filter_map(|line| line.split_once("tracing_mark_write: ").map(|(_, marker)| marker)).collect::<Vec<_>>()
     };
-    let timer = of("timer-0-1000 ");
+    let mut timer = of("timer-0-1000 ");
+    let clock = timer.remove(0);
+    assert!(
+        clock.starts_with("rtapp_main: event=clock_ref data=1000"),
+        "in microseconds, of the first thread: {clock}"
+    );
+    assert_eq!(text.matches("clock_ref").count(), 1, "rt-app takes its time once");
+    assert_eq!(timer[timer.len() - 2..].join(",").matches("event=end").count(), 2, "the duration ends all threads");
     assert_eq!(timer[0], "rtapp_task: event=start");
     assert_eq!(timer[1], "rtapp_loop: event=start thread_loop=0 phase=0 phase_loop=0");
     assert_eq!(timer[2], "rtapp_loop: event=end thread_loop=0 phase=0 phase_loop=0");
@@ -260,7 +267,7 @@ fn tables_have_a_row_for_each_event_and_sums_that_the_machine_knows() {
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     let mut exporter = Exporter::new(&machine, Some("rt-app"));
     let format = Format::named("csv").expect("there is such a format");
-    format.open(Target::Directory(directory.path()), None, &machine, &mut exporter).expect("there is room");
+    format.open(Target::Directory(directory.path()), None, machine.hardware(), &mut exporter).expect("there is room");
     exporter.begin(&machine);
     machine.run(&mut exporter).expect("the tasks make progress");
     exporter.finish(&machine).unwrap_or_else(|(place, error)| panic!("{place}: {error}"));
@@ -293,7 +300,7 @@ fn schedstat_before_and_after_a_run_tells_what_the_scheduler_has_counted() {
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     let mut exporter = Exporter::new(&machine, Some("rt-app"));
     let format = Format::named("schedstat").expect("there is such a format");
-    format.open(Target::Directory(directory.path()), None, &machine, &mut exporter).expect("there is room");
+    format.open(Target::Directory(directory.path()), None, machine.hardware(), &mut exporter).expect("there is room");
     exporter.begin(&machine);
     machine.run(&mut exporter).expect("the tasks make progress");
     exporter.finish(&machine).unwrap_or_else(|(place, error)| panic!("{place}: {error}"));

@@ -105,7 +105,7 @@ fn proc_sched(machine: &mut Machine, directory: &Path, only: Option<&str>) -> st
     let mut exporter = Exporter::new(machine, Some("rt-app"));
     let format = Format::named("proc-sched").expect("there is such a format");
     only.into_iter().for_each(|only| exporter.tell_only_of(only.to_owned()));
-    format.open(Target::Directory(directory), None, machine, &mut exporter).expect("there is room");
+    format.open(Target::Directory(directory), None, machine.hardware(), &mut exporter).expect("there is room");
     exporter.begin(machine);
     machine.run(&mut exporter).expect("the tasks make progress");
     exporter.finish(machine).map_err(|(_, error)| error)

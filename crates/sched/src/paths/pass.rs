@@ -10,10 +10,12 @@ use crate::paths::active::PushRequest;
 use crate::paths::sched::Sched;
 use crate::paths::walks::{Boundary, Step};
 use crate::rules::balance::env::LbEnv;
+use crate::rules::balance::policy::Asking;
 use crate::state::counters::{DomainCounter, LbCounter};
 use crate::state::topology::{DomainId, SchedGroupCapacity, SchedGroupId};
-use crate::told::balance::BalanceVerdict;
+use crate::told::balance::{BalanceVerdict, Balanced, MigrationType};
 use crate::told::ctx::Ctx;
+use crate::told::policy::BalanceChoice;
 use crate::told::probe::Event;
 use crate::words::cpumask::CpuMask;
 use crate::words::idle_type::CpuIdleType;
@@ -43,10 +45,12 @@ pub(crate) struct Pass {
 }
 
 /// The phases of a pass. Those that take a lock are named after what they do under it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Gather statistics and find the busiest group. No lock.
     Look,
+    /// Look at a CPU for a policy of one's own, which decides what is pulled. No lock.
+    Ask(Asking),
     /// Find the group's busiest runqueue. No lock.
     Choose(SchedGroupId),
     /// Take tasks from it.
@@ -96,6 +100,10 @@ impl Sched {
     pub(crate) fn step_pass(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass) -> Step<PassResult> {
         let step = match pass.phase {
             Phase::Look => self.look(ctx, pass),
+            Phase::Ask(mut asking) => {
+                let choice = self.look_for_balance(ctx, &pass.env, &mut asking);
+                self.follow(ctx, pass, asking, choice)
+            }
             Phase::Choose(group) => self.choose(ctx, pass, group),
             Phase::Detach => self.detach(ctx, pass),
             Phase::Attach(nr) => {
@@ -118,7 +126,47 @@ impl Sched {
         if !self.should_we_balance(env) {
             return Step::Done(BalanceVerdict::NotOurs);
         }
-        match self.find_busiest_group(ctx, env) {
+        let found = self.find_busiest_group(ctx, env);
+        match self.ask_to_balance(ctx, env, found, None, 0) {
+            BalanceChoice::Kernel => self.go_on(ctx, pass, found),
+            choice => self.follow(ctx, pass, Asking { found, next: pass.this_cpu, nr_looks: 0 }, choice),
+        }
+    }
+
+    /// Does what a policy of one's own says.
+    fn follow(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        pass: &mut Pass,
+        asking: Asking,
+        choice: BalanceChoice,
+    ) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
+        match choice {
+            BalanceChoice::Look(next) => {
+                pass.phase = Phase::Ask(Asking { next, ..asking });
+                Step::Pause(Boundary::FREE)
+            }
+            BalanceChoice::Pull { from, tasks } => {
+                env.flags.by_policy = true;
+                (env.migration, env.imbalance) = (MigrationType::Task, i64::from(tasks));
+                (env.decision.migration, env.decision.imbalance) = (Some(env.migration), env.imbalance);
+                self.pull_from(ctx, pass, from)
+            }
+            BalanceChoice::Nothing => self.go_on(ctx, pass, Err(Balanced::Policy)),
+            BalanceChoice::Kernel | BalanceChoice::Fail(_) => self.go_on(ctx, pass, asking.found),
+        }
+    }
+
+    /// Goes on with the busiest group, or ends because there is none.
+    fn go_on(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        pass: &mut Pass,
+        found: Result<SchedGroupId, Balanced>,
+    ) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
+        match found {
             Ok(group) => {
                 env.decision.busiest_group = self.domains.groups[group].span.first();
                 (env.decision.migration, env.decision.imbalance) = (Some(env.migration), env.imbalance);
@@ -141,6 +189,12 @@ impl Sched {
             self.count_lb(ctx, env, LbCounter::NobusyQ, 1);
             return Step::Done(BalanceVerdict::NoBusiestQueue);
         };
+        self.pull_from(ctx, pass, busiest)
+    }
+
+    /// Tasks are to come from this runqueue, if it has any beside the running one.
+    fn pull_from(&mut self, ctx: &mut Ctx<'_>, pass: &mut Pass, busiest: CpuId) -> Step<BalanceVerdict> {
+        let env = &mut pass.env;
         self.count_lb(ctx, env, LbCounter::Imbalance, env.imbalance);
         env.decision.busiest_queue = Some(busiest);
         env.src_cpu = busiest;
@@ -230,12 +284,13 @@ impl Sched {
         idle.unwrap_or(group.balance_cpu) == env.dst_cpu
     }
 
-    /// Whether the pass starts over without the runqueue whose tasks are all pinned: CPUs of other groups must be left.
+    /// Whether the pass starts over without the runqueue whose tasks are all pinned: CPUs of other groups must be left. What a policy of one's
+    /// own has chosen is not replaced by another choice.
     fn may_start_over(&self, env: &mut LbEnv) -> bool {
         env.leave_out(env.src_cpu);
         let local = &self.domains.groups[self.domains.domains[env.sd].groups].balance_mask;
         let is_allowed = self.tunables.changes.redo_max.is_none_or(|max| env.decision.redos < max);
-        !env.cpus.is_subset_of(local) && is_allowed
+        !env.cpus.is_subset_of(local) && is_allowed && !env.flags.by_policy
     }
 
     /// After tasks were looked at: if none was moved, perhaps have the running one pushed.

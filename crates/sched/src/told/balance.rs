@@ -41,6 +41,7 @@ rules! {
     IdleCpusAlike "The busiest group has not fewer idle CPUs than the local one, give or take one."
     SingleTask "The busiest group has a single task: moving it would gain nothing."
     NoImbalance "All said there is an imbalance, but it amounts to nothing."
+    Policy "A policy of one's own, in the place of the kernel's rules, wants nothing to be pulled."
 }
 
 rules! {

@@ -34,10 +34,10 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
     let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE, prices::TABLE];
     let wanted = study.tables.iter().filter(|table| choices.wants(&table.name));
     let published = wanted.filter(|table| !own.contains(&table.name.as_str()));
-    let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, options)).collect();
+    let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, choices)).collect();
     let tally = Tally::new(progress);
     // What belongs to the full form only.
-    let in_full = |table: &str| !options.quick && choices.wants(table);
+    let in_full = |table: &str| !options.quick && choices.wants(table) && choices.rows.is_empty();
     let small_llc = || in_full(small_llc::TABLE).then(|| small_llc::table(study, &tally)).transpose();
     let prices = || in_full(prices::TABLE).then(|| prices::table(study, &tally)).transpose();
     let nr_seeds = choices.seeds.unwrap_or(1);
@@ -96,8 +96,10 @@ fn is_quick(label: &str) -> bool {
 }
 
 /// A table with the rows that are measured.
-fn with_rows_of(table: &TableDefinition, options: Options) -> TableDefinition {
-    let rows = table.rows.iter().filter(|row| !options.quick || is_quick(&row.label)).cloned().collect();
+fn with_rows_of(table: &TableDefinition, choices: &Choices) -> TableDefinition {
+    let is_wanted =
+        |row: &&RowDefinition| choices.wants_row(&row.label) && (!choices.options.quick || is_quick(&row.label));
+    let rows = table.rows.iter().filter(is_wanted).cloned().collect();
     TableDefinition { rows, ..table.clone() }
 }
 

@@ -11,11 +11,14 @@ use super::tasks::TaskDraft;
 use crate::error::{ParseError, Source};
 use crate::suggest;
 use crate::workload::{Change, CpusetSpec, Quota, Workload};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a group's object may hold.
 const KEYS: &[&str] =
     &["cpu.max", "cpu.max.burst", "cpu.weight", "cpu.idle", "cpu.uclamp.min", "cpu.uclamp.max", "cpuset.cpus"];
+
+/// Names of so many letters differ in one of them because they are different names.
+const SHORT: usize = 4;
 
 /// The kernel's default period, in microseconds.
 const DEFAULT_PERIOD_US: u64 = 100_000;
@@ -29,7 +32,7 @@ pub(super) fn read(fields: Fields<'_>, nr_cpus: u32, groups: &mut Groups) -> Res
         let source = fields.source;
         let what = format!("the cgroup \"{}\"", entry.key);
         let keys = Fields::of(source, &entry.node, &what)?;
-        let group = groups.of_path(source, entry.key_at, &entry.key)?.flatten();
+        let group = groups.of_path(source, entry.key_at, "cgroup", &entry.key)?.flatten();
         let Some(group) = group else {
             let error = source.error(entry.key_at, "the root group has none of these files");
             return Err(error.with_help("name a group below it, such as \"/fg\""));
@@ -50,10 +53,12 @@ pub(super) fn with_tasks(tasks: &[TaskDraft]) -> BTreeSet<usize> {
     tasks.iter().filter_map(|task| task.group.flatten()).chain(of_phases).collect()
 }
 
-/// Warnings about entries of the section in which, and below which, no task ever is: they limit nothing.
-pub(super) fn empty(
+/// Warnings about entries of the section in which, and below which, no task ever is: they limit nothing. And about tasks in a group
+/// that is none of them, but called nearly so.
+pub(super) fn mismatched(
     source: Source<'_>,
     entries: &[(usize, usize)],
+    named: &BTreeMap<usize, usize>,
     mut in_groups: BTreeSet<usize>,
     workload: &Workload,
 ) -> Vec<String> {
@@ -68,19 +73,39 @@ pub(super) fn empty(
     let names: Vec<&str> =
         used.iter().filter(|group| !listed(group)).map(|&group| groups[group].name.as_str()).collect();
     let unused = entries.iter().filter(|(group, _)| !used.contains(group));
-    unused
-        .map(|&(group, at)| {
-            let (place, name) = (source.place(at), &groups[group].name);
-            let hint = match suggest::nearest(name, &names) {
-                Some(near) => format!("; did you mean \"{near}\"?"),
-                None if names.is_empty() => String::new(),
-                None => format!("; tasks are in {}", names.join(", ")),
-            };
-            format!(
-                "{place}: no task is in the cgroup \"{name}\" or below it, so that what it holds limits nothing{hint}"
-            )
-        })
-        .collect()
+    let unlisted = in_groups.iter().filter(|&&group| !above(&group).any(|group| listed(&group)));
+    let in_use: Vec<&str> = entries
+        .iter()
+        .filter(|(group, _)| used.contains(group))
+        .map(|&(group, _)| groups[group].name.as_str())
+        .collect();
+    let misspelt = unlisted.filter_map(|group| {
+        let name = &groups[*group].name;
+        let near = suggest::nearest(name, &in_use).filter(|near| is_slip(name, near))?;
+        let place = source.place(*named.get(group)?);
+        Some(format!("{place}: \"cgroups\" has no \"{name}\", so that nothing limits it; did you mean \"{near}\"?"))
+    });
+    let empty = unused.map(|&(group, at)| {
+        let (place, name) = (source.place(at), &groups[group].name);
+        let hint = match suggest::nearest(name, &names) {
+            Some(near) => format!("; did you mean \"{near}\"?"),
+            None if names.is_empty() => String::new(),
+            None => format!("; tasks are in {}", names.join(", ")),
+        };
+        format!("{place}: no task is in the cgroup \"{name}\" or below it, so that what it holds limits nothing{hint}")
+    });
+    empty.chain(misspelt).collect()
+}
+
+/// Whether a name may be another one misspelt: `/gb` beside `/bg` may, `/bg` beside `/fg` and `/camera2` beside `/camera1` are others.
+fn is_slip(name: &str, near: &str) -> bool {
+    let letters = |name: &str| name.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>();
+    let sorted = |name: &str| {
+        let mut all: Vec<char> = name.chars().collect();
+        all.sort_unstable();
+        all
+    };
+    sorted(name) == sorted(near) || (name.len() > SHORT && letters(name) != letters(near))
 }
 
 /// What readers of values need.

@@ -21,27 +21,30 @@ pub(super) struct Groups {
     /// What groups with `cpuset.cpus` allow, and which of them each such group has.
     pub(super) cpusets: Vec<CpusetSpec>,
     pub(super) cpuset_of: BTreeMap<usize, usize>,
+    /// Where each group of a path is named first.
+    pub(super) named: BTreeMap<usize, usize>,
     /// Groups that the section `cgroups` names, with the places where it does.
     pub(super) entries: Vec<(usize, usize)>,
 }
 
 impl Groups {
-    /// The group of a path; `Some(None)` is the root group, and an empty path is none at all.
+    /// The group of the path that a key has; `Some(None)` is the root group, and an empty path is none at all.
     pub(super) fn of_path(
         &mut self,
         source: Source<'_>,
         at: usize,
+        key: &str,
         path: &str,
     ) -> Result<Option<Option<usize>>, ParseError> {
         if path.is_empty() {
             return Ok(None);
         }
         if !path.starts_with('/') {
-            let error = source.error(at, format!("the taskgroup \"{path}\" does not begin with /"));
+            let error = source.error(at, format!("the {key} \"{path}\" does not begin with /"));
             return Err(error.with_help(format!("write \"/{path}\"; \"/\" is the root group")));
         }
         if path.len() > MAX_PATH {
-            let message = format!("the taskgroup has {} bytes; a path has {MAX_PATH} at the most", path.len());
+            let message = format!("the {key} has {} bytes; a path has {MAX_PATH} at the most", path.len());
             return Err(source.error(at, message).with_help("nest groups less deeply, or give them shorter names"));
         }
         if let Some(group) = self.paths.get(path) {
@@ -56,6 +59,9 @@ impl Groups {
             name.push('/');
             name.push_str(part);
             group = Some(self.child(&name, group));
+        }
+        if let Some(group) = group {
+            self.named.entry(group).or_insert(at);
         }
         self.paths.insert(path.to_owned(), group);
         Ok(Some(group))

@@ -120,11 +120,12 @@ pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, P
     }
     let tasks = reader.tasks(Fields::of(source, tasks, "\"tasks\"")?)?;
     let nr_cpus = reader.nr_cpus;
-    let (entries, in_groups) = (std::mem::take(&mut reader.groups.entries), cgroups::with_tasks(&tasks));
+    let (entries, named) = (std::mem::take(&mut reader.groups.entries), std::mem::take(&mut reader.groups.named));
+    let in_groups = cgroups::with_tasks(&tasks);
     let mut workload = build::workload(reader, tasks)?;
     statements::read(root, nr_cpus, &mut workload)?;
-    let empty = cgroups::empty(source, &entries, in_groups, &workload);
-    workload.warnings.extend(empty);
+    let mismatched = cgroups::mismatched(source, &entries, &named, in_groups, &workload);
+    workload.warnings.extend(mismatched);
     workload.warnings = folded(file, workload.warnings);
     Ok(workload)
 }

@@ -99,6 +99,8 @@ mod tests {
         let end = refused(r#"["end 1s"]"#);
         assert!(end.contains("app.json:4:29: `end` is a statement of scenarios only"), "{end}");
         assert!(end.contains("affinity, nice") && end.contains("steal"), "{end}");
+        let unknown = refused(r#"["ofline 1s 3"]"#);
+        assert!(unknown.contains("did you mean `offline`?") && !unknown.contains("machine,"), "{unknown}");
         assert!(refused(r#"["feature SIS_UTIL 0"]"#).contains("without a time"));
         assert!(refused(r#"["nice 1ms poll 5"]"#).contains("did you mean `pool`?"));
         let group = refused(r#"["quota 1ms /background 1ms 2ms"]"#);

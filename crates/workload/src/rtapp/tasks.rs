@@ -263,7 +263,7 @@ impl<'a> TaskReader<'a> {
         if key == "cgroup" && fields.get("taskgroup").is_some() {
             return Err(fields.error(at, "both \"cgroup\" and \"taskgroup\" are given").with_help("keep one of them"));
         }
-        self.groups.of_path(self.source, at, fields.text(key)?.unwrap_or_default())
+        self.groups.of_path(self.source, at, key, fields.text(key)?.unwrap_or_default())
     }
 
     /// A phase cannot move its task to another cpuset.

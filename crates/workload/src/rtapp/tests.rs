@@ -680,6 +680,24 @@ fn cgroups_that_no_task_is_in_are_told_with_the_path_that_may_be_meant() {
 }
 
 #[test]
+fn a_task_in_a_group_that_is_called_nearly_as_a_limited_one_is_told() {
+    let warnings = |group: &str, limited: &str| {
+        let text = format!(
+            r#"{{"tasks":{{"a":{{"cgroup":"{limited}","run":1,"sleep":1}},"b":{{"cgroup":"{group}","run":1,"sleep":1}}}},
+                "cgroups":{{"{limited}":{{"cpu.weight":50}}}},"global":{{"duration":1}}}}"#
+        );
+        workload(&text).warnings
+    };
+    let slip = warnings("/backgroud", "/background");
+    assert!(slip.len() == 1 && slip[0].starts_with("test.json:1:"), "{slip:?}");
+    assert!(slip[0].contains("nothing limits it; did you mean \"/background\"?"), "{slip:?}");
+    assert_eq!(warnings("/gb", "/bg").len(), 1, "letters in another order");
+    for (group, limited) in [("/bg", "/fg"), ("/camera2", "/camera1"), ("/background/mail", "/background")] {
+        assert!(warnings(group, limited).is_empty(), "{group} beside {limited}");
+    }
+}
+
+#[test]
 fn what_a_cgroup_cannot_have_is_refused_with_its_place() {
     let task = "\"cgroup\" : \"/g\", \"run\" : 1, \"sleep\" : 1";
     for (files, said) in [

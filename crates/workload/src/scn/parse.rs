@@ -98,9 +98,13 @@ pub(crate) fn add_to(
     for &(offset, statement) in statements {
         let mut words = Words::of_line(source, offset, statement);
         let Some(keyword) = words.optional() else { continue };
-        if let Some(statement) = Statement::named(keyword.text).filter(|statement| !statement.is_for_any_workload) {
-            let message = format!("`{}` is a statement of scenarios only", statement.keyword);
-            return Err(words.error(keyword, message).with_help(format!("here there are {}", for_any_workload())));
+        if Statement::named(keyword.text).is_none_or(|statement| !statement.is_for_any_workload) {
+            let message = match Statement::named(keyword.text) {
+                Some(statement) => format!("`{}` is a statement of scenarios only", statement.keyword),
+                None => format!("unknown statement `{}`", keyword.text),
+            };
+            let help = suggest::help(keyword.text, "here there are", &for_any_workload());
+            return Err(words.error(keyword, message).with_help(help));
         }
         parser.statement(keyword, &mut words)?;
         if let Some(word) = words.optional() {
@@ -118,10 +122,8 @@ pub(crate) fn add_to(
 }
 
 /// The statements that have a place in other files.
-fn for_any_workload() -> String {
-    let keywords =
-        STATEMENTS.iter().filter(|statement| statement.is_for_any_workload).map(|statement| statement.keyword);
-    keywords.collect::<Vec<_>>().join(", ")
+fn for_any_workload() -> Vec<&'static str> {
+    STATEMENTS.iter().filter(|statement| statement.is_for_any_workload).map(|statement| statement.keyword).collect()
 }
 
 fn before_cpus(words: &Words<'_>, keyword: Word<'_>) -> ParseError {

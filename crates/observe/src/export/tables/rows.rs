@@ -83,14 +83,15 @@ pub(super) fn visit(threads: &Threads, record: &Record<'_>, mut visit: impl FnMu
         What::Marker(marker) => {
             let thread = record.current;
             let null = Cell::Null;
-            let (name, starts, [a, b, c]) = match marker {
-                Marker::Main { starts } => ("main", starts, [null; 3]),
-                Marker::Task { starts, .. } => ("task", starts, [null; 3]),
+            let border = |starts| if starts { "start" } else { "end" };
+            let (name, event, [a, b, c]) = match marker {
+                Marker::Main { starts } => ("main", border(starts), [null; 3]),
+                Marker::ClockRef { .. } => ("main", "clock_ref", [null; 3]),
+                Marker::Task { starts, .. } => ("task", border(starts), [null; 3]),
                 Marker::Loop { starts, place, .. } => {
-                    ("loop", starts, [place.thread_loop, place.phase, place.phase_loop].map(int))
+                    ("loop", border(starts), [place.thread_loop, place.phase, place.phase_loop].map(int))
                 }
             };
-            let event = if starts { "start" } else { "end" };
             visit(Table::Markers, &[at, pid(thread), comm(thread), Cell::Text(name), Cell::Text(event), a, b, c]);
         }
         What::Setprio { .. } => {}

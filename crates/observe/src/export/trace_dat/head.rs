@@ -96,7 +96,8 @@ impl Head<'_> {
         section(bytes, SECTION_SYMBOLS, &|bytes| put_sized32(bytes, &symbols()));
         section(bytes, SECTION_TEXTS, &|bytes| put_sized32(bytes, &texts()));
         section(bytes, SECTION_NAMES, &|bytes| put_sized64(bytes, &self.names()));
-        section(bytes, SECTION_STRINGS, &|bytes| bytes.extend_from_slice(b"fairlab\0"));
+        // Readers find this one by going through all sections: it has no option.
+        put_section(bytes, SECTION_STRINGS, &|bytes| bytes.extend_from_slice(b"fairlab\0"));
         let options = bytes.len() as u64;
         bytes[options_at..options_at + 8].copy_from_slice(&options.to_le_bytes());
         // The options say where the buffer is, which begins behind them, at a page.

@@ -42,9 +42,11 @@ impl Rates {
             });
             let states = machine.and_then(|machine| machine.idle_states.get(cpu));
             let capacity = machine.and_then(|machine| machine.topology.capacity.get(cpu));
+            // A trace of frequencies that the machine does not have is one of another machine, or of none that knows them.
+            let highest = domain.filter(|domain| seen.is_none_or(|seen| domain.khz().contains(&seen)));
             Cpu {
                 capacity: capacity.copied().unwrap_or(CAPACITY_FULL),
-                highest_khz: domain.and_then(|domain| domain.khz().last().copied()).or(seen),
+                highest_khz: highest.and_then(|domain| domain.khz().last().copied()).or(seen),
                 part: CAPACITY_FULL,
                 is_told: seen.is_none(),
                 exit_ns: states.into_iter().flatten().map(|state| state.exit_latency.0).collect(),

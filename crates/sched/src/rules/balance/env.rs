@@ -24,6 +24,8 @@ pub(crate) struct LbFlags {
     pub some_pinned: bool,
     /// The busiest runqueue had lost its tasks when its lock was taken.
     pub emptied: bool,
+    /// A policy of one's own has said from where to pull.
+    pub by_policy: bool,
     /// A stopper pushes the running task: LBF_ACTIVE_LB.
     pub active: bool,
     /// Blocked load of tickless CPUs is updated on the way: LBF_NOHZ_STATS, gone in 5.12.

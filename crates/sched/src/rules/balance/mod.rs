@@ -16,6 +16,9 @@ mod golden_tests;
 pub(crate) mod imbalance;
 pub(crate) mod interval;
 pub(crate) mod nohz_stats;
+pub(crate) mod policy;
+#[cfg(test)]
+mod policy_tests;
 pub(crate) mod stats;
 #[cfg(test)]
 mod tests;

@@ -110,7 +110,8 @@ impl State {
         seat.ask(&request, seen, nr_looks)
     }
 
-    fn look_at_cpu(&self, cpu: CpuId) -> CpuLook {
+    /// What a look at a CPU shows.
+    pub(crate) fn look_at_cpu(&self, cpu: CpuId) -> CpuLook {
         let rq = &self.rqs[cpu.index()];
         CpuLook {
             cpu,

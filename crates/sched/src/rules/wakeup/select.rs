@@ -29,7 +29,7 @@ impl State {
 
         if flags.ttwu {
             self.record_wakee(this_cpu, task);
-            if ctx.policy.is_some() {
+            if ctx.policy.as_deref().is_some_and(|seat| seat.decides().wakeups) {
                 return self.ask_policy(ctx, decision, flags);
             }
         }

@@ -2,7 +2,7 @@
 //! A policy of one's own: when it is asked, what it sees and pays, and what becomes of answers that cannot be used.
 
 use super::*;
-use crate::told::policy::Refusal;
+use crate::told::policy::{AskedFor, Refusal};
 use std::string::ToString;
 
 /// The first idle CPU of the cache, from the previous one on; the kernel's rules if there is none.
@@ -16,8 +16,8 @@ fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> WakeChoice {
 
 fn refusal(lab: &Lab) -> Option<Refusal> {
     let refused = lab.policy.as_ref().expect("there is a policy").refused();
-    refused.map(|(task, refusal)| {
-        assert_eq!(task, lab.task);
+    refused.map(|(whom, refusal)| {
+        assert_eq!(whom, AskedFor::Wakeup(lab.task));
         refusal.clone()
     })
 }

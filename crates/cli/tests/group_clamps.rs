@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command is the library: scenarios with clamps of groups run the same in both, in which the command once dropped the clamps.
+
+use fairlab_cli::embed::Texts;
+use fairlab_cli::embed::run::Run;
+use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::observer::NoObserver;
+use fairlab_workload::scn;
+use std::fmt::Write;
+
+/// So many scenarios, of which 70 once had another digest.
+const SCENARIOS: u64 = 251;
+
+/// A little generator: the scenario of a number is the same for ever.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+fn scenario(number: u64) -> String {
+    let mut dice = Dice(number);
+    let nr_cpus = 1 + dice.below(6);
+    let mut text = format!("cpus {nr_cpus}\nend {}ms\nscale 1\n", 40 + dice.below(80));
+    for cpu in 0..nr_cpus {
+        let _ = writeln!(text, "fdom {cpu} 250000 500000 1000000");
+    }
+    let nr_groups = 1 + dice.below(3);
+    for group in 0..nr_groups {
+        let min = dice.below(600);
+        let _ = writeln!(text, "group g{group} umin={min} umax={}", min + dice.below(1025 - min));
+    }
+    for task in 0..1 + dice.below(5) {
+        let (run, sleep) = (100 + dice.below(9_000), 1 + dice.below(9_000));
+        let _ = writeln!(text, "task t{task} group=g{} run {run}us sleep {sleep}us", dice.below(nr_groups));
+    }
+    for _ in 0..dice.below(4) {
+        let min = dice.below(1025);
+        let (at, group) = (1 + dice.below(40), dice.below(nr_groups));
+        let _ = writeln!(text, "groupclamp {at}ms g{group} {min} {}", min + dice.below(1025 - min));
+    }
+    text
+}
+
+fn of_library(text: &str) -> String {
+    let mut machine = Machine::new(Setup::from_scenario(scn::parse("a.scn", text).expect(text))).expect(text);
+    machine.run(&mut NoObserver).expect(text);
+    machine.digest().to_string()
+}
+
+fn of_command(text: &str) -> String {
+    let texts = Texts::new(vec![("a.scn".to_owned(), text.to_owned())]);
+    let (run, _) = Run::new(&["\u{0}0\u{0}".to_owned()], None, texts).expect(text);
+    run.summary().digest.clone()
+}
+
+#[test]
+fn group_clamps_are_the_same_in_the_command_and_in_the_library() {
+    let mut without = 0;
+    for number in 0..SCENARIOS {
+        let text = scenario(number);
+        let digest = of_library(&text);
+        assert_eq!(of_command(&text), digest, "{text}");
+        let plain: String =
+            text.lines().filter(|line| !line.starts_with("groupclamp")).fold(String::new(), |all, line| {
+                let words = line.split(' ').filter(|word| !word.starts_with("umin=") && !word.starts_with("umax="));
+                all + &words.collect::<Vec<_>>().join(" ") + "\n"
+            });
+        without += u32::from(of_library(&plain) != digest);
+    }
+    assert!(without > 50, "clamps make a difference in {without} of {SCENARIOS}");
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A policy of one's own for balancing: when it is asked, what it sees and pays, and what becomes of answers that cannot be used.
+
+use crate::lab::{Lab, flat};
+use crate::told::balance::{BalanceVerdict, Balanced, MigrationType};
+use crate::told::policy::{
+    AskedFor, BalanceChoice, BalanceRequest, CpuLook, Decides, OwnPolicy, PolicySeat, Refusal, WakeChoice, WakeRequest,
+};
+use crate::words::idle_type::CpuIdleType;
+use crate::words::ids::CpuId;
+use crate::work::Op;
+use std::boxed::Box;
+use std::string::ToString;
+
+type Balance = fn(&BalanceRequest<'_>, Option<&CpuLook>) -> BalanceChoice;
+
+struct Balancer(Balance);
+
+impl OwnPolicy for Balancer {
+    fn decides(&self) -> Decides {
+        Decides { balancing: true, ..Decides::default() }
+    }
+
+    fn select(&mut self, _: &WakeRequest<'_>, _: Option<&CpuLook>) -> WakeChoice {
+        panic!("it decides nothing about wake-ups")
+    }
+
+    fn balance(&mut self, request: &BalanceRequest<'_>, seen: Option<&CpuLook>) -> BalanceChoice {
+        (self.0)(request, seen)
+    }
+}
+
+/// Four CPUs under one cache, of which the first two have three tasks each that may go anywhere.
+fn crowded(policy: Balance) -> Lab {
+    let mut lab = flat(4);
+    for cpu in [0, 1] {
+        for _ in 0..3 {
+            lab.task(cpu, &[0, 1, 2, 3]);
+        }
+    }
+    lab.wait_ms(10);
+    lab.work = Default::default();
+    lab.policy = Some(PolicySeat::new(Box::new(Balancer(policy))));
+    lab
+}
+
+fn refusal(lab: &Lab) -> Option<Refusal> {
+    let refused = lab.policy.as_ref().expect("there is a policy").refused();
+    refused.map(|(whom, refusal)| {
+        assert_eq!(whom, AskedFor::Balancing(CpuId(3)));
+        refusal.clone()
+    })
+}
+
+#[test]
+fn what_it_leaves_to_the_kernel_is_as_without_it() {
+    let mut without = crowded(|_, _| BalanceChoice::Kernel);
+    without.policy = None;
+    let expected = without.pass(3, 0, CpuIdleType::Idle);
+    let mut lab = crowded(|request, _| {
+        assert!(request.kernel.is_ok() && request.cpu == CpuId(3) && request.level == 0);
+        BalanceChoice::Kernel
+    });
+    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle), expected);
+    assert_eq!(lab.work.of(Op::ScanCpu), without.work.of(Op::ScanCpu));
+    assert_eq!(expected.1.verdict, BalanceVerdict::Moved);
+}
+
+#[test]
+fn what_it_wants_left_alone_counts_as_balanced() {
+    let mut lab = crowded(|_, _| BalanceChoice::Nothing);
+    let (result, decision) = lab.pass(3, 0, CpuIdleType::Idle);
+    assert_eq!((decision.verdict, decision.balanced), (BalanceVerdict::NoBusiestGroup, Some(Balanced::Policy)));
+    assert!(result.nr_moved == 0 && result.continue_balancing);
+    assert_eq!(lab.counted(), ["lb_count", "lb_nobusyg", "lb_balanced"]);
+    let mut lab = crowded(|_, _| BalanceChoice::Pull { from: CpuId(0), tasks: 0 });
+    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(Balanced::Policy), "no task is nothing");
+}
+
+#[test]
+fn it_says_from_where_and_how_many() {
+    let from_both = [0, 1].map(|from| {
+        let mut lab = crowded(if from == 0 {
+            |_, _| BalanceChoice::Pull { from: CpuId(0), tasks: 2 }
+        } else {
+            |_, _| BalanceChoice::Pull { from: CpuId(1), tasks: 1 }
+        });
+        let (result, decision) = lab.pass(3, 0, CpuIdleType::Idle);
+        assert_eq!(decision.busiest_queue, Some(CpuId(from)));
+        assert_eq!((decision.verdict, decision.migration), (BalanceVerdict::Moved, Some(MigrationType::Task)));
+        result.nr_moved
+    });
+    assert_eq!(from_both, [2, 1]);
+}
+
+#[test]
+fn each_look_is_paid_and_shows_the_cpu() {
+    let mut lab = crowded(|request, seen| match seen {
+        None => BalanceChoice::Look(CpuId(0)),
+        Some(look) if look.cpu == CpuId(0) => {
+            assert_eq!((look.nr_running, look.is_idle, request.may_pull_from(look.cpu)), (3, false, true));
+            BalanceChoice::Look(CpuId(2))
+        }
+        Some(look) => {
+            assert_eq!((look.cpu, look.nr_running, look.is_idle), (CpuId(2), 0, true));
+            BalanceChoice::Nothing
+        }
+    });
+    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(Balanced::Policy));
+    assert_eq!(lab.work.of(Op::ScanCpu), 2);
+}
+
+#[test]
+fn pinned_tasks_are_no_reason_to_choose_for_it() {
+    let mut lab = flat(4);
+    for cpu in [0, 1] {
+        for _ in 0..3 {
+            lab.task(cpu, &[cpu]);
+        }
+    }
+    lab.wait_ms(10);
+    let pull: Balance = |_, _| BalanceChoice::Pull { from: CpuId(1), tasks: 1 };
+    lab.policy = Some(PolicySeat::new(Box::new(Balancer(pull))));
+    let (_, decision) = lab.pass(3, 0, CpuIdleType::Idle);
+    assert_eq!(
+        (decision.verdict, decision.redos, decision.busiest_queue),
+        (BalanceVerdict::AllPinned, 0, Some(CpuId(1)))
+    );
+}
+
+#[test]
+fn an_answer_that_cannot_be_used_is_the_kernels_affair_and_remembered() {
+    let cases: [(Balance, Refusal); 5] = [
+        (|_, _| BalanceChoice::Pull { from: CpuId(9), tasks: 1 }, Refusal::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 }),
+        (|_, _| BalanceChoice::Pull { from: CpuId(3), tasks: 1 }, Refusal::TakesNoPart(CpuId(3))),
+        (|_, _| BalanceChoice::Look(CpuId(4)), Refusal::NoSuchCpu { cpu: CpuId(4), nr_cpus: 4 }),
+        (|_, _| BalanceChoice::Look(CpuId(0)), Refusal::Endless(64)),
+        (|_, _| BalanceChoice::Fail("is tired".to_string()), Refusal::Failed("is tired".to_string())),
+    ];
+    for (policy, expected) in cases {
+        let mut lab = crowded(policy);
+        assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::Moved, "{expected}");
+        assert_eq!(refusal(&lab), Some(expected));
+        // It is not asked again.
+        lab.pass(2, 0, CpuIdleType::Idle);
+    }
+}
