@@ -220,10 +220,11 @@ def _on_cluster(
     try:
         for future in as_completed(todo):
             id = todo.pop(future)
-            if future.status == "finished":
+            # A result that was on a lost worker is computed again elsewhere, and waited for.
+            try:
                 waiting.append((id, *future.result()))
-            else:
-                lost.append(f"{id}: {future.exception()}")
+            except Exception as error:
+                lost.append(f"{id}: {error!r}")
             future.release()
             if len(waiting) >= MOST_WAITING or time.monotonic() - written > PATIENCE_S:
                 store.put(waiting)

@@ -132,7 +132,7 @@ impl<S: Switches> Lab<'_, S> {
                 .map(|place| (here[place] - near[place].midpoint(far[place])) * (far[place] - near[place]).signum())
                 .collect();
             let mean = beyond.iter().sum::<f64>() / beyond.len() as f64;
-            if signed_rank(&beyond) <= self.search.level || are_alike(&[near, far, here]) {
+            if signed_rank(&beyond).p <= self.search.level || are_alike(&[near, far, here]) {
                 break Some(mean > 0.0);
             }
             if runs >= self.search.most_runs {
@@ -175,7 +175,7 @@ pub fn find<S: Switches>(
         let mut values = lab.runs(&[Set::new(), lab.all()], runs)?;
         let (far, near) = (values.pop().unwrap_or_default(), values.pop().unwrap_or_default());
         let differences: Vec<f64> = far.iter().zip(&near).map(|(far, near)| far - near).collect();
-        let p = (!are_alike(&[&near, &far])).then(|| signed_rank(&differences));
+        let p = (!are_alike(&[&near, &far])).then(|| signed_rank(&differences).p);
         if p.is_none_or(|p| p <= search.level) || runs >= search.most_runs {
             break (near, far, p);
         }

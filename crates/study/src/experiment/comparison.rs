@@ -13,7 +13,7 @@
 use super::Observation;
 use super::metrics::{Better, Metric};
 use super::power;
-use super::rank::{enough, holm, signed_rank};
+use super::rank::{SignedRank, enough, holm, signed_rank};
 use crate::statistics::{Statistic, interval_of_pairs, widened_interval_of_pairs};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -247,8 +247,9 @@ fn judge(rows: &mut [Row], repetitions: usize, identical: &[bool], rules: Rules)
         let pairs = row.arms[arm + 1].runs.iter().zip(&row.arms[0].runs);
         pairs.map(|(after, before)| after - before).collect()
     };
-    let probabilities: Vec<f64> =
+    let ranks: Vec<SignedRank> =
         tested.iter().map(|&(place, arm)| signed_rank(&differences(&rows[place], arm))).collect();
+    let probabilities: Vec<f64> = ranks.iter().map(|rank| rank.p).collect();
     let corrected = holm(&probabilities);
     let can_find = repetitions >= enough(tested.len(), rules.level);
     let strictest = rules.level / tested.len().max(1) as f64;
@@ -259,7 +260,8 @@ fn judge(rows: &mut [Row], repetitions: usize, identical: &[bool], rules: Rules)
         let change = &mut rows[place].changes[arm];
         (change.p, change.p_corrected) = (Some(probabilities[which]), Some(corrected[which]));
         if corrected[which] <= rules.level {
-            let is_good = (change.difference < 0.0) == (better == Better::Less);
+            // What is significant are the ranks. Medians can be alike where most pairs differ, and a few runs can turn a mean.
+            let is_good = ranks[which].goes_up == (better == Better::More);
             change.verdict = if is_good { Verdict::Better } else { Verdict::Worse };
         } else if !can_find {
             change.verdict = Verdict::TooFew;

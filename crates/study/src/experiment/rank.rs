@@ -9,9 +9,17 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// Up to so many pairs, all ways in which signs can fall are counted; with more the normal distribution is near enough.
 const MOST_COUNTED: usize = 60;
 
-/// How likely ranks as far apart as these are if there is no difference (two-sided). Pairs without a difference say nothing and are
-/// left out; equal differences share their ranks.
-pub fn signed_rank(differences: &[f64]) -> f64 {
+/// What the test says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignedRank {
+    /// How likely ranks as far apart as these are if there is no difference (two-sided).
+    pub p: f64,
+    /// Whether the greater part of the ranks goes up.
+    pub goes_up: bool,
+}
+
+/// Tests differences of pairs. Those of zero say nothing and are left out; equal ones share their ranks.
+pub fn signed_rank(differences: &[f64]) -> SignedRank {
     let mut sizes: Vec<(f64, bool)> = Vec::with_capacity(differences.len());
     sizes.extend(differences.iter().filter(|one| **one != 0.0).map(|one| (one.abs(), *one > 0.0)));
     sizes.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -25,7 +33,7 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
     let total: usize = doubled.iter().sum();
     let least = up.min(total - up);
     let tail = if doubled.len() <= MOST_COUNTED { counted(&doubled, least) } else { approximated(&doubled, least) };
-    (2.0 * tail).min(1.0)
+    SignedRank { p: (2.0 * tail).min(1.0), goes_up: up > total - up }
 }
 
 /// Which part of all ways in which signs can fall has a sum of no more than this, by counting them.
@@ -105,25 +113,25 @@ mod tests {
     #[test]
     fn few_pairs_are_counted_exactly() {
         // Of five pairs that all go up there are two of 32 ways as extreme; of six, two of 64.
-        assert_eq!(signed_rank(&[1.0, 2.0, 3.0, 4.0, 5.0]), 2.0 / 32.0);
-        assert_eq!(signed_rank(&[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]), 2.0 / 64.0);
+        assert_eq!(signed_rank(&[1.0, 2.0, 3.0, 4.0, 5.0]).p, 2.0 / 32.0);
+        assert_eq!(signed_rank(&[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]).p, 2.0 / 64.0);
         // The smallest goes the other way: a sum of 1, which one more way has besides the sum of 0.
-        assert_eq!(signed_rank(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), 4.0 / 64.0);
-        assert_eq!(signed_rank(&[]), 1.0);
-        assert_eq!(signed_rank(&[0.0, 0.0]), 1.0);
+        assert_eq!(signed_rank(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).p, 4.0 / 64.0);
+        assert_eq!(signed_rank(&[]).p, 1.0);
+        assert_eq!(signed_rank(&[0.0, 0.0]).p, 1.0);
     }
 
     #[test]
     fn a_published_example_comes_out() {
         // Wilcoxon's own: heights of cross- and self-fertilised plants, differences in eighths of an inch, W = 24 of 120.
         let plants = [49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0];
-        assert!((signed_rank(&plants) - 0.041_26).abs() < 1e-5, "{}", signed_rank(&plants));
+        assert!((signed_rank(&plants).p - 0.041_26).abs() < 1e-5, "{}", signed_rank(&plants).p);
     }
 
     #[test]
     fn equal_differences_share_their_ranks() {
         // Ranks 1.5, 1.5, 3: sums are 0, 1.5 (twice), 3 (twice), 4.5 (twice), 6; at most 1.5 have three of eight.
-        assert_eq!(signed_rank(&[-1.0, 1.0, 2.0]), 6.0 / 8.0);
+        assert_eq!(signed_rank(&[-1.0, 1.0, 2.0]).p, 6.0 / 8.0);
     }
 
     #[test]
@@ -147,7 +155,7 @@ mod tests {
     fn the_fewest_pairs_that_show_anything_are_those_whose_best_outcome_is_found() {
         for tests in [1, 2, 3, 48, 500] {
             let pairs = enough(tests, 0.05);
-            let best = |pairs: usize| holm(&vec![signed_rank(&vec![1.0; pairs]); tests])[0];
+            let best = |pairs: usize| holm(&vec![signed_rank(&vec![1.0; pairs]).p; tests])[0];
             assert!(best(pairs) <= 0.05 && best(pairs - 1) > 0.05, "{tests}: {pairs}");
         }
         assert_eq!((enough(1, 0.05), enough(48, 0.05), enough(0, 0.05)), (6, 11, 6));

@@ -101,10 +101,36 @@ fn an_arm_against_itself_differs_as_often_as_the_level_says() {
             let planted = Planted { seed, metrics: 1, noise, times: 1.0 };
             let Ok(repetitions) = repeat(&planted, 1..201, &|| true);
             let pairs = repetitions.iter().map(|runs| runs[1].metrics[0].1 - runs[0].metrics[0].1);
-            super::rank::signed_rank(&pairs.collect::<Vec<_>>()) <= 0.05
+            super::rank::signed_rank(&pairs.collect::<Vec<_>>()).p <= 0.05
         };
         let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
         assert!((part - 0.05).abs() <= three_deviations(0.05, EXPERIMENTS), "{noise:?}: {part}");
+    }
+}
+
+/// Every third repetition of one arm waits, the other arm never does: medians are alike, ranks are not.
+struct WaitsAtTimes;
+
+impl Arms for WaitsAtTimes {
+    type Error = Infallible;
+
+    fn number(&self) -> usize {
+        2
+    }
+
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
+        let value = if arm == 0 && seed.is_multiple_of(3) { 100.0 + seed as f64 } else { 0.0 };
+        let metric = Metric { name: "waiting".to_owned(), unit: String::new(), better: Better::Less };
+        Ok(Some(Observation { digest: format!("{arm}-{seed}"), metrics: vec![(metric, value)] }))
+    }
+}
+
+#[test]
+fn the_direction_is_that_of_the_ranks() {
+    let Ok(repetitions) = repeat(&WaitsAtTimes, 1..31, &|| true);
+    for statistic in [Statistic::Mean, Statistic::Median] {
+        let comparison = compare(&repetitions, Rules { statistic, ..Rules::default() });
+        assert_eq!(comparison.rows[0].changes[0].verdict, Verdict::Better, "{statistic:?}");
     }
 }
 

@@ -196,12 +196,15 @@ impl Store {
             let transaction = self.connection.transaction()?;
             let mut insert = transaction
                 .prepare("INSERT INTO results (id, told, is_failure, wall_ns, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            let mut settings = transaction.prepare("SELECT settings, seed FROM points WHERE id = ?1")?;
             for (id, result) in results {
                 let (told, is_failure) = text_of(&result.told);
-                let checksum = checksum(id, &told, is_failure);
+                let of = settings.query_row([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
+                let checksum = checksum(id, &of.0, of.1.cast_unsigned(), &told, is_failure);
                 insert.execute(params![id, told, is_failure, result.wall_ns.cast_signed(), checksum])?;
             }
             drop(insert);
+            drop(settings);
             transaction.commit()
         };
         put().map_err(|error| told(&name, &error))
@@ -298,7 +301,7 @@ impl Store {
             };
             let told = if is_failure { Some(Err(text.clone())) } else { serde_json::from_str(&text).ok().map(Ok) };
             match (kept.get_mut(&id), told) {
-                (Some(kept), Some(told)) if checksum(&id, &text, is_failure) == sum => {
+                (Some(kept), Some(told)) if is_as_written(kept, &text, is_failure, &sum) => {
                     kept.result = Some(Done { told, wall_ns: wall_ns.cast_unsigned() });
                 }
                 _ if is_salvage => {}
@@ -355,8 +358,20 @@ fn text_of(told: &Result<Told, String>) -> (String, bool) {
     }
 }
 
-fn checksum(id: &str, told: &str, is_failure: bool) -> String {
+/// That of a result and of the point that it is of.
+fn checksum(id: &str, settings: &str, seed: u64, told: &str, is_failure: bool) -> String {
+    sha256::hex_digest(format!("{id} {settings} {seed} {is_failure} {told}").as_bytes())[..16].to_owned()
+}
+
+/// That which results had at first: of themselves only.
+fn former_checksum(id: &str, told: &str, is_failure: bool) -> String {
     sha256::hex_digest(format!("{id} {is_failure} {told}").as_bytes())[..16].to_owned()
+}
+
+fn is_as_written(kept: &Kept, told: &str, is_failure: bool, sum: &str) -> bool {
+    let settings = serde_json::to_string(&kept.point.settings).expect("texts are JSON");
+    checksum(&kept.id, &settings, kept.point.seed, told, is_failure) == sum
+        || former_checksum(&kept.id, told, is_failure) == sum
 }
 
 /// What SQLite complains of, as somebody understands it who sweeps.

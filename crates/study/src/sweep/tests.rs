@@ -234,6 +234,11 @@ fn a_damaged_store_says_so_and_what_can_be_read_is_saved() {
     assert!(matches!(&error, StoreError::Damaged(..)) && error.to_string().contains("--salvage"), "{error}");
     let saved = Store::existing(&path, true).and_then(|store| store.salvage()).expect("most can be read");
     assert_eq!(saved.iter().filter(|kept| kept.result.is_some()).count(), 799);
+    // A seed of a point that is done.
+    std::fs::write(&path, &good).expect("there is room");
+    let change = "UPDATE points SET seed = seed + 1 WHERE id = (SELECT min(id) FROM results)";
+    rusqlite::Connection::open(&path).and_then(|one| one.execute_batch(change)).expect("it can be written");
+    assert!(matches!(Store::open(&path), Err(StoreError::Damaged(..))), "the result is that of another seed");
     // A page of results: what stands on others is saved, and the rest is run again.
     let mut bad = good;
     let page = bad.len() / 4096 - 5;
