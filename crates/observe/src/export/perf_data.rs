@@ -59,10 +59,9 @@ pub(super) struct PerfData<W: Write> {
 impl<W: Write> PerfData<W> {
     pub(super) fn new(to: W, nr_cpus: usize, machine: String, threads: &Threads, directory: &Path) -> io::Result<Self> {
         let records = Spool::new(directory)?;
-        let mut data =
-            Self { out: Out::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new(), seen: 0 };
-        // Records that are no samples have its id.
-        data.saw(Tracepoint::Switch);
+        // Records that are no samples have the id of switches.
+        let seen = bit_of(Tracepoint::Switch);
+        let mut data = Self { out: Out::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new(), seen };
         // Idle tasks share a pid, and readers know its name.
         for info in threads.iter().filter(|info| info.pid != 0) {
             data.put_comm(info, 0, 0);
@@ -70,14 +69,10 @@ impl<W: Write> PerfData<W> {
         Ok(data)
     }
 
-    fn saw(&mut self, tracepoint: Tracepoint) {
-        self.seen |= 1 << tracepoint as u32;
-    }
-
     /// The tracepoints that it has.
     fn tracepoints(&self) -> impl Iterator<Item = Tracepoint> {
         let seen = self.seen;
-        TRACEPOINTS.iter().map(|definition| definition.tracepoint).filter(move |&it| seen & 1 << it as u32 != 0)
+        TRACEPOINTS.iter().map(|definition| definition.tracepoint).filter(move |&it| seen & bit_of(it) != 0)
     }
 
     /// Where the records begin.
@@ -169,7 +164,7 @@ impl<W: Write> Sink for PerfData<W> {
         let current = threads.get(record.current);
         values::visit(threads, record, |tracepoint, values| {
             event.clear();
-            *seen |= 1 << tracepoint as u32;
+            *seen |= bit_of(tracepoint);
             let common = encode::Common { pid: current.pid, flags: record.what.flags() };
             encode::put_event(event, tracepoint, common, values, *nr_cpus);
             put_sample(records.next(), tracepoint, current, at, cpu, event);
@@ -200,6 +195,11 @@ impl<W: Write> Sink for PerfData<W> {
     fn has_failed(&self) -> bool {
         self.out.has_failed() || self.records.has_failed()
     }
+}
+
+/// Its bit among those that were seen.
+const fn bit_of(tracepoint: Tracepoint) -> u64 {
+    1 << tracepoint as u32
 }
 
 /// The id of an event, which its samples have.

@@ -127,13 +127,11 @@ impl Sched {
             return Step::Done(BalanceVerdict::NotOurs);
         }
         let found = self.find_busiest_group(ctx, env);
-        match self.ask_to_balance(ctx, env, found, None, 0) {
-            BalanceChoice::Kernel => self.go_on(ctx, pass, found),
-            choice => self.follow(ctx, pass, Asking { found, next: pass.this_cpu, nr_looks: 0 }, choice),
-        }
+        let choice = self.ask_to_balance(ctx, env, found, None, 0);
+        self.follow(ctx, pass, Asking { found, next: pass.this_cpu, nr_looks: 0 }, choice)
     }
 
-    /// Does what a policy of one's own says.
+    /// Does what a policy of one's own says; without one the kernel's rules decide.
     fn follow(
         &mut self,
         ctx: &mut Ctx<'_>,
