@@ -94,6 +94,11 @@ pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
+/// A command as a shell takes it: what has blanks or signs in it is quoted.
+pub(crate) fn for_shell(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
 /// Says what to do about a bug.
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     use std::io::Write;
@@ -104,6 +109,6 @@ pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     let _ = writeln!(
         stderr,
         "fairlab has a bug: {panic}\nhelp: please report it, with this command and its input files: {}",
-        command.join(" ")
+        for_shell(&command)
     );
 }

@@ -5,6 +5,7 @@ use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::store::Store;
 use fairlab_machine::engine::{Machine, Setup, SetupError};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::seam::Engine as _;
 use fairlab_workload::scn::{self, On};
 use std::io::Write;
 use std::path::PathBuf;
@@ -49,12 +50,19 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
     assert!(kernel.counters().switches > 100, "{:?}", kernel.counters());
     assert_eq!(kernel.counters(), built_in.counters());
     assert_eq!(kernel.digest(), built_in.digest());
-    for cpu in built_in.sched().cpu_ids() {
-        let (ours, theirs) = (built_in.sched().figures(cpu), kernel.sched().object().figures(cpu.0));
-        assert_eq!(u64::from(theirs.nr_running), u64::from(ours.nr_running), "CPU {}", cpu.0);
-        assert_eq!(theirs.curr, built_in.sched().curr(cpu).0, "CPU {}", cpu.0);
-        assert_eq!(theirs.util_avg, ours.cfs_avg.util_avg, "CPU {}", cpu.0);
-        assert_eq!(theirs.clock, ours.clock, "CPU {}", cpu.0);
+    let (ours, theirs) = (built_in.sched(), kernel.sched());
+    assert_eq!(theirs.shows_nohz(), ours.shows_nohz());
+    for cpu in ours.cpu_ids() {
+        assert_eq!(theirs.object().rq_curr(cpu.0), ours.curr(cpu).0, "CPU {}", cpu.0);
+        assert_eq!(theirs.shows_rq(cpu), ours.shows_rq(cpu), "CPU {}", cpu.0);
+        assert_eq!(theirs.shows_llc(cpu), ours.shows_llc(cpu), "CPU {}", cpu.0);
+        assert_eq!(theirs.shows_schedstat(cpu), ours.shows_schedstat(cpu), "CPU {}", cpu.0);
+    }
+    for id in built_in.tasks().iter().filter_map(|task| task.id) {
+        let mut of_ours = ours.shows_task(id);
+        // The kernel's side shows it as one number.
+        of_ours.avg.util_est = Default::default();
+        assert_eq!(theirs.shows_task(id), of_ours, "task {}", id.0);
     }
     assert!(
         KernelEngine::load(

@@ -16,6 +16,7 @@ mod menu;
 pub mod observer;
 pub mod prices;
 pub mod seam;
+pub mod shown;
 pub mod streams;
 mod teo;
 pub mod vary;

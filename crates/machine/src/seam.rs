@@ -7,6 +7,7 @@
 //! ([`Engine::lacks`]), so that the answers given here for such a method are never wrong ones.
 
 use crate::engine::Setup;
+use crate::shown::{BuiltIn, LlcShown, NohzShown, RqShown, SchedstatShown, TaskShown};
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
@@ -144,6 +145,16 @@ seam! {
         fn tunables() -> &Tunables, State;
         /// CPUs that take part in balancing.
         fn active_cpus() -> &CpuMask, State;
+        /// Idle balancing, to be shown.
+        fn shows_nohz() -> NohzShown, BuiltIn;
+        /// The last-level cache of which a CPU is the first.
+        fn shows_llc(cpu: CpuId) -> Option<LlcShown>, BuiltIn;
+        /// A runqueue.
+        fn shows_rq(cpu: CpuId) -> RqShown, BuiltIn;
+        /// A task.
+        fn shows_task(task: TaskId) -> TaskShown, BuiltIn;
+        /// Counters of a CPU.
+        fn shows_schedstat(cpu: CpuId) -> SchedstatShown, BuiltIn;
     }
     acts {
         /// What was set by name, in one.

@@ -6,14 +6,12 @@ mod line;
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::{MachineEvent, Observer, Wants};
 use fairlab_machine::seam::Engine;
+use fairlab_machine::shown::{DomainShown, LlcShown, NohzShown, RqShown, SchedstatShown, TaskShown};
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
-use fairlab_sched::sched::Sched;
-use fairlab_sched::state::State;
-use fairlab_sched::task::OnRq;
-use fairlab_sched::topology::{CpuIdleType, SchedDomain};
+use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use line::{Lines, List, Name, line, object};
 use std::io::{self, Write};
@@ -56,12 +54,10 @@ impl<W: Write> TraceJsonl<W> {
         self.lines.has_failed()
     }
 
-    /// The lines at the end of a run: schedstat counters (of the built-in scheduler) and run times.
+    /// The lines at the end of a run: schedstat counters and run times.
     pub fn write_totals(&mut self, machine: &Machine<impl Engine>) {
-        if let Some(sched) = machine.sched().as_sched() {
-            for cpu in State::cpu_ids(sched) {
-                put_schedstat(self.lines.next(), sched, cpu);
-            }
+        for cpu in machine.sched().cpu_ids() {
+            put_schedstat(self.lines.next(), cpu, &machine.sched().shows_schedstat(cpu));
         }
         for task in machine.tasks() {
             let name = Name(&task.name);
@@ -126,9 +122,7 @@ fn idle_name(idle: CpuIdleType) -> &'static str {
     }
 }
 
-/// Jiffies count from the kernel's first one; so do ours.
-fn put_nohz(bytes: &mut Vec<u8>, t: u64, sched: &Sched) {
-    let nohz = sched.nohz();
+fn put_nohz(bytes: &mut Vec<u8>, t: u64, nohz: &NohzShown) {
     line!(
         bytes,
         t: t,
@@ -136,34 +130,25 @@ fn put_nohz(bytes: &mut Vec<u8>, t: u64, sched: &Sched) {
         nr: nohz.nr_cpus,
         has_blocked: nohz.has_blocked,
         needs_update: nohz.needs_update,
-        next_balance: nohz.next_balance as i64,
-        next_blocked: nohz.next_blocked as i64,
+        next_balance: nohz.next_balance,
+        next_blocked: nohz.next_blocked,
     );
 }
 
-/// The cache of which a CPU is the first one.
-fn put_llc(bytes: &mut Vec<u8>, t: u64, sched: &Sched, cpu: CpuId) {
-    let domains = sched.domains();
-    let of_cpu = &domains.cpus[cpu.index()];
-    let (Some(_), Some(shared)) = (of_cpu.sd_llc, of_cpu.sd_llc_shared) else { return };
-    if of_cpu.sd_llc_id != cpu {
-        return;
-    }
-    let shared = &domains.shared[shared];
+fn put_llc(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, llc: &LlcShown) {
     line!(
         bytes,
         t: t,
         e: "llc",
         cpu: cpu.0,
-        size: of_cpu.sd_llc_size,
-        nr_idle_scan: shared.nr_idle_scan,
-        has_idle_cores: shared.has_idle_cores,
-        nr_busy: shared.nr_busy_cpus,
+        size: llc.size,
+        nr_idle_scan: llc.nr_idle_scan,
+        has_idle_cores: llc.has_idle_cores,
+        nr_busy: llc.nr_busy_cpus,
     );
 }
 
-fn put_rq(bytes: &mut Vec<u8>, t: u64, sched: &Sched, cpu: CpuId) {
-    let rq = sched.figures(cpu);
+fn put_rq(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, rq: &RqShown) {
     line!(
         bytes,
         t: t,
@@ -171,9 +156,9 @@ fn put_rq(bytes: &mut Vec<u8>, t: u64, sched: &Sched, cpu: CpuId) {
         cpu: cpu.0,
         nr: rq.nr_running,
         hnr: rq.h_nr_running,
-        util: rq.cfs_avg.util_avg,
-        runnable: rq.cfs_avg.runnable_avg,
-        load: rq.cfs_avg.load_avg,
+        util: rq.util_avg,
+        runnable: rq.runnable_avg,
+        load: rq.load_avg,
         cap: rq.cpu_capacity,
         misfit: rq.misfit_task_load,
         clock: rq.clock,
@@ -181,66 +166,57 @@ fn put_rq(bytes: &mut Vec<u8>, t: u64, sched: &Sched, cpu: CpuId) {
         lost: rq.lost_idle_time,
         minv: rq.min_vruntime,
         nextb: rq.next_balance,
-        avgidle: rq.avg_idle.0,
+        avgidle: rq.avg_idle,
     );
 }
 
-fn put_entity(bytes: &mut Vec<u8>, t: u64, sched: &Sched, id: TaskId, pid: i32) {
-    let (task, se) = (sched.task(id), sched.entity(id));
-    let on_rq = match task.on_rq {
-        OnRq::No => 0_u32,
-        OnRq::Queued => 1,
-        OnRq::Migrating => 2,
-    };
+fn put_task(bytes: &mut Vec<u8>, t: u64, pid: i32, task: &TaskShown) {
     line!(
         bytes,
         t: t,
         e: "se",
         pid: pid,
-        cpu: task.cpu.0,
-        on_rq: on_rq,
-        avg: &se.avg,
-        vr: se.vruntime,
-        exec: se.sum_exec_runtime,
-        ue: u64::from(se.avg.util_est.ewma) << 32 | u64::from(se.avg.util_est.enqueued),
+        cpu: task.cpu,
+        on_rq: task.on_rq,
+        avg: &task.avg,
+        vr: task.vruntime,
+        exec: task.sum_exec_runtime,
+        ue: task.util_est,
     );
 }
 
-fn put_schedstat(bytes: &mut Vec<u8>, sched: &Sched, cpu: CpuId) {
-    let stats = sched.figures(cpu).stats;
-    let domains = sched.domains();
+fn put_schedstat(bytes: &mut Vec<u8>, cpu: CpuId, stats: &SchedstatShown) {
+    let [yld, sched, goidle, ttwu, ttwu_local] = stats.calls;
+    let [rq_cpu_time, run_delay, pcount] = stats.times;
     line!(
         bytes,
         e: "schedstat",
         cpu: cpu.0,
-        yld: stats.yld_count,
-        sched: stats.sched_count,
-        goidle: stats.sched_goidle,
-        ttwu: stats.ttwu_count,
-        ttwu_local: stats.ttwu_local,
-        rq_cpu_time: stats.rq_cpu_time,
-        run_delay: stats.run_delay,
-        pcount: stats.pcount,
-        dom: List(domains.chain(cpu).map(|sd| &domains.domains[sd]), put_domain),
+        yld: yld,
+        sched: sched,
+        goidle: goidle,
+        ttwu: ttwu,
+        ttwu_local: ttwu_local,
+        rq_cpu_time: rq_cpu_time,
+        run_delay: run_delay,
+        pcount: pcount,
+        dom: List(stats.domains.iter(), put_domain),
     );
 }
 
-fn put_domain(sd: &SchedDomain, bytes: &mut Vec<u8>) {
-    let stats = &sd.stats;
-    let lb = CpuIdleType::ALL.map(|idle| {
-        let lb = &stats.lb[idle];
-        [lb.count, lb.balanced, lb.failed, lb.gained, lb.hot_gained, lb.nobusyq, lb.nobusyg]
-    });
+fn put_domain(sd: &DomainShown, bytes: &mut Vec<u8>) {
+    let [sbe, sbf] = sd.sb;
+    let [wake_remote, move_affine, move_balance] = sd.ttwu;
     object!(
         bytes,
         lvl: sd.level,
-        lb: lb,
-        alb: [stats.alb_count, stats.alb_failed, stats.alb_pushed],
-        sbe: stats.sbe_count,
-        sbf: stats.sbf_count,
-        ttwu_wake_remote: stats.ttwu_wake_remote,
-        ttwu_move_affine: stats.ttwu_move_affine,
-        ttwu_move_balance: stats.ttwu_move_balance,
+        lb: sd.lb,
+        alb: sd.alb,
+        sbe: sbe,
+        sbf: sbf,
+        ttwu_wake_remote: wake_remote,
+        ttwu_move_affine: move_affine,
+        ttwu_move_balance: move_balance,
         max_newidle_cost: sd.max_newidle_lb_cost,
         interval: sd.balance_interval,
         imb_numa_nr: sd.imb_numa_nr,
@@ -291,20 +267,21 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
         }
     }
 
-    /// Of the built-in scheduler: others do not show their state.
     fn snapshot(&mut self, machine: &Machine<E>) {
-        let Some(sched) = machine.sched().as_sched() else { return };
+        let engine = machine.sched();
         let t = machine.now().0;
-        put_nohz(self.lines.next(), t, sched);
-        for cpu in State::cpu_ids(sched) {
-            put_llc(self.lines.next(), t, sched, cpu);
+        put_nohz(self.lines.next(), t, &engine.shows_nohz());
+        for cpu in engine.cpu_ids() {
+            if let Some(llc) = engine.shows_llc(cpu) {
+                put_llc(self.lines.next(), t, cpu, &llc);
+            }
         }
-        for cpu in State::cpu_ids(sched) {
-            put_rq(self.lines.next(), t, sched, cpu);
+        for cpu in engine.cpu_ids() {
+            put_rq(self.lines.next(), t, cpu, &engine.shows_rq(cpu));
         }
         for task in machine.tasks() {
             let Some(id) = task.id.filter(|_| !task.dead) else { continue };
-            put_entity(self.lines.next(), t, sched, id, task.pid);
+            put_task(self.lines.next(), t, task.pid, &engine.shows_task(id));
         }
     }
 }

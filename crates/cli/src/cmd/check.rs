@@ -3,7 +3,7 @@
 
 use super::run::{Listeners, simulate};
 use crate::args::CheckArgs;
-use crate::error::{CliError, command_line};
+use crate::error::{CliError, command_line, for_shell};
 use crate::output::{Output, plain};
 use crate::plan::{Choices, Plan};
 use fairlab_observe::cpus::SoftirqCounts;
@@ -53,7 +53,7 @@ const MOST_EVENTS: u64 = 2_000_000;
 pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliError> {
     let choices = Choices { is_check: true, keep_duplicate_keys: args.keep_duplicate_keys, ..Choices::default() };
     let mut plan = Plan::new(&args.file, &args.variant, choices)?;
-    plan.machine.check_every_event(command_line().join(" "));
+    plan.machine.check_every_event(for_shell(&command_line()));
     let (nr_cpus, nr_tasks) = (plan.machine.hardware().nr_cpus(), plan.machine.tasks().len());
     plan.machine.limit_events(MOST_EVENTS / nr_cpus.div_ceil(8).max(nr_tasks.div_ceil(64)) as u64);
     let whole = plan.machine.duration();

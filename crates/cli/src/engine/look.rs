@@ -9,12 +9,13 @@ use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::seam::Engine;
 use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// Switches, wake-ups, migrations, interrupts.
-const LEVEL: u8 = 2;
+/// Switches, wake-ups, migrations, interrupts, steps of balancing.
+const LEVEL: u8 = 3;
 
 /// A CPU, under the kernel's names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,26 +76,27 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
         let task = machine.tasks().iter().find(|task| task.id.is_some_and(|its| its.0 == id));
         task.map_or_else(|| "idle".to_owned(), |task| task.name.clone())
     };
-    let cpu = |cpu: u32| {
-        let its = object.figures(cpu);
+    let cpu = |cpu: CpuId| {
+        let its = machine.sched().shows_rq(cpu);
         CpuState {
-            cpu,
+            cpu: cpu.0,
             nr_running: its.nr_running,
-            h_nr_running: its.cfs_h_nr_running,
-            curr: name_of(its.curr),
+            h_nr_running: its.h_nr_running,
+            curr: name_of(object.rq_curr(cpu.0)),
             util_avg: its.util_avg,
             load_avg: its.load_avg,
             runnable_avg: its.runnable_avg,
-            cpu_capacity: its.capacity,
+            cpu_capacity: its.cpu_capacity,
         }
     };
     let task = |task: &fairlab_machine::engine::HostTask| {
         let id = task.id.filter(|_| !task.dead)?;
-        let (util_avg, vruntime) = object.task_util(id.0);
-        Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: object.cpu_of(id.0), util_avg, vruntime })
+        let its = machine.sched().shows_task(id);
+        let (util_avg, vruntime) = (its.avg.util_avg, its.vruntime);
+        Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: its.cpu, util_avg, vruntime })
     };
     EngineState {
-        cpus: machine.sched().cpu_ids().map(|id| cpu(id.0)).collect(),
+        cpus: machine.sched().cpu_ids().map(cpu).collect(),
         tasks: machine.tasks().iter().filter_map(task).collect(),
     }
 }

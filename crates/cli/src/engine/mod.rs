@@ -322,4 +322,10 @@ impl Observer<KernelEngine> for Listeners {
     fn wants_kernel_paths(&self) -> bool {
         true
     }
+
+    fn snapshot(&mut self, machine: &Machine<KernelEngine>) {
+        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
+            trace.snapshot(machine);
+        }
+    }
 }

@@ -26,3 +26,30 @@ void fl_domain_stat(const char *counter, const void *where, long amount);
 	} while (0)
 
 #endif
+
+/*
+ * What nohz is about is fair.c's own. The function that shows it is compiled with that file, before its class; its lines keep their numbers.
+ * __KBUILD_MODNAME tells one file from another.
+ */
+#define kmod_fair 1
+#if __KBUILD_MODNAME && defined(DEFINE_SCHED_CLASS) && !defined(_FL_CLASS_H)
+#define _FL_CLASS_H
+#include <asm/fairlab.h>
+
+#define FL_SHOW_NOHZ									\
+	void fl_show_nohz(struct fl_nohz *to)						\
+	{										\
+		to->nr_cpus = atomic_read(&nohz.nr_cpus);				\
+		to->has_blocked = nohz.has_blocked;					\
+		to->needs_update = nohz.needs_update;					\
+		to->next_balance = (long)(nohz.next_balance - INITIAL_JIFFIES);		\
+		to->next_blocked = (long)(nohz.next_blocked - INITIAL_JIFFIES);		\
+	}
+
+#undef DEFINE_SCHED_CLASS
+#define DEFINE_SCHED_CLASS(name)							\
+	FL_SHOW_NOHZ									\
+	const struct sched_class name##_sched_class					\
+		__aligned(__alignof__(struct sched_class)) __section("__" #name "_sched_class")
+#endif
+#undef kmod_fair

@@ -3,6 +3,7 @@
 
 use crate::object::Object;
 use fairlab_machine::engine::Setup;
+use fairlab_sched::state::cpufreq::domain::FrequencyDomain;
 use fairlab_sched::tunables::{TunableInfo, Tunables};
 use fairlab_workload::workload::Change;
 
@@ -22,9 +23,11 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
             "the machine ticks {wanted} times in a second, the engine {hz} times\nhelp: build it with --config CONFIG_HZ_{wanted}=y"
         ));
     }
+    let needs = |what: fn(&FrequencyDomain) -> bool| hardware.frequency_domains.iter().any(what);
     let of_hardware = [
         (hardware.prices.tracer_ps() > 0, "a tracer of searches"),
-        (!hardware.frequency_domains.is_empty(), "frequency domains (schedutil, energy-aware scheduling)"),
+        (needs(|domain| domain.has_governor_thread()), "drivers of frequencies that sleep (`fast_switch = false`)"),
+        (needs(|domain| domain.skips_inefficient()), "tables of frequencies that leave out inefficient ones"),
         (setup.policy.is_some(), "policies of one's own"),
         (hardware.turbo.is_some(), "turbo frequencies"),
         (!hardware.frequency_limits.is_empty(), "limits of frequencies"),

@@ -15,6 +15,7 @@ use crate::object::{self, Irq, Object, Told};
 use crate::operations;
 use fairlab_machine::engine::Setup;
 use fairlab_machine::seam::Engine;
+use fairlab_machine::shown::{LlcShown, NohzShown, RqShown, SchedstatShown, TaskShown};
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
@@ -24,6 +25,7 @@ use fairlab_sched::ids::{CpuId, GroupId, TaskId};
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::probe::Event;
 use fairlab_sched::sched::SchedConfig;
+use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
 use fairlab_sched::state::figures::Duty;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::state::new_task::NewTask;
@@ -138,11 +140,21 @@ fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], told: Told) {
         Told::Stat { on, cpu, level, counter, idle, amount } => {
             ctx.report(Event::DomainStat { on: CpuId(on), cpu: CpuId(cpu), level, counter, idle, amount });
         }
+        Told::Frequency { cpu, part } => {
+            let (cpu, capacity) = (CpuId(cpu), Capacity::from(part));
+            ctx.emit(Effect::SetFrequency { cpu, capacity });
+            ctx.report(Event::Frequency { cpu, capacity });
+        }
         Told::Timer { cpu, at } => {
             ctx.charge(Op::HrtimerProgram);
             ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
         }
     }
+}
+
+/// The kernel has frequencies and powers in 32 bits.
+fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// The kernel says never with the greatest signed number.
@@ -219,7 +231,7 @@ impl Engine for KernelEngine {
     }
 
     fn freq_capacity(&self, cpu: CpuId) -> Capacity {
-        Capacity::from(self.object.figures(cpu.0).frequency)
+        Capacity::from(self.object.frequency(cpu.0))
     }
 
     fn tunables(&self) -> &Tunables {
@@ -228,6 +240,26 @@ impl Engine for KernelEngine {
 
     fn active_cpus(&self) -> &CpuMask {
         &self.cpus
+    }
+
+    fn shows_nohz(&self) -> NohzShown {
+        self.object.nohz()
+    }
+
+    fn shows_llc(&self, cpu: CpuId) -> Option<LlcShown> {
+        self.object.llc(cpu.0)
+    }
+
+    fn shows_rq(&self, cpu: CpuId) -> RqShown {
+        self.object.rq(cpu.0)
+    }
+
+    fn shows_task(&self, task: TaskId) -> TaskShown {
+        self.object.task(task.0)
+    }
+
+    fn shows_schedstat(&self, cpu: CpuId) -> SchedstatShown {
+        self.object.schedstat(cpu.0)
     }
 
     /// Those that are otherwise than they were are set; what the tree does not have was refused before.
@@ -247,6 +279,24 @@ impl Engine for KernelEngine {
 
     fn set_feature(&mut self, feature: Feature, on: bool) {
         self.object.set_feature(feature.name(), on);
+    }
+
+    /// What cannot be was refused before.
+    fn set_frequency_domain(&mut self, domain: FrequencyDomain) -> Result<(), FrequencyDomainError> {
+        let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| small(number)).collect() };
+        let (fixed_khz, schedutil) = match domain.governor() {
+            Governor::Fixed { khz } => (Some(self::small(khz)), None),
+            Governor::Schedutil(config) => (None, Some(config)),
+        };
+        self.object.frequency_domain(&object::FrequencyDomain {
+            cpus: domain.cpus().map(|cpu| cpu.0).collect(),
+            khz: small(domain.khz()),
+            uw: small(domain.power_uw()),
+            fixed_khz,
+            rate_limit_us: schedutil.map_or(0, |config| self::small(config.rate_limit.0 / 1000)),
+            holds_when_busy: schedutil.is_some_and(|config| config.holds_when_busy),
+        });
+        Ok(())
     }
 
     fn boot(&mut self, now: Nanos) {

@@ -2,8 +2,7 @@
 //! An engine's object in this process: all unsafe code of the project, by the rules at the top of the crate.
 
 mod raw;
-
-pub use raw::Figures;
+mod show;
 
 use crate::error::KernelError;
 use fairlab_sched::topology::CpuIdleType;
@@ -34,6 +33,23 @@ pub struct Cpu {
     pub place: [u32; 5],
     /// Capacity, of 1024.
     pub capacity: u32,
+}
+
+/// CPUs whose frequency changes together.
+#[derive(Clone, Debug)]
+pub struct FrequencyDomain {
+    /// The CPUs, ascending.
+    pub cpus: Vec<u32>,
+    /// Frequencies, ascending.
+    pub khz: Vec<u32>,
+    /// Powers in microwatts, one for each; or none.
+    pub uw: Vec<u32>,
+    /// The frequency at which it stays; none: schedutil drives it.
+    pub fixed_khz: Option<u32>,
+    /// Of schedutil.
+    pub rate_limit_us: u32,
+    /// Whether a CPU that has not idled since counts as busy.
+    pub holds_when_busy: bool,
 }
 
 /// A policy as the kernel numbers it: SCHED_*, priority, and runtime, deadline and period in ns.
@@ -97,6 +113,8 @@ pub(crate) enum Told {
     Stat { on: u32, cpu: u32, level: u32, counter: &'static str, idle: Option<CpuIdleType>, amount: i64 },
     /// The timer of a CPU was programmed.
     Timer { cpu: u32, at: u64 },
+    /// The tree's schedutil has changed the frequency of a CPU: part of the highest, of 1024.
+    Frequency { cpu: u32, part: u64 },
 }
 
 /// What a CPU has to do.
@@ -214,6 +232,27 @@ impl Object {
     /// Says what is called next, for a report.
     pub fn entering(&self, what: &'static CStr, cpu: u32, now: u64) {
         call!(self, fl_entering(what.as_ptr(), c(cpu), now));
+    }
+
+    /// A frequency domain, to be told before the boot.
+    ///
+    /// # Panics
+    /// If it has no CPU or no frequency, or not as many powers.
+    pub fn frequency_domain(&self, domain: &FrequencyDomain) {
+        let FrequencyDomain { cpus, khz, uw, fixed_khz, rate_limit_us, holds_when_busy } = domain;
+        assert!(!cpus.is_empty() && !khz.is_empty() && [0, khz.len()].contains(&uw.len()), "{domain:?}");
+        assert!(cpus.iter().all(|&cpu| (cpu as usize) < self.limits().0), "CPUs that the object has room for");
+        let told = raw::FrequencyDomain {
+            nr_cpus: cpus.len() as u32,
+            nr_points: khz.len() as u32,
+            rate_limit_us: *rate_limit_us,
+            holds_when_busy: u32::from(*holds_when_busy),
+            fixed_khz: fixed_khz.unwrap_or(0),
+            cpus: cpus.as_ptr(),
+            khz: khz.as_ptr(),
+            uw: if uw.is_empty() { std::ptr::null() } else { uw.as_ptr() },
+        };
+        call!(self, fl_frequency_domain(&raw const told));
     }
 
     /// Boots, at the time of the clock. Distances are those of nodes, row by row; levels a letter each, lowest first.
@@ -456,20 +495,6 @@ impl Object {
         call!(self, fl_tick_is_stopped(self.cpu(cpu))) != 0
     }
 
-    /// Figures of a CPU.
-    pub fn figures(&self, cpu: u32) -> Figures {
-        let mut figures = Figures::default();
-        call!(self, fl_figures(self.cpu(cpu), &raw mut figures));
-        figures
-    }
-
-    /// `util_avg` and `vruntime` of a task.
-    pub fn task_util(&self, task: u32) -> (u64, u64) {
-        let (mut util, mut vruntime) = (0, 0);
-        call!(self, fl_task_util(task, &raw mut util, &raw mut vruntime));
-        (util, vruntime)
-    }
-
     /// What has been told since the last call, in order.
     pub(crate) fn told(&self, mut listen: impl FnMut(Told)) {
         let mut nr = 0;
@@ -500,7 +525,8 @@ fn to_told(record: &raw::Record) -> Told {
             Told::Stat { on, cpu, level: task, counter, idle, amount: a }
         }
         raw::TIMER => Told::Timer { cpu, at: a as u64 },
-        other => unreachable!("records have six kinds, not {other}"),
+        raw::FREQUENCY => Told::Frequency { cpu, part: a as u64 },
+        other => unreachable!("records have seven kinds, not {other}"),
     }
 }
 

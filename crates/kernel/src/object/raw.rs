@@ -23,6 +23,7 @@ pub(crate) const MIGRATE: c_uint = 2;
 pub(crate) const IPI: c_uint = 3;
 pub(crate) const STAT: c_uint = 4;
 pub(crate) const TIMER: c_uint = 5;
+pub(crate) const FREQUENCY: c_uint = 6;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,19 @@ pub(crate) struct Policy {
 
 #[repr(C)]
 #[derive(Debug)]
+pub(crate) struct FrequencyDomain {
+    pub(crate) nr_cpus: c_uint,
+    pub(crate) nr_points: c_uint,
+    pub(crate) rate_limit_us: c_uint,
+    pub(crate) holds_when_busy: c_uint,
+    pub(crate) fixed_khz: c_uint,
+    pub(crate) cpus: *const c_uint,
+    pub(crate) khz: *const c_uint,
+    pub(crate) uw: *const c_uint,
+}
+
+#[repr(C)]
+#[derive(Debug)]
 pub(crate) struct TaskSpec {
     pub(crate) id: c_uint,
     pub(crate) pid: c_int,
@@ -58,30 +72,92 @@ pub(crate) struct TaskSpec {
     pub(crate) mask: *const c_ulong,
 }
 
-/// Figures of a CPU, under the kernel's names.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
-    /// Runnable tasks of all classes.
-    pub nr_running: c_uint,
-    /// Runnable fair tasks, those of groups among them.
-    pub cfs_h_nr_running: c_uint,
-    /// The number of the task that `rq->curr` is.
-    pub curr: c_uint,
-    /// Frequency, of 1024.
-    pub frequency: c_uint,
-    /// Averages of the root cfs_rq.
-    pub util_avg: c_ulong,
-    /// Load.
-    pub load_avg: c_ulong,
-    /// Runnable time.
-    pub runnable_avg: c_ulong,
-    /// What is left of the capacity for fair tasks.
-    pub capacity: c_ulong,
-    /// `rq->clock`.
-    pub clock: c_ulonglong,
-    /// `rq->clock_task`.
-    pub clock_task: c_ulonglong,
+pub(crate) struct Nohz {
+    pub(crate) nr_cpus: c_uint,
+    pub(crate) has_blocked: c_uint,
+    pub(crate) needs_update: c_uint,
+    pub(crate) next_balance: c_longlong,
+    pub(crate) next_blocked: c_longlong,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Llc {
+    pub(crate) is_first: c_uint,
+    pub(crate) size: c_uint,
+    pub(crate) has_idle_cores: c_uint,
+    pub(crate) nr_idle_scan: c_int,
+    pub(crate) nr_busy_cpus: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Avg {
+    pub(crate) last_update_time: c_ulonglong,
+    pub(crate) load_sum: c_ulonglong,
+    pub(crate) runnable_sum: c_ulonglong,
+    pub(crate) util_sum: c_uint,
+    pub(crate) period_contrib: c_uint,
+    pub(crate) load_avg: c_ulong,
+    pub(crate) runnable_avg: c_ulong,
+    pub(crate) util_avg: c_ulong,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rq {
+    pub(crate) nr_running: c_uint,
+    pub(crate) h_nr_running: c_uint,
+    pub(crate) curr: c_uint,
+    pub(crate) frequency: c_uint,
+    pub(crate) util_avg: c_ulong,
+    pub(crate) runnable_avg: c_ulong,
+    pub(crate) load_avg: c_ulong,
+    pub(crate) cpu_capacity: c_ulong,
+    pub(crate) misfit_task_load: c_ulong,
+    pub(crate) clock: c_ulonglong,
+    pub(crate) clock_pelt: c_ulonglong,
+    pub(crate) lost_idle_time: c_ulonglong,
+    pub(crate) min_vruntime: c_ulonglong,
+    pub(crate) avg_idle: c_ulonglong,
+    pub(crate) next_balance: c_longlong,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Task {
+    pub(crate) cpu: c_uint,
+    pub(crate) on_rq: c_uint,
+    pub(crate) avg: Avg,
+    pub(crate) vruntime: c_ulonglong,
+    pub(crate) sum_exec_runtime: c_ulonglong,
+    pub(crate) util_est: c_ulonglong,
+}
+
+pub(crate) const MOST_DOMAINS: usize = 16;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Domain {
+    pub(crate) level: c_uint,
+    pub(crate) lb: [[c_uint; 7]; 3],
+    pub(crate) alb: [c_uint; 3],
+    pub(crate) sb: [c_uint; 2],
+    pub(crate) ttwu: [c_uint; 3],
+    pub(crate) balance_interval: c_uint,
+    pub(crate) imb_numa_nr: c_uint,
+    pub(crate) max_newidle_lb_cost: c_ulonglong,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Schedstat {
+    pub(crate) calls: [c_uint; 5],
+    pub(crate) nr_domains: c_uint,
+    pub(crate) times: [c_ulonglong; 3],
+    pub(crate) domains: [Domain; MOST_DOMAINS],
 }
 
 #[repr(C)]
@@ -93,13 +169,18 @@ pub(crate) struct Clock {
 }
 
 /// Sizes, in the order of `fl_layout()`.
-pub(crate) const SIZES: [usize; 6] = [
+pub(crate) const SIZES: [usize; 11] = [
     size_of::<Record>(),
     size_of::<Cpu>(),
     size_of::<Policy>(),
     size_of::<TaskSpec>(),
-    size_of::<Figures>(),
     size_of::<Clock>(),
+    size_of::<Nohz>(),
+    size_of::<Llc>(),
+    size_of::<Rq>(),
+    size_of::<Task>(),
+    size_of::<Schedstat>(),
+    size_of::<FrequencyDomain>(),
 ];
 
 /// Writes the table of functions, and how each is found.
@@ -133,6 +214,7 @@ functions! {
     fl_tick_hz() -> c_uint;
     fl_layout(c_int) -> c_uint;
     fl_node_distances(c_int, *const c_uint);
+    fl_frequency_domain(*const FrequencyDomain);
     fl_boot(c_int, *const Cpu, *const c_char);
     fl_has_feature(*const c_char) -> c_int;
     fl_feature(*const c_char, c_int);
@@ -166,8 +248,11 @@ functions! {
     fl_running(c_int) -> c_uint;
     fl_cpu_of(c_uint) -> c_int;
     fl_tick_is_stopped(c_int) -> c_int;
-    fl_figures(c_int, *mut Figures);
-    fl_task_util(c_uint, *mut c_ulong, *mut c_ulonglong);
+    fl_show_nohz(*mut Nohz);
+    fl_show_llc(c_int, *mut Llc);
+    fl_show_rq(c_int, *mut Rq);
+    fl_show_task(c_uint, *mut Task);
+    fl_show_schedstat(c_int, *mut Schedstat);
     fl_records(*mut c_uint) -> *const Record;
     fl_count(c_ulong, c_int, c_int, c_ulong);
     fl_counts() -> *mut c_longlong;

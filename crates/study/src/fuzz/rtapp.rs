@@ -108,14 +108,25 @@ pub fn script(case: &Case, about: &[String]) -> String {
     line(
         "# Needs rt-app; groups, features and real-time policies need root. What can be seen of it: set TRACE=1 for a trace by trace-cmd.",
     );
-    if case.tasks.iter().any(|set| set.class == Class::Idle) {
-        line(
-            "# rt-app 1.0 does not know SCHED_IDLE: this takes a newer one, https://github.com/scheduler-tools/rt-app.",
-        );
+    let policies = newer_policies(case);
+    if !policies.is_empty() {
+        line(&format!(
+            "# rt-app 1.0, which distributions have, does not know {policies}: this takes a newer one, from\n\
+             # https://github.com/scheduler-tools/rt-app. That one leaves nice values as they are: what differs by them will not show."
+        ));
     }
     line("set -eu");
     line("cd \"$(dirname \"$0\")\"");
-    line("command -v rt-app >/dev/null || { echo 'rt-app is missing: apt-get install rt-app' >&2; exit 2; }");
+    let source = match policies.as_str() {
+        "" => "apt-get install rt-app".to_owned(),
+        _ => format!("{policies} needs one that is newer than 1.0, from https://github.com/scheduler-tools/rt-app"),
+    };
+    line(&format!("command -v rt-app >/dev/null || {{ echo 'rt-app is missing: {source}' >&2; exit 2; }}"));
+    if case.tasks.iter().any(|set| set.group.is_some()) {
+        line("if [ ! -f /sys/fs/cgroup/cgroup.controllers ]; then");
+        line("    echo 'the groups of this case need cgroup v2 at /sys/fs/cgroup, which is not there' >&2; exit 2");
+        line("fi");
+    }
     line(&format!("if [ \"$(nproc --all)\" -lt {nr_cpus} ]; then"));
     line(&format!(
         "    echo \"this machine has $(nproc --all) CPUs, the case {nr_cpus}: it will not be the same\" >&2"
@@ -130,7 +141,8 @@ pub fn script(case: &Case, about: &[String]) -> String {
         line(&format!("echo 'set the tunable {name} to {value} by hand: its file differs by release' >&2"));
     }
     line("if [ \"${TRACE:-0}\" = 1 ]; then");
-    line("    trace-cmd start -e sched_switch -e sched_waking -e sched_migrate_task");
+    line("    trace-cmd start -e sched_switch -e sched_waking -e sched_migrate_task || {");
+    line("        echo 'no trace: trace-cmd cannot start one here' >&2; TRACE=0; }");
     line("fi");
     line("pids=");
     for place in places(case) {
@@ -160,6 +172,19 @@ pub fn script(case: &Case, about: &[String]) -> String {
     for (place, _) in case.groups.iter().enumerate() {
         line(&format!("rmdir /sys/fs/cgroup/fairlab-{} 2>/dev/null || true", group_name(place)));
     }
+    if !policies.is_empty() {
+        line(&format!(
+            "[ $status = 0 ] || echo 'rt-app ended with '$status': rt-app 1.0 does not know {policies}' >&2"
+        ));
+    }
     line("exit $status");
     text
+}
+
+/// Policies of a case that not every rt-app knows.
+fn newer_policies(case: &Case) -> String {
+    let has = |class: Class| case.tasks.iter().any(|set| set.class == class);
+    let names = [(Class::Idle, "SCHED_IDLE"), (Class::Batch, "SCHED_BATCH")];
+    let names: Vec<&str> = names.iter().filter(|(class, _)| has(*class)).map(|(_, name)| *name).collect();
+    names.join(" and ")
 }

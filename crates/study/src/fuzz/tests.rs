@@ -150,3 +150,18 @@ fn the_script_makes_groups_and_runs_a_file_in_each() {
     assert_eq!(names, ["case.json", "case-g0.json"]);
     assert!(rtapp::files(&case)[1].text.contains("\"resume\": \"wakeeA1\""));
 }
+
+#[test]
+fn the_script_says_which_rt_app_a_policy_needs_and_that_groups_need_cgroup_v2() {
+    let plain = rtapp::script(&empty(4), &[]);
+    assert!(!plain.contains("1.0") && !plain.contains("cgroup.controllers"), "{plain}");
+    let mut case = empty(4);
+    case.groups.push(Group { shares: 1024, quota_ms: None });
+    let mut set = TaskSet::new(1, Program::Hog);
+    (set.class, set.group) = (Class::Batch, Some(0));
+    case.tasks.push(set);
+    let script = rtapp::script(&case, &[]);
+    for part in ["if [ ! -f /sys/fs/cgroup/cgroup.controllers ]", "rt-app 1.0 does not know SCHED_BATCH"] {
+        assert!(script.contains(part), "{part} in\n{script}");
+    }
+}

@@ -41,6 +41,9 @@ pub enum StoreError {
         "{0}: the store is damaged: {1}\nhelp: `fairlab sweep merge --salvage -o NEW {0}` saves what can be read; a sweep with --store NEW then does the rest"
     )]
     Damaged(String, String),
+    /// It is damaged, and nothing of it can be saved.
+    #[error("{0}: nothing of this store can be read any more: {1}\nhelp: run the sweep anew, with --store and a file that is not there yet")]
+    Lost(String, String),
     /// There is no room, or it may not be written.
     #[error("{0}: cannot be written: {1}\nhelp: {2}. Results that were written are safe; the same command goes on")]
     Unwritable(String, String, &'static str),
@@ -107,10 +110,11 @@ impl Store {
     /// # Errors
     /// If that cannot be done.
     pub fn existing(path: &Path, may_be_damaged: bool) -> Result<Self, StoreError> {
-        let store = Self::begin(path, OpenFlags::empty())?;
-        if !may_be_damaged {
-            store.check()?;
+        if may_be_damaged {
+            return Self::begin(path, OpenFlags::empty()).map_err(without_salvage);
         }
+        let store = Self::begin(path, OpenFlags::empty())?;
+        store.check()?;
         Ok(store)
     }
 
@@ -122,11 +126,15 @@ impl Store {
         // Who finds it in use is told so at once.
         connection.busy_timeout(Duration::ZERO).map_err(told)?;
         // The lock is taken now, and kept. A journal that a process has left which died is rolled back here.
-        let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;";
-        connection
-            .execute_batch(pragmas)
-            .and_then(|()| connection.execute_batch("BEGIN EXCLUSIVE; COMMIT"))
-            .map_err(told)?;
+        // Where nothing can be written, nobody else writes either.
+        if !connection.is_readonly("main").map_err(told)? {
+            let pragmas =
+                "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;";
+            connection
+                .execute_batch(pragmas)
+                .and_then(|()| connection.execute_batch("BEGIN EXCLUSIVE; COMMIT"))
+                .map_err(told)?;
+        }
         let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
         let tables = || connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
         let (application, version) = (number("application_id").map_err(told)?, number("user_version").map_err(told)?);
@@ -168,6 +176,9 @@ impl Store {
     /// # Errors
     /// If they cannot be written.
     pub fn plan(&mut self, points: &[(String, Point)]) -> Result<(), StoreError> {
+        if self.has_plan(points)? {
+            return Ok(());
+        }
         let name = self.name();
         let mut plan = || {
             let transaction = self.connection.transaction()?;
@@ -184,6 +195,14 @@ impl Store {
             transaction.commit()
         };
         plan().map_err(|error| told(&name, &error))
+    }
+
+    /// Whether it has just these points already: then nothing has to be written.
+    fn has_plan(&self, points: &[(String, Point)]) -> Result<bool, StoreError> {
+        let kept = self.points()?;
+        let planned = kept.iter().take_while(|kept| kept.in_plan).map(|kept| &kept.id);
+        Ok(kept.iter().filter(|kept| kept.in_plan).count() == points.len()
+            && planned.eq(points.iter().map(|(id, _)| id)))
     }
 
     /// Writes results, all or none of them.
@@ -232,7 +251,7 @@ impl Store {
     /// # Errors
     /// If nothing can be read at all.
     pub fn salvage(&self) -> Result<Vec<Kept>, StoreError> {
-        self.all(true)
+        self.all(true).map_err(without_salvage)
     }
 
     fn all(&self, is_salvage: bool) -> Result<Vec<Kept>, StoreError> {
@@ -372,6 +391,14 @@ fn is_as_written(kept: &Kept, told: &str, is_failure: bool, sum: &str) -> bool {
     let settings = serde_json::to_string(&kept.point.settings).expect("texts are JSON");
     checksum(&kept.id, &settings, kept.point.seed, told, is_failure) == sum
         || former_checksum(&kept.id, told, is_failure) == sum
+}
+
+/// Who salvages already is not told to.
+fn without_salvage(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Damaged(name, what) => StoreError::Lost(name, what),
+        other => other,
+    }
 }
 
 /// What SQLite complains of, as somebody understands it who sweeps.

@@ -222,6 +222,17 @@ fn what_is_no_store_is_left_alone() {
 }
 
 #[test]
+fn of_a_store_without_a_first_page_nothing_can_be_saved_and_nobody_is_told_to_try() {
+    let (_directory, path) = place();
+    sweep(&path, PLAN, &Cheap::default(), &|| true);
+    let mut bad = std::fs::read(&path).expect("it can be read");
+    bad[100..4096].fill(0xa5);
+    std::fs::write(&path, &bad).expect("there is room");
+    let told = Store::existing(&path, true).and_then(|store| store.salvage()).expect_err("nothing can be read");
+    assert!(matches!(&told, StoreError::Lost(..)) && !told.to_string().contains("salvage"), "{told}");
+}
+
+#[test]
 fn a_damaged_store_says_so_and_what_can_be_read_is_saved() {
     let (_directory, path) = place();
     let text = PLAN.replace("seeds = 2", "seeds = 200");

@@ -5,7 +5,7 @@ pub(crate) mod args;
 mod check;
 mod kept;
 
-use crate::error::{CliError, command_line};
+use crate::error::{CliError, command_line, for_shell};
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::table::{Align, Table};
@@ -64,11 +64,25 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
             found["others"] = json!(others(place));
         }
         return output.json(&json!({
-            "cases": tally.cases, "broken": tally.broken, "runs": tally.runs, "next_seed": args.seed + tally.cases, "findings": list,
+            "cases": tally.cases, "broken": tally.broken, "runs": tally.runs, "next_seed": args.seed + tally.cases,
+            "ended_by": ended_by(args, &tally), "findings": list,
         }));
     }
     let page = page(args, &tally, output.styles());
     output.text(&page)
+}
+
+/// Which of its bounds ended the search.
+fn ended_by(args: &FuzzArgs, tally: &Tally) -> &'static str {
+    if tally.found.len() >= args.findings {
+        "findings"
+    } else if tally.cases >= args.cases {
+        "cases"
+    } else if interrupt::requested().is_some() {
+        "interrupt"
+    } else {
+        "budget"
+    }
 }
 
 /// What cases run under: a case names its machine itself.
@@ -111,7 +125,7 @@ fn tell(
         at_ns: found.broken.at_ns,
         because,
         seed: found.seed,
-        command: command_line().join(" "),
+        command: for_shell(&command_line()),
     };
     let folder: Option<PathBuf> = args.output.as_deref().map(|dir| kept::write(dir, found, &kept)).transpose()?;
     let name = name_of(&kept.property, &found.ingredients);
@@ -179,6 +193,13 @@ fn page(args: &FuzzArgs, tally: &Tally, styles: Styles) -> String {
         args.seed + tally.cases
     );
     text.push_str(&wrap(&line, 2));
+    if ended_by(args, tally) == "findings" {
+        let line = format!(
+            "It ended with its {} findings, before the budget of {}: --findings N looks for more.",
+            args.findings, args.budget
+        );
+        text.push_str(&wrap(&line, 2));
+    }
     match &args.output {
         Some(dir) if !tally.found.is_empty() => {
             let line = format!(

@@ -141,6 +141,14 @@ fn sentence(event: &Value, state: &EngineState) -> String {
             format!("{} goes from CPU {from} to CPU {to}, by CPU {on}", task("pid"))
         }
         "ipi" => format!("CPU {} interrupts CPU {}", number("on"), number("cpu")),
+        "lb" => {
+            let word = |key: &str| event[key].as_str().unwrap_or("-");
+            let when = if word("idle") == "-" { String::new() } else { format!(", {}", word("idle")) };
+            let (on, cpu, level) = (number("on"), number("cpu"), number("lvl"));
+            format!("CPU {on} balances for CPU {cpu} at level {level}{when}: {} grows by {}", word("c"), number("n"))
+        }
+        // What a snapshot shows, when nothing that happened was another thing.
+        "nohz" | "llc" | "rq" | "se" => format!("no event is another one; the state is: {event}"),
         _ => event.to_string(),
     }
 }
@@ -203,6 +211,8 @@ mod tests {
         assert_eq!(told(wakeup), "ui (pid 1001) wakes up on CPU 3, by CPU 5");
         let switch = json!({ "t": 5, "e": "switch", "cpu": 3, "prev": 0, "next": 1001, "st": 0 });
         assert_eq!(told(switch), "CPU 3 switches from the idle task to ui (pid 1001)");
+        let pass = json!({ "t": 5, "e": "lb", "on": 1, "cpu": 1, "lvl": 2, "c": "lb_gained", "idle": "newidle", "n": 3 });
+        assert_eq!(told(pass), "CPU 1 balances for CPU 1 at level 2, newidle: lb_gained grows by 3");
         let migrate = json!({ "t": 5, "e": "migrate", "pid": 1002, "from": 1, "to": 3, "on": 0 });
         assert_eq!(told(migrate), "pid 1002 goes from CPU 1 to CPU 3, by CPU 0");
     }

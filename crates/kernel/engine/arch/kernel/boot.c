@@ -134,11 +134,13 @@ void fl_boot(int nr_cpus, const struct fl_cpu *cpus, const char *levels)
 	start_first_task();
 	fl_set_levels(levels);
 	run_first_task();
+	fl_make_frequency_domains();
 	sched_init_smp();
 	system_state = SYSTEM_SCHEDULING;
 	make_stoppers();
 	system_state = SYSTEM_RUNNING;
 	fl_block(0, 0, 0);
+	fl_start_governors();
 	run_each_stopper();
 	fl_listen();
 }

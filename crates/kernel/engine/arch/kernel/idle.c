@@ -12,6 +12,7 @@ int fl_tick_is_stopped(int cpu) { return is_stopped[cpu]; }
 void fl_idle_enter(int cpu, int stops_tick)
 {
 	fl_execute_on(cpu);
+	fl_place[cpu].idle_calls++;
 	nohz_run_idle_balance(cpu);
 	if (need_resched() || is_stopped[cpu] || !stops_tick)
 		return;

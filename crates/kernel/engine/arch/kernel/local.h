@@ -47,6 +47,10 @@ struct task_struct *fl_task(unsigned int id);
 struct css_set *fl_css_set(struct task_group *group);
 void fl_copy_mask(struct cpumask *to, const unsigned long *from);
 
+/* cpufreq.c */
+void fl_make_frequency_domains(void);
+void fl_start_governors(void);
+
 /* stop.c */
 void fl_make_stopper(int cpu, struct task_struct *task);
 bool fl_stopper_has_work(int cpu);

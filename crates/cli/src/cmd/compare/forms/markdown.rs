@@ -2,6 +2,7 @@
 //! A comparison as Markdown.
 
 use super::{Report, figure};
+use crate::error::for_shell;
 use fairlab_study::experiment::comparison::{ArmFigure, Row};
 
 pub(super) fn text(report: &Report) -> String {
@@ -20,7 +21,7 @@ pub(super) fn text(report: &Report) -> String {
     for note in report.notes() {
         text.push_str(&format!("- {}\n", plain(&note)));
     }
-    text.push_str(&format!("\n```console\n$ {}\n```\n", report.command.join(" ")));
+    text.push_str(&format!("\n```console\n$ {}\n```\n", for_shell(&report.command)));
     text
 }
 

@@ -8,7 +8,7 @@ mod ours;
 mod values;
 
 use super::report::Report;
-use crate::error::CliError;
+use crate::error::{CliError, for_shell};
 use crate::output::Styles;
 use fairlab_study::experiment::page::{Head, page};
 
@@ -87,7 +87,7 @@ fn html(report: &Report) -> String {
         title: report.title(),
         arms: report.arms.clone(),
         notes: report.notes(),
-        command: report.command.join(" "),
+        command: for_shell(&report.command),
     };
     page(&report.comparison, &head, &|row, value| figure(&row.metric.unit, value))
 }

@@ -15,6 +15,7 @@ enum fl_kind {
 	FL_IPI,		/* cpu that is sent one; kind */
 	FL_STAT,	/* cpu of the domain, its level in task; by how much; text is the counter */
 	FL_TIMER,	/* cpu; when */
+	FL_FREQUENCY,	/* cpu; part of the highest, of 1024 */
 };
 
 struct fl_record {
@@ -37,6 +38,12 @@ void *fl_host_zalloc(unsigned long size);
 
 struct fl_cpu { int core, cluster, llc, package, node; unsigned int capacity; };
 
+struct fl_frequency_domain {
+	unsigned int nr_cpus, nr_points, rate_limit_us, holds_when_busy;
+	unsigned int fixed_khz;			/* 0: schedutil */
+	const unsigned int *cpus, *khz, *uw;	/* ascending; uw may be missing */
+};
+
 struct fl_policy {
 	int policy, priority;		/* the kernel's numbers */
 	long long runtime, deadline, period;
@@ -50,10 +57,41 @@ struct fl_task_spec {
 	const unsigned long *mask;	/* one bit for each CPU */
 };
 
-struct fl_figures {
-	unsigned int nr_running, cfs_h_nr_running, curr, frequency;
-	unsigned long util_avg, load_avg, runnable_avg, capacity;
-	unsigned long long clock, clock_task;
+/* Jiffies are counted from the kernel's own beginning. */
+struct fl_nohz { unsigned int nr_cpus, has_blocked, needs_update; long long next_balance, next_blocked; };
+
+struct fl_llc { unsigned int is_first, size, has_idle_cores; int nr_idle_scan, nr_busy_cpus; };
+
+struct fl_avg {
+	unsigned long long last_update_time, load_sum, runnable_sum;
+	unsigned int util_sum, period_contrib;
+	unsigned long load_avg, runnable_avg, util_avg;
+};
+
+struct fl_rq {
+	unsigned int nr_running, h_nr_running, curr, frequency;
+	unsigned long util_avg, runnable_avg, load_avg, cpu_capacity, misfit_task_load;
+	unsigned long long clock, clock_pelt, lost_idle_time, min_vruntime, avg_idle;
+	long long next_balance;
+};
+
+struct fl_task {
+	unsigned int cpu, on_rq;
+	struct fl_avg avg;
+	unsigned long long vruntime, sum_exec_runtime, util_est;
+};
+
+#define FL_MOST_DOMAINS 16
+
+struct fl_domain {
+	unsigned int level, lb[3][7], alb[3], sb[2], ttwu[3], balance_interval, imb_numa_nr;
+	unsigned long long max_newidle_lb_cost;
+};
+
+struct fl_schedstat {
+	unsigned int calls[5], nr_domains;
+	unsigned long long times[3];
+	struct fl_domain domains[FL_MOST_DOMAINS];
 };
 
 struct fl_clock { unsigned long long now, ahead, newidle_cost; };
@@ -65,6 +103,7 @@ unsigned int fl_tick_hz(void);
 unsigned int fl_layout(int what);
 
 void fl_node_distances(int nr_nodes, const unsigned int *distances);
+void fl_frequency_domain(const struct fl_frequency_domain *told);
 void fl_boot(int nr_cpus, const struct fl_cpu *cpus, const char *levels);
 int fl_has_feature(const char *name);
 void fl_feature(const char *name, int on);
@@ -106,8 +145,13 @@ int fl_duty(int cpu);
 unsigned int fl_running(int cpu);
 int fl_cpu_of(unsigned int task);
 int fl_tick_is_stopped(int cpu);
-void fl_figures(int cpu, struct fl_figures *figures);
-void fl_task_util(unsigned int task, unsigned long *util_avg, unsigned long long *vruntime);
+
+/* What the kernel's side shows of its state, as it is: nothing is brought up to date for it. */
+void fl_show_nohz(struct fl_nohz *to);
+void fl_show_llc(int cpu, struct fl_llc *to);
+void fl_show_rq(int cpu, struct fl_rq *to);
+void fl_show_task(unsigned int task, struct fl_task *to);
+void fl_show_schedstat(int cpu, struct fl_schedstat *to);
 
 /* ---- provided by the host for the laboratory ---- */
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What stands for a cpufreq driver and the devices behind it: the tree's own schedutil asks for a frequency, and it is there at once. Powers
+ * make an energy model. A domain without schedutil stays at the frequency that it was given.
+ */
+#include "local.h"
+#include <linux/cpu.h>
+#include <linux/cpufreq.h>
+#include <linux/energy_model.h>
+
+struct point { unsigned int khz, uw; };
+
+struct domain {
+	struct cpufreq_policy policy;
+	unsigned int nr_points, rate_limit_us;
+	bool counts_idling;
+	struct point *points;
+};
+
+static struct domain *domains[NR_CPUS];		/* in the order in which they were told */
+static int nr_domains;
+static struct domain *domain_of[NR_CPUS];
+static struct device *device_of[NR_CPUS];
+static struct cpufreq_governor nobody = { .name = "userspace" };
+
+#ifdef FL_CONSTANT_BUS
+const struct bus_type cpu_subsys;
+#else
+struct bus_type cpu_subsys;
+#endif
+#ifdef FL_CPUFREQ_PRESSURE
+DEFINE_PER_CPU(unsigned long, cpufreq_pressure);
+#endif
+
+static struct cpufreq_policy *policy_of(unsigned int cpu) { return domain_of[cpu] ? &domain_of[cpu]->policy : NULL; }
+
+struct device *get_cpu_device(unsigned int cpu) { return device_of[cpu]; }
+struct cpufreq_policy *cpufreq_cpu_get(unsigned int cpu) { return policy_of(cpu); }
+struct cpufreq_policy *cpufreq_cpu_get_raw(unsigned int cpu) { return policy_of(cpu); }
+void cpufreq_cpu_put(struct cpufreq_policy *policy) { }
+
+/* ---- what schedutil asks of the rest of cpufreq ---- */
+
+static struct domain *domain_behind(struct cpufreq_policy *policy) { return container_of(policy, struct domain, policy); }
+
+unsigned int cpufreq_policy_transition_delay_us(struct cpufreq_policy *policy)
+{
+	return domain_behind(policy)->rate_limit_us;
+}
+
+void cpufreq_enable_fast_switch(struct cpufreq_policy *policy) { policy->fast_switch_enabled = true; }
+void cpufreq_disable_fast_switch(struct cpufreq_policy *policy) { policy->fast_switch_enabled = false; }
+bool cpufreq_driver_test_flags(u16 flags) { return false; }
+bool cpufreq_driver_has_adjust_perf(void) { return false; }
+bool have_governor_per_policy(void) { return true; }
+struct kobject *get_governor_parent_kobj(struct cpufreq_policy *policy) { return NULL; }
+
+void gov_attr_set_init(struct gov_attr_set *set, struct list_head *user)
+{
+	INIT_LIST_HEAD(&set->policy_list);
+	list_add(user, &set->policy_list);
+	set->usage_count = 1;
+}
+
+/* Without a count of them a CPU has always idled since somebody looked. */
+unsigned long tick_nohz_get_idle_calls_cpu(int cpu)
+{
+	static unsigned long looks;
+
+	if (domain_of[cpu] && domain_of[cpu]->counts_idling)
+		return fl_place[cpu].idle_calls;
+	return ++looks;
+}
+
+/* The lowest one that is not less, or the highest. */
+static const struct point *point_for(const struct domain *domain, unsigned long khz)
+{
+	const struct point *point = domain->points, *highest = point + domain->nr_points - 1;
+
+	while (point < highest && point->khz < khz)
+		point++;
+	return point;
+}
+
+static unsigned long part_of_highest(const struct domain *domain, unsigned long khz)
+{
+	return khz * SCHED_CAPACITY_SCALE / domain->points[domain->nr_points - 1].khz;
+}
+
+unsigned int cpufreq_driver_resolve_freq(struct cpufreq_policy *policy, unsigned int khz)
+{
+	return point_for(domain_behind(policy), khz)->khz;
+}
+
+unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned int khz)
+{
+	struct domain *domain = domain_behind(policy);
+	unsigned long part;
+	int cpu;
+
+	khz = point_for(domain, khz)->khz;
+	if (khz == policy->cur)
+		return khz;
+	policy->cur = khz;
+	part = part_of_highest(domain, khz);
+	for_each_cpu(cpu, policy->cpus) {
+		fl_place[cpu].frequency = part;
+		fl_tell(FL_FREQUENCY, cpu, 0, part, 0);
+	}
+	return khz;
+}
+
+/* ---- the energy model ---- */
+
+static int power_at(struct device *dev, unsigned long *power, unsigned long *khz)
+{
+	const struct domain *domain = domain_of[dev->id];
+	const struct point *point = point_for(domain, *khz);
+
+	if (point->khz < *khz)
+		return -EINVAL;
+	*khz = point->khz;
+	*power = point->uw;
+	return 0;
+}
+
+static void give_energy_model(struct domain *domain)
+{
+	static struct em_data_callback powers = EM_DATA_CB(power_at);
+	struct device *first = device_of[domain->policy.cpu];
+	int cpu;
+
+	if (em_dev_register_perf_domain(first, domain->nr_points, &powers, domain->policy.cpus, true))
+		fl_host_stop(FL_STOP_SHIM, "the tree refuses the energy model");
+	for_each_cpu(cpu, domain->policy.cpus)
+		device_of[cpu]->em_pd = first->em_pd;
+}
+
+/* ---- the laboratory's ---- */
+
+void fl_frequency_domain(const struct fl_frequency_domain *told)
+{
+	struct domain *domain = fl_host_zalloc(sizeof(*domain));
+	struct cpufreq_policy *policy = &domain->policy;
+	unsigned int i;
+
+	domain->nr_points = told->nr_points;
+	domain->rate_limit_us = told->rate_limit_us;
+	domain->counts_idling = told->holds_when_busy;
+	domain->points = fl_host_zalloc(told->nr_points * sizeof(*domain->points));
+	for (i = 0; i < told->nr_points; i++)
+		domain->points[i] = (struct point) { told->khz[i], told->uw ? told->uw[i] : 0 };
+	for (i = 0; i < told->nr_cpus; i++) {
+		cpumask_set_cpu(told->cpus[i], policy->cpus);
+		cpumask_set_cpu(told->cpus[i], policy->related_cpus);
+		domain_of[told->cpus[i]] = domain;
+	}
+	policy->cpu = told->cpus[0];
+	policy->dvfs_possible_from_any_cpu = true;
+	policy->min = policy->cpuinfo.min_freq = told->khz[0];
+	policy->max = policy->cpuinfo.max_freq = told->khz[told->nr_points - 1];
+	policy->cur = told->fixed_khz ? told->fixed_khz : policy->max;
+	policy->governor = told->fixed_khz ? &nobody : cpufreq_default_governor();
+	domains[nr_domains++] = domain;
+}
+
+/* Before sched domains are built: who has a frequency, and what it costs. */
+void fl_make_frequency_domains(void)
+{
+	int cpu, i;
+
+	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
+		device_of[cpu] = fl_host_zalloc(sizeof(struct device));
+		device_of[cpu]->bus = &cpu_subsys;
+		device_of[cpu]->id = cpu;
+	}
+	for (i = 0; i < nr_domains; i++) {
+		struct cpufreq_policy *policy = &domains[i]->policy;
+
+		for_each_cpu(cpu, policy->cpus)
+			fl_place[cpu].frequency = part_of_highest(domains[i], policy->cur);
+		if (domains[i]->points[0].uw)
+			give_energy_model(domains[i]);
+	}
+}
+
+/* Once tasks can run. Sched domains are built again, since only now they can count with energy. */
+void fl_start_governors(void)
+{
+	int i;
+
+	for (i = 0; i < nr_domains; i++) {
+		struct cpufreq_policy *policy = &domains[i]->policy;
+
+		if (policy->governor != &nobody && (policy->governor->init(policy) || policy->governor->start(policy)))
+			fl_host_stop(FL_STOP_SHIM, "schedutil does not start");
+	}
+	if (nr_domains)
+		partition_sched_domains(1, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the kernel's side shows of its state, in the laboratory's terms.
+
+use super::{Object, raw};
+use fairlab_machine::shown::{DomainShown, LlcShown, NohzShown, RqShown, SchedstatShown, TaskShown};
+use fairlab_sched::words::pelt::SchedAvg;
+
+/// Calls one of the functions that fill a structure.
+macro_rules! shown {
+    ($object:expr, $function:ident($($arg:expr),*)) => {{
+        let mut shown = Default::default();
+        // SAFETY: as of all calls (rules 2 to 4): the structure is borrowed for the length of the call, and its layout was compared.
+        unsafe { ($object.functions.$function)($($arg,)* &raw mut shown) };
+        shown
+    }};
+}
+
+impl Object {
+    pub(crate) fn nohz(&self) -> NohzShown {
+        let shown: raw::Nohz = shown!(self, fl_show_nohz());
+        NohzShown {
+            nr_cpus: shown.nr_cpus,
+            has_blocked: shown.has_blocked != 0,
+            needs_update: shown.needs_update != 0,
+            next_balance: shown.next_balance,
+            next_blocked: shown.next_blocked,
+        }
+    }
+
+    pub(crate) fn llc(&self, cpu: u32) -> Option<LlcShown> {
+        let shown: raw::Llc = shown!(self, fl_show_llc(self.cpu(cpu)));
+        (shown.is_first != 0).then(|| LlcShown {
+            size: shown.size,
+            nr_idle_scan: shown.nr_idle_scan,
+            has_idle_cores: shown.has_idle_cores != 0,
+            nr_busy_cpus: shown.nr_busy_cpus,
+        })
+    }
+
+    pub(crate) fn rq(&self, cpu: u32) -> RqShown {
+        let shown = self.raw_rq(cpu);
+        RqShown {
+            nr_running: shown.nr_running,
+            h_nr_running: shown.h_nr_running,
+            util_avg: shown.util_avg,
+            runnable_avg: shown.runnable_avg,
+            load_avg: shown.load_avg,
+            cpu_capacity: shown.cpu_capacity,
+            misfit_task_load: shown.misfit_task_load,
+            clock: shown.clock,
+            clock_pelt: shown.clock_pelt,
+            lost_idle_time: shown.lost_idle_time,
+            min_vruntime: shown.min_vruntime,
+            next_balance: shown.next_balance as u64,
+            avg_idle: shown.avg_idle,
+        }
+    }
+
+    /// The frequency of a CPU, of 1024.
+    pub fn frequency(&self, cpu: u32) -> u32 {
+        self.raw_rq(cpu).frequency
+    }
+
+    /// The number of the task that a runqueue counts as running.
+    pub fn rq_curr(&self, cpu: u32) -> u32 {
+        self.raw_rq(cpu).curr
+    }
+
+    fn raw_rq(&self, cpu: u32) -> raw::Rq {
+        shown!(self, fl_show_rq(self.cpu(cpu)))
+    }
+
+    pub(crate) fn task(&self, task: u32) -> TaskShown {
+        let shown: raw::Task = shown!(self, fl_show_task(task));
+        let avg = shown.avg;
+        TaskShown {
+            cpu: shown.cpu,
+            on_rq: shown.on_rq,
+            avg: SchedAvg {
+                last_update_time: avg.last_update_time,
+                load_sum: avg.load_sum,
+                runnable_sum: avg.runnable_sum,
+                util_sum: avg.util_sum,
+                period_contrib: avg.period_contrib,
+                load_avg: avg.load_avg,
+                runnable_avg: avg.runnable_avg,
+                util_avg: avg.util_avg,
+                ..SchedAvg::default()
+            },
+            vruntime: shown.vruntime,
+            sum_exec_runtime: shown.sum_exec_runtime,
+            util_est: shown.util_est,
+        }
+    }
+
+    pub(crate) fn schedstat(&self, cpu: u32) -> SchedstatShown {
+        let shown: raw::Schedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
+        let domains = &shown.domains[..shown.nr_domains as usize];
+        SchedstatShown { calls: shown.calls, times: shown.times, domains: domains.iter().map(domain).collect() }
+    }
+}
+
+fn domain(shown: &raw::Domain) -> DomainShown {
+    DomainShown {
+        level: shown.level,
+        lb: shown.lb,
+        alb: shown.alb,
+        sb: shown.sb,
+        ttwu: shown.ttwu,
+        max_newidle_lb_cost: shown.max_newidle_lb_cost,
+        balance_interval: shown.balance_interval,
+        imb_numa_nr: shown.imb_numa_nr,
+    }
+}
