@@ -112,6 +112,8 @@ unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned 
 
 /* ---- the energy model ---- */
 
+void *devm_kmalloc(struct device *dev, size_t size, gfp_t flags) { return fl_host_zalloc(size); }
+
 static int power_at(struct device *dev, unsigned long *power, unsigned long *khz)
 {
 	const struct domain *domain = domain_of[dev->id];
