@@ -35,3 +35,31 @@ fn nothing_is_found_where_all_is_well() {
     let (_place, dir) = run("cpus 2\nend 200ms\ntask a cpu=0 loop run 1ms sleep 3ms\n");
     assert_eq!(stdout_of(&["findings", &dir]), "nothing found\n");
 }
+
+/// A small CPU that has too little room for 20 of each 100 ms; `audio` lets its neighbour look at all CPUs in between.
+fn flapping(busy: &str) -> String {
+    format!(
+        "machine hikey960\nend 2s\ntask burst cpu=1 mask=1 run {busy} every 100ms\ntask audio mask=0 run 500us every 5300us\n\
+         task ui run 2ms every 16667us\n"
+    )
+}
+
+#[test]
+fn a_machine_that_goes_over_utilised_and_back_is_found_and_its_near_twins_are_not() {
+    let rules = |busy: &str| -> Vec<(String, u64, String)> {
+        let (_place, dir) = run(&flapping(busy));
+        let found = json_of(&["findings", &dir, "--json"]);
+        let of = |found: &serde_json::Value| {
+            let rule = found["rule"].as_str().expect("it has a rule").to_owned();
+            let explain = found["explain"].as_str().unwrap_or_default().to_owned();
+            (rule, found["count"].as_u64().unwrap_or(0), explain)
+        };
+        items(&found).iter().map(of).collect()
+    };
+    let found = rules("20ms");
+    let [(rule, spells, explain)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((rule.as_str(), *spells), ("overutilized-flapping", 20));
+    assert!(explain.contains("--cpu 1"), "CPU 1 has too little room: {explain}");
+    assert!(rules("16ms").is_empty(), "there is room");
+    assert!(rules("40ms").is_empty(), "there is none nearly all the time");
+}

@@ -2,7 +2,7 @@
 //! Has a tree's own Makefiles compile its scheduler in an overlay, and links an engine of it.
 
 use crate::error::{KernelError, at};
-use crate::{operations, overlay, symbols};
+use crate::{coverage, operations, overlay, symbols};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,8 @@ pub struct Recipe {
     pub patches: Vec<PathBuf>,
     /// Lines for the configuration.
     pub config: Vec<String>,
+    /// Its objects count how often each line runs: see [`crate::coverage`].
+    pub is_covered: bool,
 }
 
 /// Says what is missing to build an engine, all at once.
@@ -40,6 +42,12 @@ pub struct Recipe {
 pub fn check_programs() -> Result<(), KernelError> {
     let paths: Vec<PathBuf> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
     missing(|program| paths.iter().any(|path| path.join(program).is_file()))
+}
+
+/// What asks which lines ran comes with the compiler.
+pub(crate) fn check_coverage() -> Result<(), KernelError> {
+    let run = Command::new("gcov").arg("--version").output();
+    run.map(drop).map_err(|_| KernelError::Missing { what: "gcov".to_owned(), packages: "gcc".to_owned() })
 }
 
 pub(crate) fn missing(is_there: impl Fn(&str) -> bool) -> Result<(), KernelError> {
@@ -90,6 +98,11 @@ impl Workshop {
     /// In this folder.
     pub fn new(folder: &Path) -> Self {
         Self { overlay: folder.join("overlay"), build: folder.join("build") }
+    }
+
+    /// Its overlay, and the folder of its objects.
+    pub(crate) fn folders(&self) -> (&Path, &Path) {
+        (&self.overlay, &self.build)
     }
 
     /// Builds the engine `object`, and says which steps it takes.
@@ -146,11 +159,13 @@ impl Workshop {
 
     fn make(&self, recipe: &Recipe, targets: &[&str]) -> Result<(), KernelError> {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let counters = if recipe.is_covered { coverage::FLAGS } else { "" };
         let run = Command::new("make")
             .args(["-s", "--no-print-directory", "ARCH=fairlab", "-C"])
             .arg(&self.overlay)
             .arg(format!("O={}", self.build.display()))
             .arg(format!("-j{jobs}"))
+            .arg(format!("KCFLAGS={counters}"))
             .args(targets)
             .env_remove("MAKEFLAGS")
             .output()
@@ -199,7 +214,8 @@ impl Workshop {
             "engine.so",
             "standins.o",
         ];
-        self.run(recipe, "gcc", &[&flags, &names[..]].concat())?;
+        let counters: &[&str] = if recipe.is_covered { &["-lgcov"] } else { &[] };
+        self.run(recipe, "gcc", &[&flags, &names[..], counters].concat())?;
         let made = self.build.join("engine.so");
         let functions = operations::functions(&self.run(recipe, "nm", &["-P", "engine.so"])?);
         let beside = operations::beside(object);

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::{fs, io};
 
 /// Under which name the tree's own header stands behind ours.
-const WRAPPED: (&str, &str) = ("kernel/sched/stats.h", "kernel/sched/tree_stats.h");
+pub(crate) const WRAPPED: (&str, &str) = ("kernel/sched/stats.h", "kernel/sched/tree_stats.h");
 
 /// Makes or renews the overlay of a tree.
 ///

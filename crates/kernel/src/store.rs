@@ -10,6 +10,7 @@
 //! ```
 
 use crate::compile::{self, Recipe, Workshop};
+use crate::coverage::Covered;
 use crate::error::{KernelError, at};
 use crate::operations;
 use crate::tree::{self, Source};
@@ -83,6 +84,9 @@ pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
 /// If a file cannot be read.
 pub fn key(recipe: &Recipe, compiler: &str) -> Result<String, KernelError> {
     let mut pieces: Vec<Vec<u8>> = vec![compiler.into(), recipe.config.join("\n").into()];
+    if recipe.is_covered {
+        pieces.push(b"covered".to_vec());
+    }
     for (name, text) in crate::EMBEDDED {
         pieces.extend([name.as_bytes().to_vec(), text.as_bytes().to_vec()]);
     }
@@ -144,6 +148,39 @@ impl Store {
         config: &[String],
         say: &mut dyn FnMut(&str),
     ) -> Result<Added, KernelError> {
+        self.build(name, source, patches, config, false, say)
+    }
+
+    /// The same engine once more, with objects that count how often each of their lines runs; `against` is the engine whose tree
+    /// has the lines that are not asked about.
+    ///
+    /// # Errors
+    /// As of [`Self::add`], and if gcov is missing.
+    pub fn add_covered(
+        &self,
+        name: &str,
+        like: &Entry,
+        against: &Entry,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Covered, KernelError> {
+        compile::check_coverage()?;
+        let patches: Vec<PathBuf> = like.patches.iter().map(PathBuf::from).collect();
+        self.build(name, &like.source, &patches, &like.config, true, say)?;
+        let base = Source::parse(&against.source)?.folder(&self.root)?;
+        let workshop = Workshop::new(&self.root.join("work").join(name));
+        let (overlay, build) = workshop.folders();
+        Covered::begin(build, &base, overlay)
+    }
+
+    fn build(
+        &self,
+        name: &str,
+        source: &str,
+        patches: &[PathBuf],
+        config: &[String],
+        is_covered: bool,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Added, KernelError> {
         let began = Instant::now();
         check_name(name)?;
         compile::check_config(config)?;
@@ -155,11 +192,12 @@ impl Store {
         let tree = tree.folder(&self.root)?;
         let patches: Vec<PathBuf> =
             patches.iter().map(|patch| fs::canonicalize(patch).map_err(at(patch))).collect::<Result<_, _>>()?;
-        let recipe = Recipe { tree, patches, config: config.to_vec() };
+        let recipe = Recipe { tree, patches, config: config.to_vec(), is_covered };
         let compiler = compile::compiler();
         let key = key(&recipe, &compiler)?;
         let object = self.object(&key);
-        let is_new = !object.exists();
+        // Counters lie where the object was built, beside the overlay of which it is.
+        let is_new = !object.exists() || is_covered;
         if is_new {
             let folder = object.parent().expect("objects are in folders");
             fs::create_dir_all(folder).map_err(at(folder))?;

@@ -33,7 +33,7 @@ fn scratch_tree(folder: &Path) -> PathBuf {
 }
 
 fn recipe(tree: &Path) -> Recipe {
-    Recipe { tree: tree.to_owned(), patches: Vec::new(), config: Vec::new() }
+    Recipe { tree: tree.to_owned(), patches: Vec::new(), config: Vec::new(), is_covered: false }
 }
 
 fn text_of(error: impl std::fmt::Display) -> String {

@@ -16,7 +16,12 @@ th, td { padding: .25rem .7rem; border-bottom: 1px solid #d8dee4; text-align: le
 td.n, th.n { text-align: right; white-space: nowrap } td.reason { color: #57606a; max-width: 26rem } .reproduced { color: #116329 }
 .direction-only { color: #7d4e00 } .not-reproduced { color: #a40e26 } svg { max-width: 100%; height: auto }
 pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; font-size: .85rem } code { font-size: .92em }
-details { margin: .8rem 0 } summary { cursor: pointer }
+details { margin: .8rem 0 } summary { cursor: pointer } h1 { overflow-wrap: anywhere } figure { margin: .6rem 0; overflow-x: auto }
+@media (max-width: 64rem) { table { display: block; overflow-x: auto } figure svg { max-width: none } td.reason { min-width: 16rem } }
+@media (prefers-color-scheme: dark) {
+  body { color: #d1d7e0; background: #15191f } .source, td.reason { color: #9aa4b0 } th, td { border-bottom-color: #3a424c } pre { background: #1f252d }
+  .reproduced { color: #6ecb84 } .direction-only { color: #d8a657 } .not-reproduced { color: #ff8b8b } svg { background: #fff }
+}
 ";
 
 /// The page of a report. `text` is the study's file.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab kernel`: engines that are built from kernel trees.
 
+use crate::cmd::kernel_bisect::{KernelBisectArgs, kernel_bisect};
 use crate::error::CliError;
 use crate::output::{Output, wrap};
 use clap::{Args as ClapArgs, Subcommand, ValueHint};
@@ -35,6 +36,8 @@ enum What {
         /// The engine
         name: String,
     },
+    /// Find the commit of a tree that changed what a run tells
+    Bisect(Box<KernelBisectArgs>),
     /// Forget an engine
     Remove {
         /// The engine
@@ -71,6 +74,7 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
         What::Add(add) => self::add(output, &store, add),
         What::List => list(output, &store.list()?),
         What::Show { name } => show(output, &store, &store.get(name)?),
+        What::Bisect(bisect) => kernel_bisect(output, bisect),
         What::Remove { name } => Ok(store.remove(name)?),
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod findings;
 pub(crate) mod fuzz;
 pub(crate) mod import;
 pub(crate) mod kernel;
+mod kernel_bisect;
 pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod man;

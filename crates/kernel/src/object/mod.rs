@@ -170,8 +170,8 @@ impl Object {
         if IS_LOADED.swap(true, Ordering::SeqCst) {
             return Err(failed("this process has loaded an engine before".to_owned()));
         }
-        // SAFETY: an object's only code that runs when it is loaded is that of its constructors, and it has none: kernel code registers
-        // itself in sections that nobody reads.
+        // SAFETY: an object's only code that runs when it is loaded is that of its constructors: those of gcc's counters, if it has them, and
+        // no others, since kernel code registers itself in sections that nobody reads.
         let library = unsafe { libloading::Library::new(path) }.map_err(|error| failed(error.to_string()))?;
         // SAFETY: objects are linked from this crate's files; that they are of this version is what the comparison of sizes below is for,
         // before which nothing but fl_layout() is called. The library is never unloaded.

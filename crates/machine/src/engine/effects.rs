@@ -124,6 +124,7 @@ impl<E> Probe for Tap<'_, E> {
             Event::Waking { .. }
             | Event::Priority { .. }
             | Event::Frequency { .. }
+            | Event::Overutilized { .. }
             | Event::WakeupDecision(_)
             | Event::BalanceDecision(_)
             | Event::KickDecision(_)

@@ -1,38 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A machine that goes over-utilised and back all the time: placement by energy is switched off and on with it. Seen by looks.
+//! A machine that goes over-utilised and back all the time: placement by energy is switched off and on with it.
 
 use super::{Finding, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::engine::START;
+use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-/// Fewer changes are nothing to speak of.
-const LEAST: u64 = 20;
-/// So many changes a second are too many.
-const PER_SECOND: u64 = 10;
+/// Fewer spells are nothing to speak of.
+const LEAST: u64 = 10;
+/// So many in a second are too many.
+const PER_SECOND: u64 = 5;
+/// It is over-utilised for this part of the time at the least, and is not for as much, in percent: what is always so does not flap, and spells
+/// that are over at once do no harm.
+const PART: u64 = 5;
 
-/// What was seen of the root domain.
+/// A time in which the machine was over-utilised.
+#[derive(Clone, Copy, Debug)]
+struct Spell {
+    since: Nanos,
+    /// The CPU that had too little room when it began.
+    cpu: CpuId,
+    length: Nanos,
+}
+
+/// What the root domain has told.
 #[derive(Debug, Default)]
 pub(super) struct Flapping {
-    changes: u64,
+    /// How often it became over-utilised, and for how long in all.
+    spells: u64,
     over: Nanos,
-    was: Option<(Nanos, bool)>,
-    last: Nanos,
+    /// The spell that goes on.
+    now: Option<Spell>,
+    longest: Option<Spell>,
 }
 
 impl Flapping {
-    pub(super) fn look(&mut self, machine: &Machine) {
-        self.see(machine.now(), machine.sched().domains().root.overutilized);
-    }
-
-    fn see(&mut self, now: Nanos, is_over: bool) {
-        if let Some((at, was)) = self.was.replace((now, is_over)) {
-            if was {
-                self.over += now - at;
-            }
-            if was != is_over {
-                self.changes += 1;
-                self.last = now;
+    pub(super) fn changes(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
+        if is_over {
+            self.spells += 1;
+            self.now = Some(Spell { since: now, cpu, length: Nanos::ZERO });
+        } else if let Some(spell) = self.now.take() {
+            let spell = Spell { length: now - spell.since, ..spell };
+            self.over += spell.length;
+            if self.longest.is_none_or(|longest| spell.length > longest.length) {
+                self.longest = Some(spell);
             }
         }
     }
@@ -40,25 +52,31 @@ impl Flapping {
     /// `is_by_energy`: whether placement by energy is on, without which nothing comes of it.
     pub(super) fn findings(&self, now: Nanos, is_by_energy: bool) -> Vec<Finding> {
         let length = now.saturating_since(START).0.max(1);
+        let over = self.over.0 + self.now.map_or(0, |spell| now.saturating_since(spell.since).0);
         let is_often =
-            self.changes >= LEAST && u128::from(self.changes) * 1_000_000_000 > u128::from(PER_SECOND * length);
-        if !is_by_energy || !is_often {
+            self.spells >= LEAST && u128::from(self.spells) * 1_000_000_000 >= u128::from(PER_SECOND * length);
+        let part = u128::from(length) * u128::from(PART) / 100;
+        let is_some_time = u128::from(over) >= part && u128::from(length - over.min(length)) >= part;
+        let Some(longest) = self.longest.filter(|_| is_by_energy && is_often && is_some_time) else {
             return Vec::new();
-        }
+        };
         vec![Finding {
             rule: "overutilized-flapping",
             severity: Severity::Low,
             sentence: format!(
-                "the machine went over-utilised and back {} times, and was so for {} of {}: placement by energy is off then",
-                self.changes,
-                self.over,
+                "the machine became over-utilised {} times, the longest time for {} since CPU {} had too little room, and was so for {} of {}: \
+                 placement by energy is off then",
+                self.spells,
+                longest.length,
+                longest.cpu.0,
+                Nanos(over),
                 Nanos(length)
             ),
-            count: self.changes,
-            total_ns: self.over.0,
-            worst_ns: 0,
-            at_ns: moment(self.last),
-            question: Question::Cpu(0),
+            count: self.spells,
+            total_ns: over,
+            worst_ns: longest.length.0,
+            at_ns: moment(longest.since),
+            question: Question::Cpu(longest.cpu.0),
         }]
     }
 }
@@ -67,18 +85,33 @@ impl Flapping {
 mod tests {
     use super::*;
 
-    #[test]
-    fn many_changes_are_found_where_placement_goes_by_energy() {
+    /// So many spells of `over` ms, each followed by as much as makes it 20 ms.
+    fn after(spells: u64, over: u64) -> Flapping {
         let mut flapping = Flapping::default();
-        for step in 0..=20_u64 {
-            flapping.see(START + Nanos::from_millis(10 * step), step % 2 == 1);
+        let ms = Nanos::from_millis;
+        for spell in 0..spells {
+            flapping.changes(START + ms(20 * spell), true, CpuId(3));
+            flapping.changes(START + ms(20 * spell + over), false, CpuId(0));
         }
-        let now = START + Nanos::from_millis(200);
-        assert_eq!(
-            flapping.findings(now, true).first().map(|finding| (finding.count, finding.total_ns)),
-            Some((20, 100_000_000))
-        );
-        assert!(flapping.findings(now, false).is_empty());
-        assert!(flapping.findings(START + Nanos::from_secs(3), true).is_empty(), "seven a second");
+        flapping
+    }
+
+    #[test]
+    fn many_spells_are_found_where_placement_goes_by_energy() {
+        let (flapping, now) = (after(10, 5), START + Nanos::from_millis(200));
+        let found = flapping.findings(now, true);
+        let finding = found.first().expect("it flaps");
+        assert_eq!((finding.count, finding.total_ns, finding.worst_ns), (10, 50_000_000, 5_000_000));
+        assert_eq!(finding.question, Question::Cpu(3));
+        assert!(flapping.findings(now, false).is_empty(), "nothing comes of it");
+        assert!(flapping.findings(START + Nanos::from_secs(3), true).is_empty(), "three a second");
+    }
+
+    #[test]
+    fn what_is_over_at_once_or_hardly_ever_over_is_not_found() {
+        let now = START + Nanos::from_millis(400);
+        assert!(after(20, 0).findings(now, true).is_empty(), "no time");
+        assert!(after(20, 20).findings(now, true).is_empty(), "all the time");
+        assert!(!after(20, 19).findings(now, true).is_empty(), "95 % of it");
     }
 }

@@ -209,7 +209,6 @@ impl Findings {
         }
         self.misfit.look(machine, self.limits.misfit);
         self.slow.look(machine, self.limits.misfit);
-        self.flapping.look(machine);
         self.unfair.look(machine, self.tasks.iter().map(|(&id, track)| (id, track.place, track.family)));
     }
 
@@ -337,6 +336,7 @@ impl Probe for Findings {
                 self.kicks.balanced(decision);
             }
             Event::KickDecision(decision) => self.kicks.kicked(now, decision),
+            Event::Overutilized { is_over, cpu } => self.flapping.changes(now, is_over, cpu),
             _ => {}
         }
     }

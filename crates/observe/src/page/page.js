@@ -101,8 +101,10 @@ function firstAfter(row, ns) {
 let colours = new Map();
 function axis(g, width, height) {
   const span = view.to - view.from;
-  let step = 10 ** Math.floor(Math.log10(span / 4));
-  if (span / step > 8) step *= 2;
+  // As many round times as there is room for.
+  const most = Math.max(2, Math.floor((width - LEFT) / 80));
+  const least = 10 ** Math.floor(Math.log10(span / most));
+  const step = least * [1, 2, 5, 10].find(factor => span / (least * factor) <= most);
   g.fillStyle = style("--quiet");
   g.strokeStyle = style("--line");
   for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {

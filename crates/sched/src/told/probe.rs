@@ -86,6 +86,13 @@ pub enum Event<'a> {
         /// By whom.
         on: CpuId,
     },
+    /// The machine became over-utilised, or is so no longer: `overutilized` of the root domain changed (the kernel's `sched_overutilized_tp`).
+    Overutilized {
+        /// Which of both.
+        is_over: bool,
+        /// The CPU that has too little room, or the one whose pass over all CPUs has said so.
+        cpu: CpuId,
+    },
     /// A schedstat counter of a sched domain grew.
     DomainStat {
         /// Who executes.

@@ -7,6 +7,7 @@
 use crate::state::State;
 use crate::state::topology::DomainId;
 use crate::told::ctx::Ctx;
+use crate::told::probe::Event;
 use crate::track::capacity::check_cpu_capacity;
 use crate::track::fits::{ClampedUtil, Fit};
 use crate::words::ids::{CpuId, TaskId};
@@ -49,17 +50,17 @@ impl State {
         self.util_fits_cpu(used, cpu) == Fit::No
     }
 
-    /// Sets whether any CPU is over-utilised: `set_rd_overutilized_status()`.
-    pub(crate) fn set_overutilized_status(&mut self, overutilized: bool) {
-        if self.sched_energy_enabled() {
-            self.domains.root.overutilized = overutilized;
+    /// Sets whether any CPU is over-utilised, as a CPU has seen: `set_rd_overutilized_status()`.
+    pub(crate) fn set_overutilized_status(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, overutilized: bool) {
+        if self.sched_energy_enabled() && core::mem::replace(&mut self.domains.root.overutilized, overutilized) != overutilized {
+            ctx.report(Event::Overutilized { is_over: overutilized, cpu });
         }
     }
 
     /// A CPU has one more task: it may be over-utilised now.
-    pub(crate) fn check_update_overutilized_status(&mut self, cpu: CpuId) {
+    pub(crate) fn check_update_overutilized_status(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if self.sched_energy_enabled() && !self.domains.root.overutilized && self.cpu_overutilized(cpu) {
-            self.set_overutilized_status(true);
+            self.set_overutilized_status(ctx, cpu, true);
         }
     }
 }

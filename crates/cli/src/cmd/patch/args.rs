@@ -49,6 +49,9 @@ pub(crate) struct PatchArgs {
     /// Show where the two first differ in so many cases
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) differences: usize,
+    /// Do not ask which lines of the patch the runs have reached: that takes another build, and another run of each case
+    #[arg(long)]
+    pub(crate) no_coverage: bool,
     /// List the cases, and run nothing
     #[arg(long)]
     pub(crate) list: bool,

@@ -4,7 +4,9 @@
 use super::args::PatchArgs;
 use crate::error::CliError;
 use crate::output::Output;
+use fairlab_kernel::coverage::Covered;
 use fairlab_kernel::store::{Entry, Store};
+use fairlab_kernel::tree::{self, PARTS};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -39,6 +41,22 @@ pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<[Entry; 2], C
     }
 }
 
+/// The name under which the patched kernel is built once more, with lines that are counted.
+const COVERED: &str = "patch.covered";
+
+/// The patched kernel with lines that are counted, if both were built here and gcov is there.
+pub(crate) fn covered(output: &Output, args: &PatchArgs, kernels: &[Entry; 2]) -> Result<Option<(Entry, Covered)>, CliError> {
+    if args.no_coverage || kernels[1].name != NAMES[1] {
+        return Ok(None);
+    }
+    let store = Store::of_user()?;
+    let mut told = Ok(());
+    let mut say = |what: &str| told = output.note(&format!("{COVERED}: {what}\n"));
+    let covered = store.add_covered(COVERED, &kernels[1], &kernels[0], &mut say)?;
+    told?;
+    Ok(Some((store.get(COVERED)?, covered)))
+}
+
 /// The two commits of `BASE..HEAD`, by their names.
 fn commits(tree: &str, range: &str) -> Result<[String; 2], CliError> {
     let Some((from, to)) = range.split_once("..") else {
@@ -49,7 +67,8 @@ fn commits(tree: &str, range: &str) -> Result<[String; 2], CliError> {
     Ok([commit(tree, from)?, commit(tree, to)?])
 }
 
-fn commit(tree: &str, name: &str) -> Result<String, CliError> {
+/// A commit by its whole name.
+pub(crate) fn commit(tree: &str, name: &str) -> Result<String, CliError> {
     let run = git(tree).args(["rev-parse", "--verify", "--quiet"]).arg(format!("{name}^{{commit}}")).output();
     let run = run.map_err(|error| CliError::Input(format!("git: {error}\nhelp: commits of a tree need git")))?;
     if !run.status.success() {
@@ -59,20 +78,28 @@ fn commit(tree: &str, name: &str) -> Result<String, CliError> {
     Ok(String::from_utf8_lossy(&run.stdout).trim().to_owned())
 }
 
-fn git(tree: &str) -> Command {
+/// git, in a tree.
+pub(crate) fn git(tree: &str) -> Command {
     let mut git = Command::new("git");
     git.arg("-C").arg(tree);
     git
 }
 
-/// A commit as a folder of the store; the tree is only read.
-fn export(store: &Store, tree: &str, commit: &str) -> Result<String, CliError> {
+/// The part of a commit that engines need, as a folder of the store; the tree is only read.
+pub(crate) fn export(store: &Store, tree: &str, commit: &str) -> Result<String, CliError> {
     let folder = store.folder_of_commit(commit);
     if !folder.join("Makefile").is_file() {
         let fresh = folder.with_extension("new");
         let failed = |what: &Path, error: std::io::Error| CliError::run(format!("{}: {error}", what.display()));
         std::fs::create_dir_all(&fresh).map_err(|error| failed(&fresh, error))?;
-        let mut archive = git(tree).args(["archive", commit]).stdout(Stdio::piped()).spawn().map_err(CliError::run)?;
+        let listed = git(tree).args(["ls-tree", "-r", "-z", "--name-only", commit]).output().map_err(CliError::run)?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let is_whole = |part: &&&str| listed.split('\0').any(|name| name.starts_with(&format!("{part}/")));
+        let of_parts = |name: &str| PARTS.iter().any(|part| name.starts_with(&format!("{part}/")));
+        let single = listed.split('\0').filter(|name| tree::is_needed(name) && !of_parts(name));
+        let mut archive = git(tree);
+        archive.args(["archive", commit, "--"]).args(PARTS.iter().filter(is_whole)).args(single);
+        let mut archive = archive.stdout(Stdio::piped()).spawn().map_err(CliError::run)?;
         let from = archive.stdout.take().expect("it is a pipe");
         let unpacked =
             Command::new("tar").args(["-x", "-C"]).arg(&fresh).stdin(from).status().map_err(CliError::run)?;

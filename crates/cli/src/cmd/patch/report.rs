@@ -3,6 +3,7 @@
 
 use super::Outcome;
 use super::first::First;
+use fairlab_kernel::coverage::{Coverage, Line};
 use fairlab_kernel::store::Entry;
 use fairlab_study::experiment::comparison::{Comparison, Row, Verdict};
 use fairlab_study::experiment::metrics::Better;
@@ -16,6 +17,8 @@ pub(crate) struct Report<'a> {
     /// Before and after.
     pub(crate) kernels: &'a [Entry; 2],
     pub(crate) outcomes: Vec<Outcome>,
+    /// Lines of the patch that runs have reached, if that was asked.
+    pub(crate) coverage: Option<Coverage>,
     /// How long building took.
     #[serde(rename = "built_s", serialize_with = "seconds")]
     pub(crate) built: Duration,
@@ -105,6 +108,9 @@ impl Report<'_> {
             }
         }
         self.write_summary(text)?;
+        if let Some(coverage) = &self.coverage {
+            write_coverage(text, coverage)?;
+        }
         for outcome in &self.outcomes {
             if let Some(first) = &outcome.first {
                 write_first(text, outcome, first)?;
@@ -146,6 +152,26 @@ impl Report<'_> {
             self.took.as_secs_f64()
         )
     }
+}
+
+/// So many lines that nobody has reached are named.
+const MOST_MISSED: usize = 40;
+
+fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
+    let Coverage { lines, missed } = coverage;
+    match (lines, missed.len()) {
+        (0, _) => return writeln!(text, "\nof the patch's lines none became code: what it changes is data, or was left out by the configuration"),
+        (_, 0) => return writeln!(text, "\nthe {lines} lines of the patch that became code were all reached"),
+        _ => {}
+    }
+    writeln!(text, "\n{} of the {lines} lines of the patch that became code were reached by no run, so nothing above is about them:", missed.len())?;
+    for Line { file, line, function, text: code } in missed.iter().take(MOST_MISSED) {
+        writeln!(text, "    {file}:{line} in {function}(): {code}")?;
+    }
+    if missed.len() > MOST_MISSED {
+        writeln!(text, "    and {} more: --json has all", missed.len() - MOST_MISSED)?;
+    }
+    Ok(())
 }
 
 fn write_first(text: &mut String, outcome: &Outcome, first: &First) -> std::fmt::Result {

@@ -89,7 +89,7 @@ impl State {
         }
         self.add_nr_running(cpu, 1);
         if flags.wakeup {
-            self.check_update_overutilized_status(cpu);
+            self.check_update_overutilized_status(ctx, cpu);
         }
         self.hrtick_update(ctx, cpu);
     }

@@ -22,7 +22,7 @@ impl State {
             entity = parent;
         }
         self.update_misfit_status(ctx, cpu, Some(task));
-        self.check_update_overutilized_status(cpu);
+        self.check_update_overutilized_status(ctx, cpu);
     }
 
     fn entity_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId, is_slice_end: bool) {

@@ -117,9 +117,9 @@ impl State {
             child.is_some_and(|child| self.domains.domains[child].flags.intersects(SdFlags::PREFER_SIBLING));
         if parent.is_none() {
             self.domains.root.overload = status.overload;
-            self.set_overutilized_status(status.overutilized);
+            self.set_overutilized_status(ctx, env.dst_cpu, status.overutilized);
         } else if status.overutilized {
-            self.set_overutilized_status(true);
+            self.set_overutilized_status(ctx, env.dst_cpu, true);
         }
         self.update_idle_cpu_scan(env, status.util);
         ctx.work.count(Op::GroupStatCpu, u64::from(status.nr_cpus));

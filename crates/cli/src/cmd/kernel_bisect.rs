@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab kernel bisect`: which commit of a tree changed what a run tells.
+//!
+//! git chooses the commits, in a clone of its own that has no files; the tree is only read. Each commit is built as an engine and runs the same
+//! workload, and what was expected holds there or not. A commit that cannot be built, or whose kernel does not come back, is skipped.
+
+use super::patch::kernels::{commit, export, git};
+use crate::args::{Plain, VariantArgs};
+use crate::cmd::compare::forms::figure;
+use crate::error::CliError;
+use crate::input;
+use crate::output::Output;
+use crate::trial::{Trial, Work};
+use crate::values::{EngineName, time_of};
+use clap::{Args, ValueHint};
+use fairlab_kernel::store::Store;
+use fairlab_kernel::tree::{FILES, PARTS};
+use fairlab_sched::units::Nanos;
+use fairlab_study::experiment::metrics::{Asked, Metric, of_run};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name under which engines are built for it. Its folder is used again by the next commit.
+const NAME: &str = "bisect";
+
+const EXAMPLES: &str = "\
+What is expected holds for the good commit and does not for the bad one, which is looked at first. The value of several runs is their median.
+
+Examples:
+  fairlab kernel bisect ~/linux v6.5 v6.6 --file load.scn --expect 'totals.migrations < 500'
+  fairlab kernel bisect ~/linux v6.1 v6.6 --bench 'hackbench -g 4 -l 100' --machine laptop-8 --expect 'time < 80ms' --runs 5
+  fairlab kernel bisect ~/linux good bad --file ui.json --machine phone-8 --expect 'ui: wake to run p99 < 2ms'";
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct KernelBisectArgs {
+    /// A kernel tree with its history
+    #[arg(value_name = "TREE", value_hint = ValueHint::DirPath)]
+    tree: String,
+    /// A commit for which it holds
+    good: String,
+    /// A later one for which it does not
+    bad: String,
+    /// A workload file
+    #[arg(long, visible_alias = "scenario", value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "bench")]
+    file: Option<String>,
+    /// A benchmark, as `fairlab bench` takes it
+    #[arg(long, value_name = "LINE", conflicts_with = "file", requires = "machine")]
+    bench: Option<String>,
+    /// The machine, with its prices and idle states (files .scn may have their own)
+    #[arg(long, value_name = "NAME|FILE")]
+    machine: Option<String>,
+    /// What holds: a metric as in `fairlab compare`, or a path, `<` or `>`, and a number or a time
+    #[arg(long, value_name = "METRIC < VALUE", value_parser = Expectation::parse)]
+    expect: Expectation,
+    /// Run each commit so often, with seeds of their own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    runs: u64,
+    /// Simulate for this long
+    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    duration: Option<Nanos>,
+    /// A line for the configuration of all, such as CONFIG_HZ_1000=y; several times if need be
+    #[arg(long, value_name = "CONFIG_X=VALUE")]
+    config: Vec<String>,
+}
+
+/// What holds before the change.
+#[derive(Clone, Debug, PartialEq)]
+struct Expectation {
+    text: String,
+    asked: Asked,
+    is_below: bool,
+    /// As it was written: a time has ns.
+    value: Bound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bound {
+    Number(f64),
+    Time(Nanos),
+}
+
+impl Expectation {
+    fn parse(text: &str) -> Result<Self, String> {
+        let help = "write METRIC < VALUE, for example 'ui: wake to run p99 < 2ms'";
+        let place = text.rfind(['<', '>']).ok_or_else(|| format!("nothing is compared: {help}"))?;
+        let (metric, value) = (text[..place].trim(), text[place + 1..].trim());
+        if metric.is_empty() || value.is_empty() {
+            return Err(format!("one side is missing: {help}"));
+        }
+        let value = match value.parse::<f64>() {
+            Ok(number) => Bound::Number(number),
+            Err(_) => Bound::Time(time_of(value)?),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            asked: Asked::parse(metric)?,
+            is_below: text[place..].starts_with('<'),
+            value,
+        })
+    }
+
+    /// Whether it holds for a value of a metric.
+    fn holds(&self, metric: &Metric, value: f64) -> Result<bool, CliError> {
+        let bound = match self.value {
+            Bound::Number(number) => number,
+            Bound::Time(time) => {
+                let ns_of = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+                let Some((_, ns)) = ns_of.iter().find(|(unit, _)| *unit == metric.unit) else {
+                    let what = if metric.unit.is_empty() { "a number" } else { &metric.unit };
+                    return Err(CliError::Input(format!(
+                        "--expect {}: {} is no time\nhelp: give {what} without a unit of time",
+                        self.text, metric.name
+                    )));
+                };
+                time.0 as f64 / ns
+            }
+        };
+        Ok(if self.is_below { value < bound } else { value > bound })
+    }
+}
+
+/// What came of a commit.
+#[derive(Debug, Serialize)]
+struct Looked {
+    commit: String,
+    subject: String,
+    /// `good`, `bad` or `skip`.
+    verdict: &'static str,
+    value: Option<f64>,
+    /// Why it was skipped.
+    why: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Result<(), CliError> {
+    let store = Store::of_user()?;
+    let (good, bad) = (commit(&args.tree, &args.good)?, commit(&args.tree, &args.bad)?);
+    let clone = tempfile::tempdir().map_err(|error| CliError::run(format!("a temporary folder: {error}")))?;
+    let clone = clone.path().join("clone");
+    let history = clone.display().to_string();
+    told(git(&args.tree).args(["clone", "--quiet", "--shared", "--no-checkout", "."]).arg(&clone))?;
+    let mut looked = Vec::new();
+    for (commit, is_expected) in [(&good, true), (&bad, false)] {
+        let one = look(output, args, &store, commit)?;
+        let is_right = (one.verdict == "good") == is_expected && one.verdict != "skip";
+        if !is_right {
+            let what = one.why.unwrap_or_else(|| format!("{} is {}", args.expect.asked.text(), one.value.unwrap_or(0.0)));
+            let which = if is_expected { "good" } else { "bad" };
+            let help = "choose other commits, or expect another value";
+            return Err(CliError::Input(format!("the {which} commit {commit} is not: {what}\nhelp: {help}")));
+        }
+        looked.push(one);
+    }
+    // Other commits change nothing for an engine.
+    let begin = ["bisect", "start", "--no-checkout", &bad, &good, "--"];
+    let mut said = told(git(&history).args(begin).args(PARTS).args(FILES))?;
+    while !is_over(&said) {
+        let next = commit(&history, "BISECT_HEAD")?;
+        let one = look(output, args, &store, &next)?;
+        said = told(git(&history).args(["bisect", one.verdict, &next]))?;
+        looked.push(one);
+    }
+    tell(output, args, &said, &looked)
+}
+
+/// Whether git has said which commit it is, or that it cannot say.
+fn is_over(said: &str) -> bool {
+    said.contains("is the first bad commit") || said.contains("only 'skip'ped commits left")
+}
+
+/// Runs git: what it says. It ends with another status than 0 when only skipped commits are left.
+fn told(command: &mut std::process::Command) -> Result<String, CliError> {
+    let run = command.output().map_err(|error| CliError::Input(format!("git: {error}\nhelp: history needs git")))?;
+    let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    if run.status.success() || is_over(&said) { Ok(said) } else { Err(CliError::run(format!("git: {}", said.trim()))) }
+}
+
+/// Builds a commit and runs it.
+fn look(output: &mut Output, args: &KernelBisectArgs, store: &Store, name: &str) -> Result<Looked, CliError> {
+    let subject = told(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
+    let mut one = Looked { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
+    let folder = export(store, &args.tree, name)?;
+    let mut say = |_: &str| ();
+    let measured = match store.add(NAME, &folder, &[], &args.config, &mut say) {
+        Ok(_) => measure(args),
+        Err(error) => Err(error.into()),
+    };
+    // The folder of a commit is taken out of the tree again if it is needed.
+    let _gone = std::fs::remove_dir_all(Path::new(&folder));
+    match measured {
+        Ok((metric, value)) => {
+            one.verdict = if args.expect.holds(&metric, value)? { "good" } else { "bad" };
+            one.value = Some(value);
+            let figure = figure(&metric.unit, value);
+            output.note(&format!("{} {}: {} {figure}: {}\n", &name[..12], one.subject, metric.name, one.verdict))?;
+        }
+        Err(error @ CliError::Stopped { .. }) => return Err(error),
+        Err(error) => {
+            let why = error.to_string();
+            output.note(&format!("{} {}: skipped: {}\n", &name[..12], one.subject, why.lines().next().unwrap_or_default()))?;
+            one.why = Some(why);
+        }
+    }
+    Ok(one)
+}
+
+/// The median of its runs.
+fn measure(args: &KernelBisectArgs) -> Result<(Metric, f64), CliError> {
+    let work = match (&args.file, &args.bench) {
+        (Some(file), _) => Work::File(Arc::new(input::workload(&PathBuf::from(file).display().to_string())?)),
+        (None, line) => Work::Bench(line.clone().expect("there is a file or a benchmark")),
+    };
+    let trial = Trial {
+        work,
+        variant: VariantArgs {
+            machine: args.machine.clone(),
+            engine: Some(EngineName::of_kernel(NAME)),
+            plain: args.machine.is_some().then_some(Plain::Priced),
+            ..VariantArgs::default()
+        },
+        duration: args.duration,
+        warmup: Nanos::ZERO,
+        vary: args.runs > 1,
+    };
+    let mut found = Vec::new();
+    for seed in 1..=args.runs {
+        let told = trial.run(Some(seed), &mut |_, _| {})?;
+        let metrics = of_run(&told.json(), std::slice::from_ref(&args.expect.asked)).map_err(CliError::Input)?;
+        found.extend(metrics);
+    }
+    found.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    let middle = found.len() / 2;
+    found.into_iter().nth(middle).ok_or_else(|| CliError::Input(format!("no run tells {}", args.expect.asked.text())))
+}
+
+fn tell(output: &mut Output, args: &KernelBisectArgs, said: &str, looked: &[Looked]) -> Result<(), CliError> {
+    let first = said.split_whitespace().next().filter(|_| said.contains("is the first bad commit"));
+    if output.is_json() {
+        return output.json(&serde_json::json!({ "expect": args.expect.text, "first_bad": first, "looked": looked }));
+    }
+    let text = match first {
+        Some(first) => {
+            let one = looked.iter().find(|one| one.commit == first);
+            let subject = one.map_or("", |one| one.subject.as_str());
+            format!("{first} is the first bad commit\n    {subject}\n{} commits looked at\n", looked.len())
+        }
+        None => format!("it cannot be said: commits were skipped\n{}\n", said.trim()),
+    };
+    output.text(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_study::experiment::metrics::Better;
+
+    fn metric(unit: &str) -> Metric {
+        Metric { name: "time".to_owned(), unit: unit.to_owned(), better: Better::Less }
+    }
+
+    #[test]
+    fn an_expectation_is_read_in_the_metrics_own_unit() {
+        let expectation = Expectation::parse("ui: wake to run p99 < 2ms").expect("it is one");
+        assert_eq!(expectation.asked.text(), "ui: wake to run p99");
+        let holds = |unit: &str, value: f64| expectation.holds(&metric(unit), value).expect("it is a time");
+        assert!(holds("ns", 1_999_999.0) && !holds("ns", 2_000_000.0) && holds("s", 0.001) && !holds("s", 0.1));
+        assert!(expectation.holds(&metric(""), 1.0).is_err(), "a number is no time");
+        let more = Expectation::parse("totals.migrations > 12").expect("it is one");
+        assert!(more.holds(&metric(""), 13.0).expect("it is a number") && !more.is_below);
+        for wrong in ["p99", "p99 <", "< 3", "p99 < soon"] {
+            assert!(Expectation::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
