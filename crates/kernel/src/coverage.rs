@@ -43,10 +43,12 @@ pub struct Coverage {
 type New = BTreeMap<String, BTreeMap<u32, String>>;
 
 /// Products of a covered build, and the two trees that are compared.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Covered {
-    pub(crate) build: PathBuf,
+    build: PathBuf,
     new: New,
+    /// Held as long as lines are counted: counters are files of the build.
+    _alone: fs::File,
 }
 
 impl Covered {
@@ -54,11 +56,11 @@ impl Covered {
     ///
     /// # Errors
     /// If files cannot be read.
-    pub fn begin(build: &Path, base: &Path, patched: &Path) -> Result<Self, KernelError> {
+    pub fn begin(build: &Path, base: &Path, patched: &Path, alone: fs::File) -> Result<Self, KernelError> {
         for file in counted_files(build)? {
             fs::remove_file(&file).map_err(at(&file))?;
         }
-        Ok(Self { build: build.to_owned(), new: new_lines(base, patched)? })
+        Ok(Self { build: build.to_owned(), new: new_lines(base, patched)?, _alone: alone })
     }
 
     /// What the runs since then have reached.

@@ -152,7 +152,7 @@ impl Store {
     }
 
     /// The same engine once more, with objects that count how often each of their lines runs; `against` is the engine whose tree
-    /// has the lines that are not asked about.
+    /// has the lines that are not asked about. `None`: another process counts lines now.
     ///
     /// # Errors
     /// As of [`Self::add`], and if gcov is missing.
@@ -162,14 +162,20 @@ impl Store {
         like: &Entry,
         against: &Entry,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Covered, KernelError> {
+    ) -> Result<Option<(Entry, Covered)>, KernelError> {
         compile::check_coverage()?;
+        let path = self.root.join("covered.lock");
+        let alone = fs::File::create(&path).map_err(at(&path))?;
+        if alone.try_lock().is_err() {
+            return Ok(None);
+        }
         let patches: Vec<PathBuf> = like.patches.iter().map(PathBuf::from).collect();
-        self.build(name, &like.source, &patches, &like.config, true, say)?;
+        let added = self.build(name, &like.source, &patches, &like.config, true, say)?;
         let base = Source::parse(&against.source)?.folder(&self.root)?;
         let workshop = Workshop::new(&self.root.join("work").join(name));
         let (overlay, build) = workshop.folders();
-        Covered::begin(build, &base, overlay)
+        let covered = Covered::begin(build, &base, overlay, alone)?;
+        Ok(Some((added.entry, covered)))
     }
 
     fn build(
@@ -217,15 +223,30 @@ impl Store {
             key,
             own: own(),
         };
-        let path = self.name(name);
-        let folder = path.parent().expect("names are in a folder");
-        fs::create_dir_all(folder).map_err(at(folder))?;
-        let text = serde_json::to_string_pretty(&entry).expect("an entry is JSON");
-        let fresh = path.with_extension("new");
-        fs::write(&fresh, text).map_err(at(&fresh))?;
-        fs::rename(&fresh, &path).map_err(at(&path))?;
+        self.write(&entry)?;
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(Added { entry, object, is_new, took_ms })
+    }
+
+    /// The same engine under a name that no other build takes: its own and its key's beginning.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn pin(&self, entry: &Entry) -> Result<Entry, KernelError> {
+        let pinned = Entry { name: format!("{}-{}", entry.name, &entry.key[..12]), ..entry.clone() };
+        self.write(&pinned)?;
+        Ok(pinned)
+    }
+
+    fn write(&self, entry: &Entry) -> Result<(), KernelError> {
+        let path = self.name(&entry.name);
+        let folder = path.parent().expect("names are in a folder");
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let text = serde_json::to_string_pretty(entry).expect("an entry is JSON");
+        // Processes that write one name at a time have files of their own.
+        let fresh = path.with_extension(format!("new-{}", std::process::id()));
+        fs::write(&fresh, text).map_err(at(&fresh))?;
+        fs::rename(&fresh, &path).map_err(at(&path))
     }
 
     /// All engines, by name.

@@ -28,7 +28,7 @@ pub struct Line {
 /// How kernel code ended that did not return.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct End {
-    /// `panic`, `lock`, `forbidden`, `crash`, `loop`, or `shim`: something that fairlab's own part of the engine does not do.
+    /// `panic`, `lock`, `forbidden`, `crash`, `loop`, `books`: tasks that are lost or counted wrongly, or `shim`: something that fairlab's own part of the engine does not do.
     pub why: String,
     /// What it said.
     pub text: String,

@@ -72,7 +72,12 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
     let store = Store::of_user()?;
     match &args.what {
         What::Add(add) => self::add(output, &store, add),
-        What::List => list(output, &store.list()?),
+        // Those that other commands have built for themselves are not the user's.
+        What::List => {
+            let all = store.list()?;
+            let own: Vec<Entry> = all.into_iter().filter(|entry| !entry.name.starts_with("patch.")).collect();
+            list(output, &own)
+        }
         What::Show { name } => show(output, &store, &store.get(name)?),
         What::Bisect(bisect) => kernel_bisect(output, bisect),
         What::Remove { name } => Ok(store.remove(name)?),

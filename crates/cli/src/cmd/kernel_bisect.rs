@@ -146,7 +146,8 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
         let one = look(output, args, &store, commit)?;
         let is_right = (one.verdict == "good") == is_expected && one.verdict != "skip";
         if !is_right {
-            let what = one.why.unwrap_or_else(|| format!("{} is {}", args.expect.asked.text(), one.value.unwrap_or(0.0)));
+            let what =
+                one.why.unwrap_or_else(|| format!("{} is {}", args.expect.asked.text(), one.value.unwrap_or(0.0)));
             let which = if is_expected { "good" } else { "bad" };
             let help = "choose other commits, or expect another value";
             return Err(CliError::Input(format!("the {which} commit {commit} is not: {what}\nhelp: {help}")));
@@ -199,7 +200,12 @@ fn look(output: &mut Output, args: &KernelBisectArgs, store: &Store, name: &str)
         Err(error @ CliError::Stopped { .. }) => return Err(error),
         Err(error) => {
             let why = error.to_string();
-            output.note(&format!("{} {}: skipped: {}\n", &name[..12], one.subject, why.lines().next().unwrap_or_default()))?;
+            output.note(&format!(
+                "{} {}: skipped: {}\n",
+                &name[..12],
+                one.subject,
+                why.lines().next().unwrap_or_default()
+            ))?;
             one.why = Some(why);
         }
     }

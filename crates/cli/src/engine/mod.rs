@@ -157,6 +157,7 @@ fn sentences(entry: &Entry, end: &End) -> String {
         "loop" => "kernel code does not end",
         "lock" => "a lock is not used as it must be",
         "forbidden" => "the kernel has called what an engine does not have",
+        "books" => "the scheduler's books are wrong, as seen at a tick",
         _ => "the engine is used as it cannot be",
     };
     let mut text = format!(

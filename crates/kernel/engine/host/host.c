@@ -221,7 +221,7 @@ static void __attribute__((noreturn)) stop(const char *why, const char *text)
 
 void fl_host_stop(int why, const char *text)
 {
-	static const char *const names[] = { "panic", "lock", "forbidden", "shim" };
+	static const char *const names[] = { "panic", "lock", "forbidden", "shim", "books" };
 
 	stop(names[why], text);
 }

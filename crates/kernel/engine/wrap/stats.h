@@ -28,7 +28,8 @@ void fl_domain_stat(const char *counter, const void *where, long amount);
 #endif
 
 /*
- * What nohz is about is fair.c's own. The function that shows it is compiled with that file, before its class; its lines keep their numbers.
+ * What nohz is about is fair.c's own, and so is a tunable. The functions that show them are compiled with that file, before its class; its lines
+ * keep their numbers.
  * __KBUILD_MODNAME tells one file from another.
  */
 #define kmod_fair 1
@@ -46,9 +47,16 @@ void fl_domain_stat(const char *counter, const void *where, long amount);
 		to->next_blocked = (long)(nohz.next_blocked - INITIAL_JIFFIES);		\
 	}
 
+#ifdef CONFIG_CFS_BANDWIDTH
+#define FL_SHOW_SLICE unsigned int *fl_bandwidth_slice_us(void) { return &sysctl_sched_cfs_bandwidth_slice; }
+#else
+#define FL_SHOW_SLICE unsigned int *fl_bandwidth_slice_us(void) { return NULL; }
+#endif
+
 #undef DEFINE_SCHED_CLASS
 #define DEFINE_SCHED_CLASS(name)							\
 	FL_SHOW_NOHZ									\
+	FL_SHOW_SLICE									\
 	const struct sched_class name##_sched_class					\
 		__aligned(__alignof__(struct sched_class)) __section("__" #name "_sched_class")
 #endif

@@ -28,7 +28,6 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         (hardware.prices.tracer_ps() > 0, "a tracer of searches"),
         (needs(|domain| domain.has_governor_thread()), "drivers of frequencies that sleep (`fast_switch = false`)"),
         (needs(|domain| domain.skips_inefficient()), "tables of frequencies that leave out inefficient ones"),
-        (setup.policy.is_some(), "policies of one's own"),
         (hardware.turbo.is_some(), "turbo frequencies"),
         (!hardware.frequency_limits.is_empty(), "limits of frequencies"),
         (hardware.polling_idle, "idle CPUs that poll"),
@@ -42,8 +41,13 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         (!setup.tunables.is_empty(), "tunables that are set by code"),
         (setup.policy.is_some(), "policies of one's own"),
     ];
-    if let Some((_, what)) = of_hardware.iter().find(|(is_wanted, _)| *is_wanted) {
-        return Some(not_yet(what));
+    if let Some((place, (_, what))) = of_hardware.iter().enumerate().find(|(_, (is_wanted, _))| *is_wanted) {
+        let way_out = if place < OF_MACHINES {
+            "\nhelp: --plain=priced takes the machine's CPUs, caches, prices and idle states alone; --plain its CPUs and caches"
+        } else {
+            ""
+        };
+        return Some(not_yet(what) + way_out);
     }
     let mut changes = setup.workload.changes.iter().filter_map(|(_, change)| change_lacks(object, change));
     if let Some(what) = changes.next() {
@@ -55,6 +59,9 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
     }
     tunables_lack(object, setup)
 }
+
+/// So many of the things that are looked for are the machine's, which `--plain` leaves out.
+const OF_MACHINES: usize = 7;
 
 fn not_yet(what: &str) -> String {
     format!("kernel engines do not have yet: {what}")

@@ -98,6 +98,13 @@ impl KernelEngine {
         result
     }
 
+    /// Somebody wakes a task that sleeps.
+    fn tell_waking(&self, ctx: &mut Ctx<'_>, task: TaskId) {
+        if self.object.task(task.0).on_rq == 0 {
+            ctx.report(Event::Waking { task, cpu: self.task_cpu(task), on: ctx.cpu });
+        }
+    }
+
     /// A mask with a bit for each CPU.
     fn words(&self, mask: &CpuMask) -> Vec<u64> {
         let mut words = vec![0; self.topology.cpus.len().div_ceil(64)];
@@ -364,10 +371,12 @@ impl Engine for KernelEngine {
     }
 
     fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
+        self.tell_waking(ctx, task);
         self.enter(ctx, c"try_to_wake_up", |object, cpu| object.wake(cpu, task.0, sync))
     }
 
     fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+        self.tell_waking(ctx, task);
         ctx.charge(Op::IpiReceive);
         self.enter(ctx, c"an interrupt that wakes a task", |object, cpu| object.interrupt_wake(cpu, task.0))
     }
@@ -396,6 +405,9 @@ impl Engine for KernelEngine {
         ctx.charge(Op::PickNext);
         self.enter(ctx, c"schedule, of a task that ends", |object, cpu| object.block(cpu, true, false));
     }
+
+    /// The task goes on where it is: `sched_exec()` needs a stopper for which its caller waits.
+    fn handle_exec(&mut self, _ctx: &mut Ctx<'_>) {}
 
     fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
         self.enter(ctx, c"tick", |object, cpu| object.interrupt(cpu, Irq::Tick));

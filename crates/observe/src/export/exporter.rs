@@ -394,7 +394,8 @@ impl Probe for Exporter {
                     self.count(now, cpu, Counter::UtilAvg, avg.util_avg);
                 }
             }
-            Event::DomainStat { .. } | Event::Overutilized { .. } | Event::BlockedUpdate(_) | Event::Warning { .. } => {}
+            Event::DomainStat { .. } | Event::Overutilized { .. } | Event::BlockedUpdate(_) | Event::Warning { .. } => {
+            }
         }
     }
 

@@ -52,7 +52,9 @@ impl State {
 
     /// Sets whether any CPU is over-utilised, as a CPU has seen: `set_rd_overutilized_status()`.
     pub(crate) fn set_overutilized_status(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, overutilized: bool) {
-        if self.sched_energy_enabled() && core::mem::replace(&mut self.domains.root.overutilized, overutilized) != overutilized {
+        if self.sched_energy_enabled()
+            && core::mem::replace(&mut self.domains.root.overutilized, overutilized) != overutilized
+        {
             ctx.report(Event::Overutilized { is_over: overutilized, cpu });
         }
     }

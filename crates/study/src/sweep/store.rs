@@ -42,7 +42,9 @@ pub enum StoreError {
     )]
     Damaged(String, String),
     /// It is damaged, and nothing of it can be saved.
-    #[error("{0}: nothing of this store can be read any more: {1}\nhelp: run the sweep anew, with --store and a file that is not there yet")]
+    #[error(
+        "{0}: nothing of this store can be read any more: {1}\nhelp: run the sweep anew, with --store and a file that is not there yet"
+    )]
     Lost(String, String),
     /// There is no room, or it may not be written.
     #[error("{0}: cannot be written: {1}\nhelp: {2}. Results that were written are safe; the same command goes on")]
@@ -128,8 +130,7 @@ impl Store {
         // The lock is taken now, and kept. A journal that a process has left which died is rolled back here.
         // Where nothing can be written, nobody else writes either.
         if !connection.is_readonly("main").map_err(told)? {
-            let pragmas =
-                "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;";
+            let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;";
             connection
                 .execute_batch(pragmas)
                 .and_then(|()| connection.execute_batch("BEGIN EXCLUSIVE; COMMIT"))

@@ -25,6 +25,8 @@ pub(crate) struct TrialArms<'a> {
     is_seedless: bool,
     telling: Option<Telling>,
     warnings: Mutex<BTreeSet<String>>,
+    /// A benchmark that has not ended when its time is over tells no figure.
+    has_to_end: bool,
 }
 
 impl<'a> TrialArms<'a> {
@@ -42,7 +44,12 @@ impl<'a> TrialArms<'a> {
                 Telling::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
             }
         };
-        Self { trials, asked, is_seedless, telling: Some(telling), warnings: Mutex::default() }
+        Self { trials, asked, is_seedless, telling: Some(telling), warnings: Mutex::default(), has_to_end: false }
+    }
+
+    /// A benchmark that does not end is an error.
+    pub(crate) fn having_to_end(self) -> Self {
+        Self { has_to_end: true, ..self }
     }
 
     /// All is done.
@@ -87,6 +94,19 @@ impl Arms for TrialArms<'_> {
             told => told?,
         };
         self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());
+        if let Some(engine) = &told.summary.engine {
+            let lines = engine.log.iter().map(|line| format!("{}: {}", engine.name, line.text));
+            self.warnings.lock().expect("noting does not panic").extend(lines);
+        }
+        if self.has_to_end && told.bench.as_ref().is_some_and(|bench| bench["is_done"] == false) {
+            let what = format!(
+                "{} does not end: after {} its tasks still run or wait",
+                self.trials[arm].work.name(),
+                Nanos(told.summary.duration_ns)
+            );
+            let engine = told.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
+            return Err(CliError::Run(engine + &what));
+        }
         let metrics = metrics::of_run(&told.json(), self.asked).map_err(CliError::Input)?;
         Ok(Some(Observation { digest: told.summary.digest, metrics }))
     }

@@ -22,6 +22,8 @@ pub(crate) struct First {
     pub(crate) at_ns: u64,
     /// So many events before were the same.
     pub(crate) same_events: u64,
+    /// When its event happens in the second kernel, if that is another time.
+    pub(crate) patched_at_ns: Option<u64>,
     /// What happens in the first kernel.
     pub(crate) base: String,
     /// What happens in the second.
@@ -52,8 +54,9 @@ pub(crate) fn first(base: &Trial, patched: &Trial, seed: u64) -> Result<Option<F
     drop((one, other));
     let parsed = |line: &Option<String>| line.as_deref().and_then(|line| serde_json::from_str::<Value>(line).ok());
     let (line, beside) = (parsed(&line), parsed(&beside));
-    let times = [&line, &beside].into_iter().flatten().filter_map(|event| event["t"].as_u64());
-    let at = times.min().unwrap_or(START.0);
+    let time = |event: &Option<Value>| event.as_ref().and_then(|event| event["t"].as_u64());
+    let (one_at, other_at) = (time(&line), time(&beside));
+    let at = one_at.into_iter().chain(other_at).min().unwrap_or(START.0);
     let before = ["--engine-state".to_owned(), at.saturating_sub(1).to_string()];
     let states = [state(base, seed, &before)?, state(patched, seed, &before)?];
     let told =
@@ -61,7 +64,8 @@ pub(crate) fn first(base: &Trial, patched: &Trial, seed: u64) -> Result<Option<F
     let concerned: BTreeSet<u64> = [&line, &beside].into_iter().flatten().flat_map(cpus_of).collect();
     let is_concerned = |cpu: &&CpuState| concerned.contains(&u64::from(cpu.cpu));
     Ok(Some(First {
-        at_ns: at.saturating_sub(START.0),
+        at_ns: one_at.unwrap_or(at).saturating_sub(START.0),
+        patched_at_ns: other_at.filter(|at| one_at.is_some_and(|one| one != *at)).map(|at| at.saturating_sub(START.0)),
         same_events,
         base: told(&line),
         patched: told(&beside),
@@ -211,7 +215,8 @@ mod tests {
         assert_eq!(told(wakeup), "ui (pid 1001) wakes up on CPU 3, by CPU 5");
         let switch = json!({ "t": 5, "e": "switch", "cpu": 3, "prev": 0, "next": 1001, "st": 0 });
         assert_eq!(told(switch), "CPU 3 switches from the idle task to ui (pid 1001)");
-        let pass = json!({ "t": 5, "e": "lb", "on": 1, "cpu": 1, "lvl": 2, "c": "lb_gained", "idle": "newidle", "n": 3 });
+        let pass =
+            json!({ "t": 5, "e": "lb", "on": 1, "cpu": 1, "lvl": 2, "c": "lb_gained", "idle": "newidle", "n": 3 });
         assert_eq!(told(pass), "CPU 1 balances for CPU 1 at level 2, newidle: lb_gained grows by 3");
         let migrate = json!({ "t": 5, "e": "migrate", "pid": 1002, "from": 1, "to": 3, "on": 0 });
         assert_eq!(told(migrate), "pid 1002 goes from CPU 1 to CPU 3, by CPU 0");

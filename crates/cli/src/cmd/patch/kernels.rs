@@ -14,11 +14,18 @@ use std::process::{Command, Stdio};
 const NAMES: [&str; 2] = ["patch.base", "patch.patched"];
 
 /// Both, the first as it was before.
-pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<[Entry; 2], CliError> {
+pub(crate) struct Kernels {
+    pub(crate) kernels: [Entry; 2],
+    /// Whether they were built here, from trees.
+    is_of_trees: bool,
+}
+
+/// Finds or builds them. What was built has a name by its content: another command that builds meanwhile does not change it.
+pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<Kernels, CliError> {
     let store = Store::of_user()?;
     let named = |name: &str| name.strip_prefix("kernel:").map(|name| store.usable(name)).transpose();
     if let (Some(base), Some(other)) = (named(&args.base)?, args.other.as_deref().map(named).transpose()?.flatten()) {
-        return Ok([base, other]);
+        return Ok(Kernels { kernels: [base, other], is_of_trees: false });
     }
     if args.base.starts_with("kernel:") {
         let help = "name a second engine (kernel:NAME), or give the tree instead of the first";
@@ -29,32 +36,41 @@ pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<[Entry; 2], C
         let mut say = |what: &str| told = output.note(&format!("{}: {what}\n", NAMES[which]));
         let added = store.add(NAMES[which], source, patches, &args.config, &mut say)?;
         told?;
-        Ok::<_, CliError>(added.entry)
+        Ok::<_, CliError>(store.pin(&added.entry)?)
     };
-    match &args.other {
-        None => Ok([build(0, &args.base, &[])?, build(1, &args.base, &args.patch)?]),
+    let kernels = match &args.other {
+        None => [build(0, &args.base, &[])?, build(1, &args.base, &args.patch)?],
         Some(range) => {
             let [from, to] = commits(&args.base, range)?;
             let trees = [export(&store, &args.base, &from)?, export(&store, &args.base, &to)?];
-            Ok([build(0, &trees[0], &[])?, build(1, &trees[1], &[])?])
+            [build(0, &trees[0], &[])?, build(1, &trees[1], &[])?]
         }
-    }
+    };
+    Ok(Kernels { kernels, is_of_trees: true })
 }
 
 /// The name under which the patched kernel is built once more, with lines that are counted.
 const COVERED: &str = "patch.covered";
 
 /// The patched kernel with lines that are counted, if both were built here and gcov is there.
-pub(crate) fn covered(output: &Output, args: &PatchArgs, kernels: &[Entry; 2]) -> Result<Option<(Entry, Covered)>, CliError> {
-    if args.no_coverage || kernels[1].name != NAMES[1] {
+pub(crate) fn covered(
+    output: &Output,
+    args: &PatchArgs,
+    kernels: &Kernels,
+) -> Result<Option<(Entry, Covered)>, CliError> {
+    if args.no_coverage || !kernels.is_of_trees {
         return Ok(None);
     }
     let store = Store::of_user()?;
     let mut told = Ok(());
     let mut say = |what: &str| told = output.note(&format!("{COVERED}: {what}\n"));
-    let covered = store.add_covered(COVERED, &kernels[1], &kernels[0], &mut say)?;
+    let [base, patched] = &kernels.kernels;
+    let covered = store.add_covered(COVERED, patched, base, &mut say)?;
     told?;
-    Ok(Some((store.get(COVERED)?, covered)))
+    if covered.is_none() {
+        output.note("another `fairlab patch` counts lines now: which of the patch are reached is not asked here\n")?;
+    }
+    Ok(covered)
 }
 
 /// The two commits of `BASE..HEAD`, by their names.

@@ -78,22 +78,23 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
             .text(&cases.iter().map(|case| format!("{:<14} {}\n", case.machine, case.load())).collect::<String>());
     }
     let begun = Instant::now();
-    let kernels = kernels::kernels(output, args).map_err(not_run)?;
-    let covered = kernels::covered(output, args, &kernels).map_err(not_run)?;
+    let built_here = kernels::kernels(output, args).map_err(not_run)?;
+    let kernels = &built_here.kernels;
+    let covered = kernels::covered(output, args, &built_here).map_err(not_run)?;
     let built = begun.elapsed();
     let mix = mix_file()?;
     let mut outcomes = Vec::new();
     for (nr, case) in cases.iter().enumerate() {
         let left = args.budget.map(|budget| Duration::from_nanos(budget.0).saturating_sub(begun.elapsed()));
         let share = left.map(|left| left / u32::try_from(cases.len() - nr).unwrap_or(1));
-        let mut outcome = run(args, case, &kernels, mix.path().to_str().unwrap_or_default(), share).map_err(not_run)?;
+        let mut outcome = run(args, case, kernels, mix.path().to_str().unwrap_or_default(), share).map_err(not_run)?;
         let is_wanted = outcomes.iter().filter(|outcome: &&Outcome| outcome.first.is_some()).count() < args.differences;
         if is_wanted && outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]) {
-            let [base, patched] = trials(case, &kernels, mix.path().to_str().unwrap_or_default())?;
+            let [base, patched] = trials(case, kernels, mix.path().to_str().unwrap_or_default())?;
             outcome.first = first::first(&base, &patched, args.seed)?;
         }
         if let Some((kernel, _)) = &covered {
-            let [_, mut patched] = trials(case, &kernels, mix.path().to_str().unwrap_or_default())?;
+            let [_, mut patched] = trials(case, kernels, mix.path().to_str().unwrap_or_default())?;
             patched.variant.engine = Some(EngineName::of_kernel(&kernel.name));
             // A kernel that does not come back has been told of; what it has reached until then is lost.
             let _told = patched.run(Some(args.seed), &mut |_, _| {});
@@ -101,11 +102,14 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         outcomes.push(outcome);
     }
     let coverage = covered.map(|(_, covered)| covered.end()).transpose()?;
-    let report = Report { kernels: &kernels, outcomes, coverage, built, took: begun.elapsed() };
+    let report = Report { kernels, outcomes, coverage, built, took: begun.elapsed() };
     if output.is_json() {
         output.json(&report)?;
     } else {
         output.text(&report.text())?;
+    }
+    if report.outcomes.iter().all(|outcome| outcome.left_out.is_some()) {
+        return Err(CliError::Input("no case could be run with these kernels: see why above".to_owned()));
     }
     if report.is_worse() { Err(CliError::Told { status: WORSE }) } else { Ok(()) }
 }
@@ -174,7 +178,7 @@ fn run(
     let least = enough(FIGURES, level) as u64;
     let runs = args.runs.unwrap_or_else(|| if share.is_some() { MOST_RUNS } else { least });
     let telling = share.map_or(Ok(2 * runs as usize), Err);
-    let mut arms = TrialArms::new(trials.into(), &[], false, telling);
+    let mut arms = TrialArms::new(trials.into(), &[], false, telling).having_to_end();
     let begun = Instant::now();
     let goes_on = || share.is_none_or(|share| begun.elapsed() < share);
     let mut outcome = Outcome {

@@ -160,11 +160,20 @@ const MOST_MISSED: usize = 40;
 fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
     let Coverage { lines, missed } = coverage;
     match (lines, missed.len()) {
-        (0, _) => return writeln!(text, "\nof the patch's lines none became code: what it changes is data, or was left out by the configuration"),
+        (0, _) => {
+            return writeln!(
+                text,
+                "\nof the patch's lines none became code: what it changes is data, or was left out by the configuration"
+            );
+        }
         (_, 0) => return writeln!(text, "\nthe {lines} lines of the patch that became code were all reached"),
         _ => {}
     }
-    writeln!(text, "\n{} of the {lines} lines of the patch that became code were reached by no run, so nothing above is about them:", missed.len())?;
+    writeln!(
+        text,
+        "\n{} of the {lines} lines of the patch that became code were reached by no run, so nothing above is about them:",
+        missed.len()
+    )?;
     for Line { file, line, function, text: code } in missed.iter().take(MOST_MISSED) {
         writeln!(text, "    {file}:{line} in {function}(): {code}")?;
     }
@@ -175,7 +184,7 @@ fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
 }
 
 fn write_first(text: &mut String, outcome: &Outcome, first: &First) -> std::fmt::Result {
-    let First { at_ns, same_events, base, patched, cpus, hidden } = first;
+    let First { at_ns, patched_at_ns, same_events, base, patched, cpus, hidden } = first;
     writeln!(
         text,
         "\n{}, {}: they first differ at {:.6} ms, after {same_events} equal events",
@@ -183,7 +192,8 @@ fn write_first(text: &mut String, outcome: &Outcome, first: &First) -> std::fmt:
         outcome.load,
         *at_ns as f64 / 1e6
     )?;
-    writeln!(text, "  base:    {base}\n  patched: {patched}\n  just before:")?;
+    let when = patched_at_ns.map_or_else(String::new, |at| format!(" (at {:.6} ms)", at as f64 / 1e6));
+    writeln!(text, "  base:    {base}\n  patched: {patched}{when}\n  just before:")?;
     for cpu in cpus {
         writeln!(
             text,

@@ -197,7 +197,7 @@ static unsigned int *tunable(const char *name)
 	for (i = 0; i < ARRAY_SIZE(tunables); i++)
 		if (!strcmp(tunables[i].name, name))
 			return tunables[i].where;
-	return NULL;
+	return strcmp(name, "cfs_bandwidth_slice_us") ? NULL : fl_bandwidth_slice_us();
 }
 
 int fl_has_tunable(const char *name) { return tunable(name) != NULL; }

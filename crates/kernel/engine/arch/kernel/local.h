@@ -45,7 +45,11 @@ struct task_struct *fl_new_task(unsigned int id, int pid);
 struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec);
 struct task_struct *fl_task(unsigned int id);
 struct css_set *fl_css_set(struct task_group *group);
+void fl_check_books(void);
 void fl_copy_mask(struct cpumask *to, const unsigned long *from);
+
+/* With fair.c: see wrap/stats.h. */
+unsigned int *fl_bandwidth_slice_us(void);
 
 /* cpufreq.c */
 void fl_make_frequency_domains(void);

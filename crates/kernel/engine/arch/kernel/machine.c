@@ -51,6 +51,8 @@ void fl_jiffies(unsigned long long number)
 
 	if (time_after64(to, jiffies_64))
 		jiffies_64 = to;
+	if (system_state == SYSTEM_RUNNING)
+		fl_check_books();
 }
 
 void fl_frequency(int cpu, unsigned long part) { fl_place[cpu].frequency = part; }

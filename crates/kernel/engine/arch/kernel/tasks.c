@@ -12,6 +12,7 @@ static struct task_struct **tasks;
 static unsigned int nr_tasks, room;
 static struct task_group **groups;
 static int nr_groups, group_room;
+static bool has_quota;		/* some group has, or had */
 
 static void *grown(void *old, unsigned int nr, unsigned int new_nr, size_t size)
 {
@@ -184,6 +185,50 @@ void fl_yield(int cpu)
 	yield();
 }
 
+/* ---- whether the books are right, between two calls ---- */
+
+/* Who is throttled is runnable, and his runqueue does not count him: with quotas and the other classes nobody counts again. */
+static bool counts_everybody(void)
+{
+	unsigned int id;
+
+	if (has_quota)
+		return false;
+	for (id = 2 * fl_nr_cpus; id < nr_tasks; id++)
+		if (tasks[id] && (rt_task(tasks[id]) || tasks[id]->policy == SCHED_DEADLINE))
+			return false;
+	return true;
+}
+
+void fl_check_books(void)
+{
+	static unsigned int nr_of[NR_CPUS];
+	bool counts = counts_everybody();
+	char text[160];
+	unsigned int id;
+	int cpu;
+
+	if (fl_state.irqs_off)
+		fl_host_stop(FL_STOP_BOOKS, "interrupts were left off");
+	memset(nr_of, 0, fl_nr_cpus * sizeof(*nr_of));
+	for (id = fl_nr_cpus; id < nr_tasks; id++) {
+		const struct task_struct *p = tasks[id];
+
+		if (!p || !p->on_rq)
+			continue;
+		if (task_on_rq_migrating(p)) {
+			snprintf(text, sizeof(text), "the task with pid %d was taken from a runqueue and put on no other", p->pid);
+			fl_host_stop(FL_STOP_BOOKS, text);
+		}
+		nr_of[task_cpu(p)]++;
+	}
+	for (cpu = 0; counts && cpu < fl_nr_cpus; cpu++)
+		if (nr_of[cpu] != cpu_rq(cpu)->nr_running) {
+			snprintf(text, sizeof(text), "CPU %d counts %u runnable tasks, and %u are", cpu, cpu_rq(cpu)->nr_running, nr_of[cpu]);
+			fl_host_stop(FL_STOP_BOOKS, text);
+		}
+}
+
 /* ---- what another task changes, which runs on the CPU that executes ---- */
 
 int fl_cpu_of(unsigned int task) { return task_cpu(fl_task(task)); }
@@ -304,6 +349,7 @@ int fl_group_quota(int group, long long quota_us, long long period_us, long long
 	struct cftype *burst = file_of_cpu_cgroup("cfs_burst_us");
 	int refused = 0;
 
+	has_quota = true;
 	fl_execute_on(0);
 	if (group_of(group)->cfs_bandwidth.quota != RUNTIME_INF)
 		refused = quota->write_s64(css, quota, -1);
