@@ -11,6 +11,7 @@
 
 use crate::compile::{self, Recipe, Workshop};
 use crate::error::{KernelError, at};
+use crate::museum::edit::Script;
 use crate::operations;
 use crate::tree::{self, Source};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,9 @@ pub struct Entry {
     pub version: String,
     /// Patches, in their order.
     pub patches: Vec<String>,
+    /// Bugs of the museum that were put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bugs: Vec<String>,
     /// Lines of the configuration beyond the default.
     pub config: Vec<String>,
     /// The compiler.
@@ -44,6 +48,23 @@ pub struct Entry {
 /// The hash of fairlab's own part of an engine.
 pub fn own() -> String {
     hash(crate::EMBEDDED.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]))[..16].to_owned()
+}
+
+/// A request for an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The name of the folder in which it is built: engines that are built in the same one, one after the other, compile only what differs.
+    pub workshop: &'a str,
+    /// The tree, as a person writes it.
+    pub source: &'a str,
+    /// Patches, in their order.
+    pub patches: &'a [PathBuf],
+    /// Edits, after them.
+    pub scripts: &'a [Script],
+    /// Lines for the configuration.
+    pub config: &'a [String],
 }
 
 /// What became of a request for an engine.
@@ -88,6 +109,9 @@ pub fn key(recipe: &Recipe, compiler: &str) -> Result<String, KernelError> {
     }
     for patch in &recipe.patches {
         pieces.push(fs::read(patch).map_err(at(patch))?);
+    }
+    for script in &recipe.scripts {
+        pieces.push(serde_json::to_vec(script).expect("a script is JSON"));
     }
     for name in tree::files(&recipe.tree)? {
         let path = recipe.tree.join(&name);
@@ -144,6 +168,16 @@ impl Store {
         config: &[String],
         say: &mut dyn FnMut(&str),
     ) -> Result<Added, KernelError> {
+        let wish = Wish { name, workshop: name, source, patches, scripts: &[], config };
+        self.make(&wish, say)
+    }
+
+    /// The same, with all that can be asked for.
+    ///
+    /// # Errors
+    /// If the name or anything else that was asked for is wrong, or the build fails.
+    pub fn make(&self, wish: &Wish<'_>, say: &mut dyn FnMut(&str)) -> Result<Added, KernelError> {
+        let Wish { name, workshop, source, patches, scripts, config } = *wish;
         let began = Instant::now();
         check_name(name)?;
         compile::check_config(config)?;
@@ -155,7 +189,7 @@ impl Store {
         let tree = tree.folder(&self.root)?;
         let patches: Vec<PathBuf> =
             patches.iter().map(|patch| fs::canonicalize(patch).map_err(at(patch))).collect::<Result<_, _>>()?;
-        let recipe = Recipe { tree, patches, config: config.to_vec() };
+        let recipe = Recipe { tree, patches, scripts: scripts.to_vec(), config: config.to_vec() };
         let compiler = compile::compiler();
         let key = key(&recipe, &compiler)?;
         let object = self.object(&key);
@@ -164,7 +198,7 @@ impl Store {
             let folder = object.parent().expect("objects are in folders");
             fs::create_dir_all(folder).map_err(at(folder))?;
             let fresh = folder.join(format!("new-{}.so", std::process::id()));
-            Workshop::new(&self.root.join("work").join(name)).build(&recipe, &fresh, say)?;
+            Workshop::new(&self.root.join("work").join(workshop)).build(&recipe, &fresh, say)?;
             for (from, to) in [(operations::beside(&fresh), operations::beside(&object)), (fresh, object.clone())] {
                 fs::rename(&from, &to).map_err(at(&to))?;
             }
@@ -174,6 +208,7 @@ impl Store {
             source: source.to_owned(),
             version: tree::version(&recipe.tree),
             patches: recipe.patches.iter().map(|patch| patch.display().to_string()).collect(),
+            bugs: scripts.iter().map(|script| script.bug.clone()).collect(),
             config: config.to_vec(),
             compiler,
             key,

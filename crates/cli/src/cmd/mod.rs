@@ -17,6 +17,7 @@ pub(crate) mod kernel;
 pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod man;
+mod museum;
 pub(crate) mod patch;
 pub(crate) mod replay;
 pub(crate) mod report;
