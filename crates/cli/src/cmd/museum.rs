@@ -109,11 +109,12 @@ pub(crate) fn museum(output: &mut Output, store: &Store, args: &MuseumArgs) -> R
         told?;
         Ok::<_, CliError>(added.entry)
     };
-    let fixed = build(FIXED, None)?;
     let mut engines = Vec::new();
     for (nr, batch) in batches.iter().enumerate() {
         engines.push(build(&format!("museum.{}", nr + 1), Some(batch))?.name);
     }
+    // Last: edits that do not fit have been told by then.
+    let fixed = build(FIXED, None)?;
     let built = begun.elapsed();
     let mut rows = Vec::new();
     for (nr, batch) in batches.iter().enumerate() {
