@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Puts the files under `engine/` into the program, so that an installed one can build engines.
+//! Puts the files under `engine/` and `museum/` into the program, so that an installed one can build engines and put bugs back.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("engine");
+    embed("engine", "embedded.rs")?;
+    embed("museum", "museum.rs")
+}
+
+/// Makes a list of the names and texts of all files under a folder.
+fn embed(folder: &str, list: &str) -> io::Result<()> {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join(folder);
     println!("cargo::rerun-if-changed={}", root.display());
     let mut files = Vec::new();
     let mut folders = vec![root.clone()];
@@ -23,5 +29,5 @@ fn main() -> io::Result<()> {
         writeln!(text, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("a string takes text");
     }
     text.push_str("]\n");
-    fs::write(Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("embedded.rs"), text)
+    fs::write(Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join(list), text)
 }

@@ -201,3 +201,24 @@ fn an_engine_that_is_not_there_is_an_error() {
     let odd = complaint("odd", &fairlab(&["run", "scenarios/fair-share.scn", "--engine", "6.1"]));
     assert!(odd.contains("kernel:NAME`") || odd.contains("kernel:NAME;"), "{odd}");
 }
+
+#[test]
+fn bugs_of_the_museum_are_listed_and_unknown_ones_refused() {
+    let listed = json_of(&["--json", "kernel", "museum", "--list"]);
+    let listed = listed.as_array().expect("a list");
+    assert!(listed.len() >= 25, "{}", listed.len());
+    assert!(listed.iter().all(|bug| bug["what"].as_str().is_some_and(|what| what.ends_with('.'))));
+    let said = complaint("a bug that is none", &fairlab(&["kernel", "museum", "no-such-bug"]));
+    assert!(said.contains("no-such-bug") && said.contains("--list"), "{said}");
+}
+
+#[test]
+fn a_bug_of_the_museum_is_put_back_and_told_apart_from_the_tree_as_it_is() {
+    if !has_engine() {
+        return;
+    }
+    let tour = told(&["--json", "kernel", "museum", "into-a-throttled-group"]);
+    let bug = &tour["bugs"][0];
+    assert_eq!(bug["is_told_apart"], true, "{tour}");
+    assert!(bug["buggy"].as_u64() > bug["fixed"].as_u64(), "{tour}");
+}

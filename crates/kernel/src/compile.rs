@@ -2,6 +2,7 @@
 //! Has a tree's own Makefiles compile its scheduler in an overlay, and links an engine of it.
 
 use crate::error::{KernelError, at};
+use crate::museum::edit::Script;
 use crate::{coverage, operations, overlay, symbols};
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,6 +30,8 @@ pub struct Recipe {
     pub tree: PathBuf,
     /// Patches, in their order.
     pub patches: Vec<PathBuf>,
+    /// Edits, after them.
+    pub scripts: Vec<Script>,
     /// Lines for the configuration.
     pub config: Vec<String>,
     /// Its objects count how often each line runs: see [`crate::coverage`].
@@ -114,7 +117,7 @@ impl Workshop {
         check_config(&recipe.config)?;
         fs::create_dir_all(&self.build).map_err(at(&self.build))?;
         say("linking the tree");
-        overlay::make(&recipe.tree, &self.overlay, &recipe.patches)?;
+        overlay::make(&recipe.tree, &self.overlay, &recipe.patches, &recipe.scripts)?;
         self.configure(recipe, say)?;
         say("compiling");
         self.make(recipe, &["prepare"])?;

@@ -3,8 +3,8 @@
 //!
 //! [`store`] keeps engines; [`tree`] finds a tree, [`overlay`] makes a copy of links of it in which this crate's own files stand for the
 //! rest of a kernel, [`compile`] has the tree's own Makefiles compile `kernel/sched` there, and [`symbols`] gives the object what else it
-//! needs, or refuses. [`operations`] says which functions are counted as what, and [`coverage`] which lines of a patch were
-//! reached. [`object`] loads the result, [`engine`] is the seam of the machine on top of it, and [`worker`] keeps all that in a process
+//! needs, or refuses. [`museum`] has bugs that are fixed and puts them back. [`operations`] says which functions are counted as what, and
+//! [`coverage`] which lines of a patch were reached. [`object`] loads the result, [`engine`] is the seam of the machine on top of it, and [`worker`] keeps all that in a process
 //! of its own and reads the report if that ends.
 //!
 //! # Rules for unsafe code
@@ -22,6 +22,7 @@ pub mod compile;
 pub mod coverage;
 pub mod engine;
 pub mod error;
+pub mod museum;
 pub mod object;
 pub mod operations;
 pub mod overlay;

@@ -2,10 +2,12 @@
 //! The overlay: a tree of links to a kernel tree, with the files of an engine in it and patches applied. The tree itself is only read.
 //!
 //! 1. Each file that is needed is a link; a link that nobody wants any more goes.
-//! 2. A file of a patch becomes a copy before the patch is applied, so that no link leads the change back into the tree.
+//! 2. A file of a patch, or of a script of edits, becomes a copy before it is changed, so that no link leads the change back into the tree. What was
+//!    changed once and is not any more stays a copy for a while: a link has the tree's old time, and make would keep what it has made of the change.
 //! 3. The engine's own files are written only if their text is another, so that make compiles what has changed and nothing else.
 
 use crate::error::{KernelError, at};
+use crate::museum::edit::Script;
 use crate::tree;
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -20,10 +22,11 @@ pub(crate) const WRAPPED: (&str, &str) = ("kernel/sched/stats.h", "kernel/sched/
 /// Makes or renews the overlay of a tree.
 ///
 /// # Errors
-/// If it cannot be written, or a patch does not apply.
-pub fn make(tree: &Path, overlay: &Path, patches: &[PathBuf]) -> Result<(), KernelError> {
+/// If it cannot be written, or a patch or script does not apply.
+pub fn make(tree: &Path, overlay: &Path, patches: &[PathBuf], scripts: &[Script]) -> Result<(), KernelError> {
     let mut wanted: BTreeSet<String> = tree::files(tree)?.into_iter().collect();
-    let changed = patches.iter().map(|patch| changed_files(patch)).collect::<Result<Vec<_>, _>>()?.concat();
+    let mut changed = patches.iter().map(|patch| changed_files(patch)).collect::<Result<Vec<_>, _>>()?.concat();
+    changed.extend(scripts.iter().flat_map(Script::files));
     remove_strangers(overlay, &wanted)?;
     for name in &changed {
         wanted.remove(name);
@@ -36,6 +39,9 @@ pub fn make(tree: &Path, overlay: &Path, patches: &[PathBuf]) -> Result<(), Kern
     }
     for patch in patches {
         apply(overlay, patch)?;
+    }
+    for script in scripts {
+        script.apply(overlay)?;
     }
     // The patched header, if a patch concerns it.
     let tail = overlay.join(WRAPPED.1);
@@ -155,9 +161,18 @@ fn link(target: &Path, path: &Path) -> Result<(), KernelError> {
     if fs::read_link(path).is_ok_and(|old| old == target) {
         return Ok(());
     }
+    if is_changed(target, path) {
+        return copy(target, path);
+    }
     parent(path)?;
     remove(path)?;
     symlink(target, path).map_err(at(path))
+}
+
+/// Whether a copy is there, and not what the tree has.
+fn is_changed(target: &Path, path: &Path) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    is_file && fs::read(path).ok() != fs::read(target).ok()
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), KernelError> {

@@ -12,6 +12,7 @@
 use crate::compile::{self, Recipe, Workshop};
 use crate::coverage::Covered;
 use crate::error::{KernelError, at};
+use crate::museum::edit::Script;
 use crate::operations;
 use crate::tree::{self, Source};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub struct Entry {
     pub version: String,
     /// Patches, in their order.
     pub patches: Vec<String>,
+    /// Bugs of the museum that were put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bugs: Vec<String>,
     /// Lines of the configuration beyond the default.
     pub config: Vec<String>,
     /// The compiler.
@@ -45,6 +49,25 @@ pub struct Entry {
 /// The hash of fairlab's own part of an engine.
 pub fn own() -> String {
     hash(crate::EMBEDDED.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]))[..16].to_owned()
+}
+
+/// A request for an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The name of the folder in which it is built: engines that are built in the same one, one after the other, compile only what differs.
+    pub workshop: &'a str,
+    /// The tree, as a person writes it.
+    pub source: &'a str,
+    /// Patches, in their order.
+    pub patches: &'a [PathBuf],
+    /// Edits, after them.
+    pub scripts: &'a [Script],
+    /// Lines for the configuration.
+    pub config: &'a [String],
+    /// Its objects count how often each line runs.
+    pub is_covered: bool,
 }
 
 /// What became of a request for an engine.
@@ -92,6 +115,9 @@ pub fn key(recipe: &Recipe, compiler: &str) -> Result<String, KernelError> {
     }
     for patch in &recipe.patches {
         pieces.push(fs::read(patch).map_err(at(patch))?);
+    }
+    for script in &recipe.scripts {
+        pieces.push(serde_json::to_vec(script).expect("a script is JSON"));
     }
     for name in tree::files(&recipe.tree)? {
         let path = recipe.tree.join(&name);
@@ -148,7 +174,8 @@ impl Store {
         config: &[String],
         say: &mut dyn FnMut(&str),
     ) -> Result<Added, KernelError> {
-        self.build(name, source, patches, config, false, say)
+        let wish = Wish { name, workshop: name, source, patches, scripts: &[], config, is_covered: false };
+        self.make(&wish, say)
     }
 
     /// The same engine once more, with objects that count how often each of their lines runs; `against` is the engine whose tree
@@ -170,7 +197,9 @@ impl Store {
             return Ok(None);
         }
         let patches: Vec<PathBuf> = like.patches.iter().map(PathBuf::from).collect();
-        let added = self.build(name, &like.source, &patches, &like.config, true, say)?;
+        let (source, config) = (&like.source, &like.config);
+        let wish = Wish { name, workshop: name, source, patches: &patches, scripts: &[], config, is_covered: true };
+        let added = self.make(&wish, say)?;
         let base = Source::parse(&against.source)?.folder(&self.root)?;
         let workshop = Workshop::new(&self.root.join("work").join(name));
         let (overlay, build) = workshop.folders();
@@ -178,15 +207,12 @@ impl Store {
         Ok(Some((added.entry, covered)))
     }
 
-    fn build(
-        &self,
-        name: &str,
-        source: &str,
-        patches: &[PathBuf],
-        config: &[String],
-        is_covered: bool,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Added, KernelError> {
+    /// The same, with all that can be asked for.
+    ///
+    /// # Errors
+    /// If the name or anything else that was asked for is wrong, or the build fails.
+    pub fn make(&self, wish: &Wish<'_>, say: &mut dyn FnMut(&str)) -> Result<Added, KernelError> {
+        let Wish { name, workshop, source, patches, scripts, config, is_covered } = *wish;
         let began = Instant::now();
         check_name(name)?;
         compile::check_config(config)?;
@@ -198,7 +224,7 @@ impl Store {
         let tree = tree.folder(&self.root)?;
         let patches: Vec<PathBuf> =
             patches.iter().map(|patch| fs::canonicalize(patch).map_err(at(patch))).collect::<Result<_, _>>()?;
-        let recipe = Recipe { tree, patches, config: config.to_vec(), is_covered };
+        let recipe = Recipe { tree, patches, scripts: scripts.to_vec(), config: config.to_vec(), is_covered };
         let compiler = compile::compiler();
         let key = key(&recipe, &compiler)?;
         let object = self.object(&key);
@@ -208,7 +234,7 @@ impl Store {
             let folder = object.parent().expect("objects are in folders");
             fs::create_dir_all(folder).map_err(at(folder))?;
             let fresh = folder.join(format!("new-{}.so", std::process::id()));
-            Workshop::new(&self.root.join("work").join(name)).build(&recipe, &fresh, say)?;
+            Workshop::new(&self.root.join("work").join(workshop)).build(&recipe, &fresh, say)?;
             for (from, to) in [(operations::beside(&fresh), operations::beside(&object)), (fresh, object.clone())] {
                 fs::rename(&from, &to).map_err(at(&to))?;
             }
@@ -218,6 +244,7 @@ impl Store {
             source: source.to_owned(),
             version: tree::version(&recipe.tree),
             patches: recipe.patches.iter().map(|patch| patch.display().to_string()).collect(),
+            bugs: scripts.iter().map(|script| script.bug.clone()).collect(),
             config: config.to_vec(),
             compiler,
             key,

@@ -3,6 +3,7 @@
 
 use crate::compile::{self, Recipe, says};
 use crate::error::KernelError;
+use crate::museum::edit::Script;
 use crate::store::{self, Store};
 use crate::symbols::{self, Standin};
 use crate::{overlay, tree, worker};
@@ -33,7 +34,7 @@ fn scratch_tree(folder: &Path) -> PathBuf {
 }
 
 fn recipe(tree: &Path) -> Recipe {
-    Recipe { tree: tree.to_owned(), patches: Vec::new(), config: Vec::new(), is_covered: false }
+    Recipe { tree: tree.to_owned(), patches: Vec::new(), scripts: Vec::new(), config: Vec::new(), is_covered: false }
 }
 
 fn text_of(error: impl std::fmt::Display) -> String {
@@ -99,7 +100,7 @@ fn an_overlay_has_links_our_files_and_what_patches_make_of_the_tree_which_stays_
     let (tree, place) = (scratch_tree(folder.path()), folder.path().join("overlay"));
     let read = |name: &str| fs::read_to_string(place.join(name)).expect("it is there");
     let is_there = |name: &str| place.join(name).exists();
-    overlay::make(&tree, &place, &[]).expect("made");
+    overlay::make(&tree, &place, &[], &[]).expect("made");
     assert_eq!(fs::read_link(place.join("kernel/sched/fair.c")).expect("a link"), tree.join("kernel/sched/fair.c"));
     for product in ["kernel/sched/fair.o", "kernel/made.c", "include/generated/old.h", "drivers/x/driver.c"] {
         assert!(!is_there(product), "{product}");
@@ -113,14 +114,38 @@ fn an_overlay_has_links_our_files_and_what_patches_make_of_the_tree_which_stays_
     let patch = folder.path().join("x.diff");
     let text = "--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-int fair;\n+int patched;\n";
     fs::write(&patch, text).expect("written");
-    overlay::make(&tree, &place, std::slice::from_ref(&patch)).expect("the patch applies");
+    overlay::make(&tree, &place, std::slice::from_ref(&patch), &[]).expect("the patch applies");
     assert_eq!(read("kernel/sched/fair.c"), "int patched;\n");
     assert_eq!(fs::read_to_string(tree.join("kernel/sched/fair.c")).expect("read"), "int fair;\n");
-    // Without the patch again, and without a file that has gone.
+    // Without the patch again, and without a file that has gone. What was changed has to look changed once more.
+    let is_link = |name: &str| place.join(name).is_symlink();
     fs::remove_file(tree.join("drivers/x/Kconfig")).expect("removed");
-    overlay::make(&tree, &place, &[]).expect("made");
+    overlay::make(&tree, &place, &[], &[]).expect("made");
     assert_eq!(read("kernel/sched/fair.c"), "int fair;\n");
+    assert!(!is_link("kernel/sched/fair.c"));
     assert!(!is_there("drivers/x/Kconfig"));
+    overlay::make(&tree, &place, &[], &[]).expect("made");
+    assert!(is_link("kernel/sched/fair.c"));
+}
+
+#[test]
+fn a_script_of_edits_changes_a_copy_and_says_which_bug_does_not_fit_where() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tree, place) = (scratch_tree(folder.path()), folder.path().join("overlay"));
+    fs::write(tree.join("kernel/sched/fair.c"), "int share(int n)\n{\n\treturn n / 2;\n}\n").expect("written");
+    let script = |function: &str| {
+        let told = format!("file = \"fair.c\"\nfunction = \"{function}\"\nreplace = \"n / 2\"\nwith = \"n\"");
+        Script { bug: "greed".to_owned(), edits: vec![toml::from_str(&told).expect("an edit")] }
+    };
+    overlay::make(&tree, &place, &[], &[script("share")]).expect("it fits");
+    let read = |path: PathBuf| fs::read_to_string(path).expect("it is there");
+    assert!(read(place.join("kernel/sched/fair.c")).contains("return n;"));
+    assert!(read(tree.join("kernel/sched/fair.c")).contains("return n / 2;"));
+    let error = text_of(overlay::make(&tree, &place, &[], &[script("divide")]).expect_err("there is no such function"));
+    assert!(error.contains("greed: kernel/sched/fair.c: there is no function divide"), "{error}");
+    let plain = store::key(&recipe(&tree), "cc 1").expect("a key");
+    let edited = Recipe { scripts: vec![script("share")], ..recipe(&tree) };
+    assert_ne!(plain, store::key(&edited, "cc 1").expect("a key"));
 }
 
 #[test]
@@ -130,7 +155,7 @@ fn a_patch_that_does_not_apply_or_concerns_something_else_is_refused_with_its_na
         (scratch_tree(folder.path()), folder.path().join("overlay"), folder.path().join("bad.diff"));
     let refused = |text: &str| {
         fs::write(&patch, text).expect("written");
-        text_of(overlay::make(&tree, &place, std::slice::from_ref(&patch)).expect_err("it is refused"))
+        text_of(overlay::make(&tree, &place, std::slice::from_ref(&patch), &[]).expect_err("it is refused"))
     };
     let error =
         refused("--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-int other;\n+int patched;\n");

@@ -2,11 +2,14 @@
 //! Debian's 6.1 as an engine. Where that tree or a compiler is not there the test says SKIPPED; with FAIRLAB_KERNEL_TREE it takes another tree.
 
 use fairlab_kernel::engine::KernelEngine;
+use fairlab_kernel::museum;
 use fairlab_kernel::store::Store;
+use fairlab_kernel::tree::Source;
 use fairlab_machine::engine::{Machine, Setup, SetupError};
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::seam::Engine as _;
 use fairlab_workload::scn::{self, On};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -37,7 +40,30 @@ fn setup() -> Setup {
     Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// One test, since a process can load one object.
+/// Nothing is built: each bug's edits are applied to the texts that the tree has.
+#[test]
+fn the_edits_of_all_bugs_of_the_museum_fit_the_tree() {
+    let source = std::env::var("FAIRLAB_KERNEL_TREE").unwrap_or_else(|_| "debian:6.1".to_owned());
+    let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+    let Ok(source) = Source::parse(&source) else {
+        skipped("the tree is not there");
+        return;
+    };
+    std::fs::create_dir_all(&kept).expect("a folder");
+    let tree = source.folder(&kept).unwrap_or_else(|error| panic!("{error}"));
+    for bug in museum::bugs() {
+        let mut texts = BTreeMap::new();
+        for edit in &bug.label.edits {
+            let path = tree.join("kernel/sched").join(&edit.file);
+            let text = texts.remove(&edit.file).unwrap_or_else(|| std::fs::read_to_string(&path).expect("it is there"));
+            let edited = edit.apply(&text).unwrap_or_else(|misfit| panic!("{}: {}: {misfit}", bug.name, edit.file));
+            assert_ne!(edited, text, "{}", bug.name);
+            texts.insert(edit.file.clone(), edited);
+        }
+    }
+}
+
+/// One test that loads, since a process can load one object.
 #[test]
 fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler() {
     let Some(object) = object() else { return };

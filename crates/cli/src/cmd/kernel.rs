@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab kernel`: engines that are built from kernel trees.
 
+use super::museum::{self, MuseumArgs};
 use crate::cmd::kernel_bisect::{KernelBisectArgs, kernel_bisect};
 use crate::error::CliError;
 use crate::output::{Output, wrap};
@@ -38,6 +39,8 @@ enum What {
     },
     /// Find the commit of a tree that changed what a run tells
     Bisect(Box<KernelBisectArgs>),
+    /// Put bugs that are fixed back into a tree, and see them with scenarios
+    Museum(MuseumArgs),
     /// Forget an engine
     Remove {
         /// The engine
@@ -75,11 +78,15 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
         // Those that other commands have built for themselves are not the user's.
         What::List => {
             let all = store.list()?;
-            let own: Vec<Entry> = all.into_iter().filter(|entry| !entry.name.starts_with("patch.")).collect();
+            let own: Vec<Entry> = all
+                .into_iter()
+                .filter(|entry| !["patch.", "museum"].iter().any(|own| entry.name.starts_with(own)))
+                .collect();
             list(output, &own)
         }
         What::Show { name } => show(output, &store, &store.get(name)?),
         What::Bisect(bisect) => kernel_bisect(output, bisect),
+        What::Museum(museum) => museum::museum(output, &store, museum),
         What::Remove { name } => Ok(store.remove(name)?),
     }
 }
@@ -109,8 +116,9 @@ fn list(output: &mut Output, entries: &[Entry]) -> Result<(), CliError> {
     }
     let mut page = String::new();
     for entry in entries {
-        let Entry { name, version, source, patches, .. } = entry;
-        let patched = if patches.is_empty() { String::new() } else { format!(", {} patches", patches.len()) };
+        let Entry { name, version, source, patches, bugs, .. } = entry;
+        let several = |what: &str, nr: usize| if nr == 0 { String::new() } else { format!(", {nr} {what}") };
+        let patched = several("patches", patches.len()) + &several("bugs of the museum", bugs.len());
         page.push_str(&wrap(&format!("{name}: Linux {version}, from {source}{patched}"), 2));
     }
     output.text(&page)
@@ -123,11 +131,12 @@ fn show(output: &mut Output, store: &Store, entry: &Entry) -> Result<(), CliErro
     let object = store.object(&entry.key).display().to_string();
     let several = |words: &[String]| if words.is_empty() { "none".to_owned() } else { words.join("\n          ") };
     output.text(&format!(
-        "engine    {}\nkernel    Linux {}\nsource    {}\npatches   {}\nconfig    {}\ncompiler  {}\nkey       {}\nobject    {object}\n",
+        "engine    {}\nkernel    Linux {}\nsource    {}\npatches   {}\nbugs      {}\nconfig    {}\ncompiler  {}\nkey       {}\nobject    {object}\n",
         entry.name,
         entry.version,
         entry.source,
         several(&entry.patches),
+        several(&entry.bugs),
         several(&entry.config),
         entry.compiler,
         entry.key,

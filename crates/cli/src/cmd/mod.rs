@@ -18,6 +18,7 @@ mod kernel_bisect;
 pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod man;
+mod museum;
 pub(crate) mod patch;
 pub(crate) mod replay;
 pub(crate) mod report;

@@ -126,6 +126,11 @@ pub(crate) fn bench(
     bench::tell(output, &about, &machine, measured, choices.seed)
 }
 
+/// A command in a process of its own, which has the engine: what it wrote, and what the kernel reported.
+pub(crate) fn work(name: &str, words: &[String]) -> Result<(std::process::Output, Report), CliError> {
+    Engine::named(name)?.work(this_program()?.args(words).stdin(Stdio::null()))
+}
+
 /// The same command in a process of its own, which has the engine.
 fn once_more(output: &Output, engine: &Engine) -> Result<(), CliError> {
     let mut command = this_program()?;
