@@ -9,10 +9,10 @@
 use crate::engine;
 use crate::error::CliError;
 use crate::output::table::{Align, Cell, Table};
-use crate::output::{Output, figures};
+use crate::output::{Output, figures, wrap};
 use clap::Args as ClapArgs;
 use fairlab_kernel::museum::check::{Bound, Check, Look, Seen};
-use fairlab_kernel::museum::{Batch, Bug, batches, bugs};
+use fairlab_kernel::museum::{Batch, Bug, Label, batches, bugs};
 use fairlab_kernel::store::{Store, Wish};
 use serde::Serialize;
 use serde_json::Value;
@@ -180,16 +180,13 @@ fn list(output: &mut Output, bugs: &[Bug]) -> Result<(), CliError> {
         };
         return output.json(&bugs.iter().map(listed).collect::<Vec<_>>());
     }
-    let columns =
-        [("bug", Align::Left), ("commit", Align::Left), ("fixed in", Align::Left), ("what went wrong", Align::Wrap)];
-    let mut table = Table::new(&columns);
+    let mut page = String::new();
     for bug in bugs {
-        let label = &bug.label;
-        let told = format!("{}\n{}", label.title, bug.what());
-        table.row(vec![bug.name.into(), known(&label.commit).into(), known(&label.fixed).into(), told.into()]);
+        let Label { title, commit, fixed, .. } = &bug.label;
+        let head = format!("{}: {title} ({}, {})", bug.name, known(commit), known(fixed));
+        page.push_str(&wrap(&format!("{head}. {}", bug.what()), 2));
     }
-    let text = table.render(output.styles());
-    output.text(&text)
+    output.text(&page)
 }
 
 /// Where something is not known there is a dash.
