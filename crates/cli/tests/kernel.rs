@@ -100,6 +100,32 @@ fn arms_may_have_engines() {
     assert!(several.to_string().contains("theirs"), "{several:#}");
 }
 
+/// Snapshots, counters, steps of balancing, frequencies: whatever a trace has.
+#[test]
+fn every_line_of_a_trace_is_that_of_the_built_in_scheduler() {
+    if !has_engine() {
+        return;
+    }
+    for scenario in ["energy", "numa", "bandwidth", "frequency-steps"] {
+        let file = format!("scenarios/{scenario}.scn");
+        let text = std::fs::read_to_string(common::root().join(&file)).expect("the scenario is there");
+        let given = format!("{text}\ntrace 3\nstats 20ms\n");
+        let place = tempfile::NamedTempFile::with_suffix(".scn").expect("there is a place for temporary files");
+        std::fs::write(&place, given).expect("there is room");
+        let run = ["run", place.path().to_str().expect("it has a plain name"), "--trace-jsonl", "-"];
+        let (ours, theirs) =
+            (with_engines(&run), with_engines(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(theirs.status.success(), "{scenario}: {}", text(&theirs.stderr));
+        let (ours, theirs) = (text(&ours.stdout), text(&theirs.stdout));
+        for kind in ["nohz", "rq", "se", "schedstat"] {
+            assert!(ours.contains(&format!("\"e\":\"{kind}\"")), "{scenario} has {kind}");
+        }
+        let differing = ours.lines().zip(theirs.lines()).find(|(one, other)| one != other);
+        assert!(differing.is_none() && ours.lines().count() == theirs.lines().count(), "{scenario}: {differing:?}");
+    }
+}
+
 #[test]
 fn what_an_engine_lacks_is_refused_by_its_name() {
     if !has_engine() {
@@ -109,7 +135,8 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
         let args = [args, &["--engine", "kernel:under-test"]].concat();
         complaint(&args.join(" "), &with_engines(&args))
     };
-    assert!(on(&["run", "scenarios/hello.json", "--prices", "zero"]).contains("frequency domains"));
+    let refused = on(&["run", "scenarios/hello.json", "--prices", "zero"]);
+    assert!(refused.contains("fast_switch") && refused.contains("--plain=priced"), "{refused}");
     assert!(on(&["run", "scenarios/ksoftirqd.scn"]).contains("packets"));
     assert!(on(&["run", "scenarios/fair-share.scn", "-o", "somewhere"]).contains("-o"));
     assert!(on(&["run", "scenarios/fair-share.scn", "--set", "scan_cost=1"]).contains("scan_cost"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The page of `fairlab report` in a browser: every control is used as people use it, by mouse and keyboard, at the widths of a desk and
-//! of a phone, and must do something; the page must write nothing on its console.
+//! of a phone, and must do something; the page must write nothing on its console. Pages of studies and comparisons are opened at both widths.
 
 mod chromium;
 
@@ -95,17 +95,52 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
         use_all(&mut browser).with_context(|| format!("at the width of a {name}"))?;
         println!("{name}: {} uses of all controls did something, nothing on the console", USES.len());
     }
+    if args.page.is_none() {
+        look_at_others(root, &place, &mut browser)?;
+    }
     Ok(())
+}
+
+/// Pages without controls: of a study and of a comparison.
+fn look_at_others(root: &Path, place: &Path, browser: &mut Browser) -> Result<()> {
+    let (study, html) = (place.join("study"), place.join("compare.html"));
+    let (of_study, of_comparison) = (study.display().to_string(), format!("html={}", html.display()));
+    let arms = ["--arm", "SIS_UTIL", "--arm", "NO_SIS_UTIL", "--runs", "3"];
+    let compare = ["compare", "scenarios/hello.json", "--for", "100ms", "--format", of_comparison.as_str()];
+    fairlab(root, &["study", "run", "nohz-misfit-kicks", "--quick", "-o", &of_study])?;
+    fairlab(root, &[&compare[..], &arms].concat())?;
+    for page in [study.join("nohz-misfit-kicks.html"), html] {
+        for (size, is_phone) in [((1280, 900), false), ((390, 844), true)] {
+            browser.open(&page, size, is_phone)?;
+            looks_well(browser).with_context(|| format!("{} at a width of {}", page.display(), size.0))?;
+        }
+    }
+    println!("pages of a study and a comparison fit a desk and a phone, nothing on the console");
+    Ok(())
+}
+
+/// Runs a command of the program.
+fn fairlab(root: &Path, words: &[&str]) -> Result<()> {
+    let program = programs::plain(root)?;
+    let output = Command::new(&program).args(words).current_dir(root).output().context("fairlab cannot be started")?;
+    if output.status.success() { Ok(()) } else { bail!("{}", String::from_utf8_lossy(&output.stderr)) }
+}
+
+/// The page is no wider than its window, and has said nothing on its console.
+fn looks_well(browser: &mut Browser) -> Result<()> {
+    let overflow = browser.value("document.documentElement.scrollWidth - innerWidth")?;
+    if overflow.as_i64().is_none_or(|pixels| pixels > 0) {
+        bail!("the page is {overflow} pixels wider than its window");
+    }
+    match browser.complaints().first() {
+        None => Ok(()),
+        Some(first) => bail!("the page says on its console: {first}"),
+    }
 }
 
 /// A page of two runs.
 fn example(root: &Path, place: &Path) -> Result<PathBuf> {
-    let program = programs::plain(root)?;
-    let fairlab = |words: &[&str]| {
-        let output =
-            Command::new(&program).args(words).current_dir(root).output().context("fairlab cannot be started")?;
-        if output.status.success() { Ok(()) } else { bail!("{}", String::from_utf8_lossy(&output.stderr)) }
-    };
+    let fairlab = |words: &[&str]| fairlab(root, words);
     let path = |name: &str| place.join(name).display().to_string();
     let (one, other, page) = (path("one"), path("other"), path("page.html"));
     fairlab(&["run", "scenarios/hello.json", "--for", "300ms", "-o", &one])?;
@@ -115,10 +150,7 @@ fn example(root: &Path, place: &Path) -> Result<PathBuf> {
 }
 
 fn use_all(browser: &mut Browser) -> Result<()> {
-    let overflow = browser.value("document.documentElement.scrollWidth - innerWidth")?;
-    if overflow.as_i64().is_none_or(|pixels| pixels > 0) {
-        bail!("the page is {overflow} pixels wider than its window");
-    }
+    looks_well(browser)?;
     let ids = "[...document.querySelectorAll('button, select, input, a[href], [tabindex]')].map((one) => one.id)";
     let there: Vec<String> = serde_json::from_value(browser.value(ids)?)?;
     let used: BTreeSet<&str> = USES.iter().map(|one| one.control).collect();
@@ -128,10 +160,7 @@ fn use_all(browser: &mut Browser) -> Result<()> {
     for one in USES {
         one.happens(browser).with_context(|| format!("control `{}`", one.control))?;
     }
-    match browser.complaints().first() {
-        None => Ok(()),
-        Some(first) => bail!("the page says on its console: {first}"),
-    }
+    looks_well(browser)
 }
 
 impl Use {

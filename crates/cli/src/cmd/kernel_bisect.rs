@@ -179,7 +179,7 @@ fn told(command: &mut std::process::Command) -> Result<String, CliError> {
 }
 
 /// Builds a commit and runs it.
-fn look(output: &mut Output, args: &KernelBisectArgs, store: &Store, name: &str) -> Result<Looked, CliError> {
+fn look(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> Result<Looked, CliError> {
     let subject = told(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
     let mut one = Looked { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
     let folder = export(store, &args.tree, name)?;

@@ -29,7 +29,7 @@ impl Object {
 
     pub(crate) fn llc(&self, cpu: u32) -> Option<LlcShown> {
         let shown: raw::Llc = shown!(self, fl_show_llc(self.cpu(cpu)));
-        (shown.is_first != 0).then(|| LlcShown {
+        (shown.is_first != 0).then_some(LlcShown {
             size: shown.size,
             nr_idle_scan: shown.nr_idle_scan,
             has_idle_cores: shown.has_idle_cores != 0,
