@@ -80,7 +80,7 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
             let all = store.list()?;
             let own: Vec<Entry> = all
                 .into_iter()
-                .filter(|entry| !["patch.", "museum"].iter().any(|own| entry.name.starts_with(own)))
+                .filter(|entry| !["patch.", "museum", "bisect"].iter().any(|own| entry.name.starts_with(own)))
                 .collect();
             list(output, &own)
         }

@@ -185,7 +185,7 @@ fn look(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> 
     let folder = export(store, &args.tree, name)?;
     let mut say = |_: &str| ();
     let measured = match store.add(NAME, &folder, &[], &args.config, &mut say) {
-        Ok(_) => measure(args),
+        Ok(added) => measure(args, &store.pin(&added.entry)?.name),
         Err(error) => Err(error.into()),
     };
     // The folder of a commit is taken out of the tree again if it is needed.
@@ -213,7 +213,7 @@ fn look(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> 
 }
 
 /// The median of its runs.
-fn measure(args: &KernelBisectArgs) -> Result<(Metric, f64), CliError> {
+fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliError> {
     let work = match (&args.file, &args.bench) {
         (Some(file), _) => Work::File(Arc::new(input::workload(&PathBuf::from(file).display().to_string())?)),
         (None, line) => Work::Bench(line.clone().expect("there is a file or a benchmark")),
@@ -222,7 +222,7 @@ fn measure(args: &KernelBisectArgs) -> Result<(Metric, f64), CliError> {
         work,
         variant: VariantArgs {
             machine: args.machine.clone(),
-            engine: Some(EngineName::of_kernel(NAME)),
+            engine: Some(EngineName::of_kernel(engine)),
             plain: args.machine.is_some().then_some(Plain::Priced),
             ..VariantArgs::default()
         },

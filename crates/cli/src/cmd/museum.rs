@@ -115,7 +115,8 @@ pub(crate) fn museum(output: &mut Output, store: &Store, args: &MuseumArgs) -> R
         };
         let added = store.make(&wish, &mut say)?;
         told?;
-        Ok::<_, CliError>(added.entry)
+        // Another command that builds meanwhile does not change what runs here.
+        Ok::<_, CliError>(store.pin(&added.entry)?)
     };
     let mut engines = Vec::new();
     for (nr, batch) in batches.iter().enumerate() {

@@ -24,13 +24,20 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         ));
     }
     let needs = |what: fn(&FrequencyDomain) -> bool| hardware.frequency_domains.iter().any(what);
-    let of_hardware = [
+    // What --plain leaves out.
+    let of_machine = [
         (hardware.prices.tracer_ps() > 0, "a tracer of searches"),
         (needs(|domain| domain.has_governor_thread()), "drivers of frequencies that sleep (`fast_switch = false`)"),
         (needs(|domain| domain.skips_inefficient()), "tables of frequencies that leave out inefficient ones"),
         (hardware.turbo.is_some(), "turbo frequencies"),
         (!hardware.frequency_limits.is_empty(), "limits of frequencies"),
         (hardware.polling_idle, "idle CPUs that poll"),
+    ];
+    if let Some((_, what)) = of_machine.iter().find(|(is_wanted, _)| *is_wanted) {
+        let plain = "--plain=priced takes the machine's CPUs, caches, prices and idle states alone; --plain its CPUs and caches";
+        return Some(format!("{}\nhelp: {plain}", not_yet(what)));
+    }
+    let of_run = [
         (hardware.interrupts.iter().any(|load| load.is_stolen), "stolen time"),
         (setup.workload.irqs.iter().any(|load| load.is_stolen), "stolen time"),
         (setup.workload.cpu_dma_latency.is_some(), "requests for short exits from idle states"),
@@ -41,13 +48,8 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         (!setup.tunables.is_empty(), "tunables that are set by code"),
         (setup.policy.is_some(), "policies of one's own"),
     ];
-    if let Some((place, (_, what))) = of_hardware.iter().enumerate().find(|(_, (is_wanted, _))| *is_wanted) {
-        let way_out = if place < OF_MACHINES {
-            "\nhelp: --plain=priced takes the machine's CPUs, caches, prices and idle states alone; --plain its CPUs and caches"
-        } else {
-            ""
-        };
-        return Some(not_yet(what) + way_out);
+    if let Some((_, what)) = of_run.iter().find(|(is_wanted, _)| *is_wanted) {
+        return Some(not_yet(what));
     }
     let mut changes = setup.workload.changes.iter().filter_map(|(_, change)| change_lacks(object, change));
     if let Some(what) = changes.next() {
@@ -59,9 +61,6 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
     }
     tunables_lack(object, setup)
 }
-
-/// So many of the things that are looked for are the machine's, which `--plain` leaves out.
-const OF_MACHINES: usize = 7;
 
 fn not_yet(what: &str) -> String {
     format!("kernel engines do not have yet: {what}")

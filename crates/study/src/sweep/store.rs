@@ -201,9 +201,8 @@ impl Store {
     /// Whether it has just these points already: then nothing has to be written.
     fn has_plan(&self, points: &[(String, Point)]) -> Result<bool, StoreError> {
         let kept = self.points()?;
-        let planned = kept.iter().take_while(|kept| kept.in_plan).map(|kept| &kept.id);
-        Ok(kept.iter().filter(|kept| kept.in_plan).count() == points.len()
-            && planned.eq(points.iter().map(|(id, _)| id)))
+        let planned = kept.iter().filter(|kept| kept.in_plan).map(|kept| &kept.id);
+        Ok(planned.eq(points.iter().map(|(id, _)| id)))
     }
 
     /// Writes results, all or none of them.

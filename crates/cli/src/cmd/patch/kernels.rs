@@ -52,7 +52,7 @@ pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<Kernels, CliE
 /// The name under which the patched kernel is built once more, with lines that are counted.
 const COVERED: &str = "patch.covered";
 
-/// The patched kernel with lines that are counted, if both were built here and gcov is there.
+/// The patched kernel with lines that are counted, if both were built here and nobody else counts.
 pub(crate) fn covered(
     output: &Output,
     args: &PatchArgs,

@@ -82,19 +82,20 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
     let kernels = &built_here.kernels;
     let covered = kernels::covered(output, args, &built_here).map_err(not_run)?;
     let built = begun.elapsed();
-    let mix = mix_file()?;
+    let mix_file = mix_file()?;
+    let mix = mix_file.path().to_str().unwrap_or_default();
     let mut outcomes = Vec::new();
     for (nr, case) in cases.iter().enumerate() {
         let left = args.budget.map(|budget| Duration::from_nanos(budget.0).saturating_sub(begun.elapsed()));
         let share = left.map(|left| left / u32::try_from(cases.len() - nr).unwrap_or(1));
-        let mut outcome = run(args, case, kernels, mix.path().to_str().unwrap_or_default(), share).map_err(not_run)?;
+        let mut outcome = run(args, case, kernels, mix, share).map_err(not_run)?;
         let is_wanted = outcomes.iter().filter(|outcome: &&Outcome| outcome.first.is_some()).count() < args.differences;
         if is_wanted && outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]) {
-            let [base, patched] = trials(case, kernels, mix.path().to_str().unwrap_or_default())?;
+            let [base, patched] = trials(case, kernels, mix)?;
             outcome.first = first::first(&base, &patched, args.seed)?;
         }
         if let Some((kernel, _)) = &covered {
-            let [_, mut patched] = trials(case, kernels, mix.path().to_str().unwrap_or_default())?;
+            let [_, mut patched] = trials(case, kernels, mix)?;
             patched.variant.engine = Some(EngineName::of_kernel(&kernel.name));
             // A kernel that does not come back has been told of; what it has reached until then is lost.
             let _told = patched.run(Some(args.seed), &mut |_, _| {});
