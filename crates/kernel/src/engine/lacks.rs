@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run may ask for and a kernel engine does not have yet: it is refused, by its name, before anything runs.
 
+use super::SCAN_COST;
 use crate::object::Object;
 use fairlab_machine::engine::Setup;
 use fairlab_sched::state::cpufreq::domain::FrequencyDomain;
@@ -30,7 +31,6 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         (needs(|domain| domain.has_governor_thread()), "drivers of frequencies that sleep (`fast_switch = false`)"),
         (needs(|domain| domain.skips_inefficient()), "tables of frequencies that leave out inefficient ones"),
         (hardware.turbo.is_some(), "turbo frequencies"),
-        (!hardware.frequency_limits.is_empty(), "limits of frequencies"),
         (hardware.polling_idle, "idle CPUs that poll"),
     ];
     if let Some((_, what)) = of_machine.iter().find(|(is_wanted, _)| *is_wanted) {
@@ -38,13 +38,7 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         return Some(format!("{}\nhelp: {plain}", not_yet(what)));
     }
     let of_run = [
-        (hardware.interrupts.iter().any(|load| load.is_stolen), "stolen time"),
-        (setup.workload.irqs.iter().any(|load| load.is_stolen), "stolen time"),
-        (setup.workload.cpu_dma_latency.is_some(), "requests for short exits from idle states"),
         (!setup.workload.packets.is_empty(), "packets from a network"),
-        (!setup.workload.cpusets.is_empty(), "cpusets"),
-        (setup.workload.groups.iter().any(|group| group.uclamp.is_some()), "utilisation clamps of groups"),
-        (setup.workload.tasks.iter().any(|task| task.start.reclaims), "deadline tasks that take what others leave"),
         (!setup.tunables.is_empty(), "tunables that are set by code"),
         (setup.policy.is_some(), "policies of one's own"),
     ];
@@ -68,15 +62,9 @@ fn not_yet(what: &str) -> String {
 
 fn change_lacks(object: &Object, change: &Change) -> Option<String> {
     match change {
-        Change::Task { .. } | Change::Shares { .. } | Change::Quota { .. } => None,
-        Change::Feature { name, .. } if object.has_feature(name) => None,
-        Change::Feature { name, .. } => Some(format!("this kernel has no feature {name}")),
-        Change::Tunable { .. } => Some(not_yet("tunables that change while tasks run")),
-        Change::Hotplug { .. } => Some(not_yet("hotplug of CPUs")),
-        Change::FrequencyLimit { .. } => Some(not_yet("limits of frequencies")),
-        Change::CpuDmaLatency(_) => Some(not_yet("requests for short exits from idle states")),
-        Change::GroupClamps { .. } => Some(not_yet("utilisation clamps of groups")),
-        Change::CpusetCpus { .. } | Change::Attach { .. } => Some(not_yet("cpusets")),
+        Change::Feature { name, .. } if !object.has_feature(name) => Some(format!("this kernel has no feature {name}")),
+        Change::Tunable { name, .. } if !has_tunable(object, name) => Some(no_tunable(name)),
+        _ => None,
     }
 }
 
@@ -84,7 +72,16 @@ fn change_lacks(object: &Object, change: &Change) -> Option<String> {
 fn tunables_lack(object: &Object, setup: &Setup) -> Option<String> {
     let plain = Tunables::for_cpus(setup.hardware.nr_cpus());
     let is_other = |name: &str, value: i64| TunableInfo::named(name).is_none_or(|info| info.get(&plain) != value);
-    let lacking = |(name, value): &&(String, i64)| is_other(name, *value) && !object.has_tunable(name);
+    let lacking = |(name, value): &&(String, i64)| is_other(name, *value) && !has_tunable(object, name);
     let (name, _) = setup.named_tunables.iter().find(lacking)?;
-    Some(format!("this kernel has no tunable {name}, or a kernel engine cannot set it yet"))
+    Some(no_tunable(name))
+}
+
+/// A search that measures what it costs is there as long as the feature is that uses it.
+fn has_tunable(object: &Object, name: &str) -> bool {
+    object.has_tunable(name) || (name == SCAN_COST && object.has_feature("SIS_PROP"))
+}
+
+fn no_tunable(name: &str) -> String {
+    format!("this kernel has no tunable {name}, or a kernel engine cannot set it yet")
 }

@@ -21,14 +21,17 @@ use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, Effect, IpiKind, PrevState};
 use fairlab_sched::features::Feature;
-use fairlab_sched::ids::{CpuId, GroupId, TaskId};
+use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::probe::Event;
 use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
+use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
 use fairlab_sched::state::figures::Duty;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
+use fairlab_sched::state::hotplug::HotplugError;
 use fairlab_sched::state::new_task::NewTask;
+use fairlab_sched::state::uclamp::FirstClamps;
 use fairlab_sched::task::{Policy, Uclamp};
 use fairlab_sched::topology::{MachineTopology, TopologyLevel};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
@@ -40,6 +43,9 @@ use std::path::Path;
 /// The kernel's TASK_DEAD.
 const TASK_DEAD: u32 = 0x80;
 
+/// What the search before 5.19 measures for each CPU that it looks at, in ns.
+const SCAN_COST: &str = "scan_cost";
+
 /// A kernel's scheduler on a machine.
 pub struct KernelEngine {
     object: Object,
@@ -48,6 +54,10 @@ pub struct KernelEngine {
     nr_tasks: usize,
     /// Interrupts under way, by kind.
     ipi_pending: Vec<[bool; 2]>,
+    /// The deadline task that takes what others leave, until it gets its policy.
+    reclaims: Option<TaskId>,
+    /// The function that measures what a search costs.
+    search: Option<u64>,
     /// How it was tuned, by the laboratory's words.
     tunables: Tunables,
     cpus: CpuMask,
@@ -63,7 +73,9 @@ impl KernelEngine {
     /// If it cannot be loaded.
     pub fn load(path: &Path, config: SchedConfig, report: i32, loop_seconds: u32) -> Result<Self, KernelError> {
         let object = Object::load(path)?;
-        object.count(&operations::counted(path)?);
+        let counted = operations::counted(path)?;
+        object.count(&counted);
+        let search = counted.iter().find(|counted| Op::ALL[counted.operation] == Op::ScanCpu).and_then(|counted| counted.within);
         object.guard(report, loop_seconds);
         let nr_cpus = config.topology.cpus.len();
         Ok(Self {
@@ -71,6 +83,8 @@ impl KernelEngine {
             tick_ns: config.tick_ns,
             nr_tasks: 0,
             ipi_pending: vec![[false; 2]; nr_cpus],
+            reclaims: None,
+            search,
             tunables: Tunables::for_cpus(nr_cpus),
             cpus: CpuMask::full(nr_cpus),
             topology: config.topology,
@@ -178,7 +192,7 @@ fn to_kernel(policy: Policy) -> object::Policy {
         Policy::Idle => (5, 0, [0; 3]),
         Policy::Deadline { runtime, deadline, period } => (6, 0, [runtime, deadline, period].map(|time| time.0 as i64)),
     };
-    object::Policy { number, priority: i32::from(priority), deadline }
+    object::Policy { number, priority: i32::from(priority), deadline, reclaims: false }
 }
 
 impl Engine for KernelEngine {
@@ -233,8 +247,9 @@ impl Engine for KernelEngine {
         CpuId(self.object.cpu_of(task.0))
     }
 
-    fn task_uclamp(&self, _task: TaskId) -> Uclamp {
-        Uclamp { min: 0, max: 1024 }
+    fn task_uclamp(&self, task: TaskId) -> Uclamp {
+        let (min, max) = self.object.uclamp(task.0);
+        Uclamp { min, max }
     }
 
     fn freq_capacity(&self, cpu: CpuId) -> Capacity {
@@ -273,7 +288,13 @@ impl Engine for KernelEngine {
     fn set_tunables(&mut self, wanted: Tunables) {
         for info in TUNABLES {
             let value = info.get(&wanted);
-            if value != info.get(&self.tunables) {
+            if value == info.get(&self.tunables) {
+                continue;
+            }
+            if info.name == SCAN_COST {
+                let search = self.search.expect("who has the tunable has the search");
+                self.object.measure(search, Op::ScanCpu as usize, u32::try_from(value).unwrap_or(u32::MAX));
+            } else {
                 self.object.set_tunable(info.name, u32::try_from(value).unwrap_or(u32::MAX));
             }
         }
@@ -406,8 +427,9 @@ impl Engine for KernelEngine {
         self.enter(ctx, c"schedule, of a task that ends", |object, cpu| object.block(cpu, true, false));
     }
 
-    /// The task goes on where it is: `sched_exec()` needs a stopper for which its caller waits.
-    fn handle_exec(&mut self, _ctx: &mut Ctx<'_>) {}
+    fn handle_exec(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"sched_exec", |object, cpu| object.exec(cpu));
+    }
 
     fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
         self.enter(ctx, c"tick", |object, cpu| object.interrupt(cpu, Irq::Tick));
@@ -433,8 +455,100 @@ impl Engine for KernelEngine {
         self.enter(ctx, c"stopper", |object, cpu| object.stopper(cpu));
     }
 
-    /// Who waits for a stopper has it run inside his own call.
-    fn handle_awaited_stopper(&mut self, _ctx: &mut Ctx<'_>) {}
+    /// Who waits for others' stoppers because of an affinity has them run inside his own call; then there is nothing left to do here.
+    fn handle_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"stopper", |object, cpu| object.awaited_stopper(cpu));
+        match self.object.is_active(ctx.cpu.0) {
+            true => self.cpus.set(ctx.cpu),
+            false => self.cpus.clear(ctx.cpu),
+        }
+    }
+
+    fn is_online(&self, cpu: CpuId) -> bool {
+        self.object.is_online(cpu.0)
+    }
+
+    fn take_cpu_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError> {
+        let is_last = self.cpus.weight() == 1;
+        let taken = self.enter(ctx, c"cpu_down", |object, on| object.take_offline(on, cpu.0));
+        taken.map_err(|_| if is_last { HotplugError::LastCpu } else { HotplugError::NoBandwidth })
+    }
+
+    fn bring_cpu_online(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        self.enter(ctx, c"cpu_up", |object, on| object.bring_online(on, cpu.0));
+    }
+
+    fn wake_up_all_idle_cpus(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"wake_up_all_idle_cpus", |object, cpu| object.wake_idle(cpu));
+    }
+
+    fn set_idle_exit_latency(&mut self, cpu: CpuId, latency: Option<Nanos>) {
+        self.object.set_exit_latency(cpu.0, latency.map(|latency| latency.0));
+    }
+
+    fn handle_steal_time(&mut self, cpu: CpuId, time: Nanos) {
+        self.object.steal(cpu.0, time.0);
+    }
+
+    fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
+        let is_thermal = limit == FrequencyLimit::Thermal;
+        self.enter(ctx, c"freq_qos_update_request", |object, on| object.limit_frequency(on, cpu.0, is_thermal, part));
+    }
+
+    fn waits_before(&self, one: TaskId, other: TaskId) -> bool {
+        self.object.waits_before(one.0, other.0)
+    }
+
+    fn inherit_priority(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) {
+        self.enter(ctx, c"rt_mutex_setprio", |object, cpu| object.inherit(cpu, task.0, waiter.map(|waiter| waiter.0)));
+    }
+
+    fn create_cpuset(&mut self, cpus: &CpuMask) -> CpusetId {
+        CpusetId(self.object.new_cpuset(&self.words(cpus)))
+    }
+
+    fn set_cpuset_cpus(&mut self, ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) {
+        let mask = self.words(cpus);
+        self.enter(ctx, c"cpuset.cpus", |object, cpu| object.set_cpuset_cpus(cpu, id.0, &mask));
+    }
+
+    fn attach_to_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, _waiter: Option<TaskId>) -> bool {
+        self.enter(ctx, c"cpuset_attach", |object, cpu| object.attach(cpu, task.0, id.0));
+        false
+    }
+
+    fn cpus_at_start(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
+        let mut words = self.words(wanted);
+        self.object.limit_to_cpuset(id.0, &mut words);
+        let mut mask = CpuMask::new(self.topology.cpus.len());
+        for cpu in self.cpu_ids().filter(|cpu| words[cpu.index() / 64] >> (cpu.index() % 64) & 1 == 1) {
+            mask.set(cpu);
+        }
+        mask
+    }
+
+    fn note_cpuset(&mut self, task: TaskId, id: CpusetId) {
+        self.object.note_cpuset(task.0, id.0);
+    }
+
+    /// The kernel's own on a machine that has booted, or those of a scheduler without a file system of cgroups.
+    fn set_first_clamps(&mut self, first: FirstClamps) {
+        self.object.clamp_as_booted(first == FirstClamps::default());
+    }
+
+    fn set_group_uclamp(&mut self, group: GroupId, clamps: Uclamp) {
+        let set = self.object.set_group_uclamp(group.0, clamps.min, clamps.max);
+        debug_assert!(set.is_ok(), "clamps of workloads are within 1024");
+    }
+
+    fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
+        self.reclaims = reclaims.then_some(task);
+    }
+
+    fn check_deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        let is_free = !matches!(policy, Policy::Deadline { .. }) || self.object.spans_domain(task.0);
+        is_free.then_some(()).ok_or(PolicyError::RestrictedAffinity)
+    }
 
     fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         ctx.charge(Op::IdleEnter);
@@ -488,7 +602,8 @@ impl Engine for KernelEngine {
     }
 
     fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
-        let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, to_kernel(policy)));
+        let new = object::Policy { reclaims: self.reclaims == Some(task), ..to_kernel(policy) };
+        let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, new));
         set.map_err(|errno| {
             let known = [PolicyError::BadParameters, PolicyError::NoBandwidth, PolicyError::RestrictedAffinity];
             known.into_iter().find(|error| error.errno() == errno).unwrap_or(PolicyError::BadParameters)

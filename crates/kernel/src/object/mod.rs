@@ -61,6 +61,8 @@ pub struct Policy {
     pub priority: i32,
     /// Of SCHED_DEADLINE.
     pub deadline: [i64; 3],
+    /// Takes what other deadline tasks leave.
+    pub reclaims: bool,
 }
 
 /// A task to be forked.
@@ -153,6 +155,9 @@ macro_rules! call {
     };
 }
 
+// After the macro that it uses.
+mod change;
+
 /// CPUs are numbers that C has as int.
 fn c(number: u32) -> c_int {
     c_int::try_from(number).expect("numbers of CPUs, tasks and groups are small")
@@ -200,6 +205,11 @@ impl Object {
             assert!(operation < MOST_OPERATIONS, "operation {operation} of {MOST_OPERATIONS}");
             call!(self, fl_count(function, operation as c_int, times, within.unwrap_or(0)));
         }
+    }
+
+    /// Has clocks run ahead by so much for each such operation while this function runs, and go back when it ends: what it measures of itself.
+    pub fn measure(&self, function: u64, operation: usize, ns: u32) {
+        call!(self, fl_measure(function, operation as c_int, ns));
     }
 
     /// What was counted since the last call, by operation: how often, if at all.
@@ -343,35 +353,6 @@ impl Object {
         call!(self, fl_irq_time(self.cpu(cpu), ns));
     }
 
-    /// A group below another; 0 is the root. Groups are numbered from 1.
-    pub fn new_group(&self, parent: u32) -> u32 {
-        call!(self, fl_group_new(c(parent))) as u32
-    }
-
-    /// Shares of a group; the kernel's error number if it refuses.
-    ///
-    /// # Errors
-    /// As the kernel.
-    pub fn set_shares(&self, group: u32, shares: u64) -> Result<(), i32> {
-        result(call!(self, fl_group_shares(c(group), shares as c_ulong)))
-    }
-
-    /// Quota, if any, period and burst of a group, in us.
-    ///
-    /// # Errors
-    /// As the kernel.
-    pub fn set_quota(&self, group: u32, quota_us: Option<i64>, period_us: i64, burst_us: i64) -> Result<(), i32> {
-        result(call!(self, fl_group_quota(c(group), quota_us.unwrap_or(-1), period_us, burst_us)))
-    }
-
-    /// `cpu.idle` of a group.
-    ///
-    /// # Errors
-    /// As the kernel.
-    pub fn set_group_idle(&self, group: u32, is_idle: bool) -> Result<(), i32> {
-        result(call!(self, fl_group_idle(c(group), c_int::from(is_idle))))
-    }
-
     /// A new task, forked and woken on a CPU.
     pub fn fork(&self, cpu: u32, new: &NewTask<'_>) {
         let (uclamp_min, uclamp_max) = new.uclamp.map_or((-1, -1), |(min, max)| (c(min), c(max)));
@@ -403,39 +384,9 @@ impl Object {
         call!(self, fl_yield(self.cpu(cpu)));
     }
 
-    /// Somebody on a CPU changes what a task may use.
-    ///
-    /// # Errors
-    /// As the kernel.
-    pub fn set_affinity(&self, cpu: u32, task: u32, mask: &[u64]) -> Result<(), i32> {
-        result(call!(self, fl_set_affinity(self.cpu(cpu), task, self.mask(mask).as_ptr().cast())))
-    }
-
-    /// Somebody on a CPU changes a task's nice value.
-    pub fn set_nice(&self, cpu: u32, task: u32, nice: i32) {
-        call!(self, fl_set_nice(self.cpu(cpu), task, nice));
-    }
-
-    /// Somebody on a CPU changes a task's policy.
-    ///
-    /// # Errors
-    /// As the kernel.
-    pub fn set_policy(&self, cpu: u32, task: u32, new: Policy) -> Result<(), i32> {
-        let new = policy(new);
-        result(call!(self, fl_set_policy(self.cpu(cpu), task, &raw const new)))
-    }
-
-    /// Somebody on a CPU changes a task's clamps.
-    ///
-    /// # Errors
-    /// As the kernel.
-    pub fn set_uclamp(&self, cpu: u32, task: u32, min: u32, max: u32) -> Result<(), i32> {
-        result(call!(self, fl_set_uclamp(self.cpu(cpu), task, c(min), c(max))))
-    }
-
-    /// Somebody on a CPU puts a task into another group.
-    pub fn move_to(&self, cpu: u32, task: u32, group: u32) {
-        call!(self, fl_move(self.cpu(cpu), task, c(group)));
+    /// The running task of a CPU begins another program.
+    pub fn exec(&self, cpu: u32) {
+        call!(self, fl_exec(self.cpu(cpu)));
     }
 
     /// An interrupt comes to a CPU, and its softirqs run.
@@ -456,6 +407,16 @@ impl Object {
     /// The stopper of a CPU, which runs, does its work.
     pub fn stopper(&self, cpu: u32) {
         call!(self, fl_stopper(self.cpu(cpu)));
+    }
+
+    /// The same if somebody waits for it; nothing happens if it has no work.
+    pub fn awaited_stopper(&self, cpu: u32) {
+        call!(self, fl_awaited_stopper(self.cpu(cpu)));
+    }
+
+    /// Somebody on a CPU wants all CPUs that idle to choose their states anew.
+    pub fn wake_idle(&self, cpu: u32) {
+        call!(self, fl_wake_idle(self.cpu(cpu)));
     }
 
     /// The idle task of a CPU enters its loop; its tick stops, or goes on.
@@ -538,7 +499,8 @@ fn counter_of(expression: &'static str) -> &'static str {
 
 fn policy(policy: Policy) -> raw::Policy {
     let [runtime, deadline, period] = policy.deadline;
-    raw::Policy { policy: policy.number, priority: policy.priority, runtime, deadline, period }
+    let reclaims = c_int::from(policy.reclaims);
+    raw::Policy { policy: policy.number, priority: policy.priority, reclaims, runtime, deadline, period }
 }
 
 fn result(answer: c_int) -> Result<(), i32> {

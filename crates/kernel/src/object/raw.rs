@@ -41,6 +41,7 @@ pub(crate) struct Cpu {
 pub(crate) struct Policy {
     pub(crate) policy: c_int,
     pub(crate) priority: c_int,
+    pub(crate) reclaims: c_int,
     pub(crate) runtime: c_longlong,
     pub(crate) deadline: c_longlong,
     pub(crate) period: c_longlong,
@@ -225,23 +226,44 @@ functions! {
     fl_frequency(c_int, c_ulong);
     fl_seed_dice(c_int, *const c_uint);
     fl_irq_time(c_int, c_ulonglong);
+    fl_steal(c_int, c_ulonglong);
+    fl_limit(c_int, c_int, c_int, c_ulong);
+    fl_exit_latency(c_int, c_longlong);
     fl_group_new(c_int) -> c_int;
     fl_group_shares(c_int, c_ulong) -> c_int;
     fl_group_quota(c_int, c_longlong, c_longlong, c_longlong) -> c_int;
     fl_group_idle(c_int, c_int) -> c_int;
+    fl_first_clamps(c_int);
+    fl_group_uclamp(c_int, c_int, c_int) -> c_int;
+    fl_cpuset_new(*const c_ulong) -> c_int;
+    fl_cpuset_cpus(c_int, c_uint, *const c_ulong);
+    fl_cpuset_attach(c_int, c_uint, c_uint);
+    fl_cpuset_note(c_uint, c_uint);
+    fl_cpuset_limit(c_uint, *mut c_ulong);
+    fl_offline(c_int, c_int) -> c_int;
+    fl_online(c_int, c_int);
+    fl_is_online(c_int) -> c_int;
+    fl_is_active(c_int) -> c_int;
     fl_fork(c_int, *const TaskSpec);
     fl_wake(c_int, c_uint, c_int) -> c_int;
     fl_block(c_int, c_int, c_int);
     fl_yield(c_int);
+    fl_exec(c_int);
+    fl_waits_before(c_uint, c_uint) -> c_int;
+    fl_inherit(c_int, c_uint, c_int);
     fl_set_affinity(c_int, c_uint, *const c_ulong) -> c_int;
     fl_set_nice(c_int, c_uint, c_int);
     fl_set_policy(c_int, c_uint, *const Policy) -> c_int;
     fl_set_uclamp(c_int, c_uint, c_int, c_int) -> c_int;
+    fl_uclamp(c_uint) -> c_uint;
+    fl_spans_domain(c_uint) -> c_int;
     fl_move(c_int, c_uint, c_int);
     fl_interrupt(c_int, c_int);
     fl_interrupt_wake(c_int, c_uint) -> c_int;
     fl_reschedule(c_int);
     fl_stopper(c_int);
+    fl_awaited_stopper(c_int);
+    fl_wake_idle(c_int);
     fl_idle_enter(c_int, c_int);
     fl_idle_exit(c_int);
     fl_duty(c_int) -> c_int;
@@ -255,6 +277,7 @@ functions! {
     fl_show_schedstat(c_int, *mut Schedstat);
     fl_records(*mut c_uint) -> *const Record;
     fl_count(c_ulong, c_int, c_int, c_ulong);
+    fl_measure(c_ulong, c_int, c_uint);
     fl_counts() -> *mut c_longlong;
     fl_guard(c_int, c_uint);
     fl_entering(*const c_char, c_int, c_ulonglong);

@@ -72,7 +72,9 @@ impl<E: Engine> Machine<E> {
                 MachineEvent::Changed { what: "feature", task: None, group: None, result: 0 }
             }
             Change::Tunable { name, value } => {
-                let set = self.sched.tunables_mut().set(&name, value as i64);
+                let mut wanted = self.sched.tunables().clone();
+                let set = wanted.set(&name, value as i64);
+                self.sched.set_tunables(wanted);
                 let result = if set.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "tunable", task: None, group: None, result }
             }

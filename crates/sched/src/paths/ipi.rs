@@ -35,6 +35,7 @@ impl Sched {
                     self.hrtick_restart(ctx, cpu);
                 }
                 CallFunction::RtPush => self.rto_push_irq_work(ctx),
+                CallFunction::Timers => self.retrigger_next_event(ctx),
             }
         }
         self.activate_queued_wakeups(ctx);

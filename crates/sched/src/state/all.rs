@@ -304,7 +304,7 @@ impl State {
     /// Computes the longest interval between passes anew, when CPUs have joined the root domain or left it: a tenth of a second
     /// for each, but at least a tick (`update_max_interval()`).
     pub(crate) fn update_max_interval(&mut self) {
-        self.max_balance_interval = max_balance_interval(self.hz, &self.domains.root.online);
+        self.max_balance_interval = max_balance_interval(self.hz, &self.hotplug.online);
     }
 
     /// Whether the idle task runs on a CPU.

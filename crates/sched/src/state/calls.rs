@@ -21,6 +21,8 @@ pub enum CallFunction {
     HrtickStart,
     /// Push waiting real-time tasks: `rto_push_irq_work_func()`.
     RtPush,
+    /// Look which timer is next: `retrigger_next_event()`.
+    Timers,
 }
 
 impl State {

@@ -10,6 +10,7 @@
 //! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
 
 use crate::state::State;
+use crate::state::calls::CallFunction;
 use crate::state::rq::ROOM;
 use crate::told::ctx::{Ctx, Effect};
 use crate::words::ids::{CpuId, GroupId, TaskId};
@@ -158,14 +159,25 @@ impl State {
         true
     }
 
-    /// The CPU that executes this takes over the timers of one that is gone: `hrtimers_dead_cpu()`.
-    pub(crate) fn inherit_timers(&mut self, ctx: &mut Ctx<'_>, from: CpuId) {
-        let queue = &mut self.rqs[from.index()].timers;
+    /// The timers of the CPU that executes this, which goes offline, pass to another one. That finds out by an interrupt which is next:
+    /// `hrtimers_cpu_dying()`.
+    pub(crate) fn hand_timers_over(&mut self, ctx: &mut Ctx<'_>, heir: CpuId) {
+        let queue = &mut self.rqs[ctx.cpu.index()].timers;
         let orphans = core::mem::take(&mut queue.armed);
         queue.reevaluate();
         for (at, timer) in orphans {
-            self.start_timer(ctx, timer, at);
+            if let Some(cpu) = self.timer_cpu(timer) {
+                *cpu = heir;
+            }
+            self.rqs[heir.index()].timers.insert(at, timer);
         }
+        self.queue_call(ctx, heir, CallFunction::Timers);
+    }
+
+    /// Timers have come from a CPU that went offline: `retrigger_next_event()`.
+    pub(crate) fn retrigger_next_event(&mut self, ctx: &mut Ctx<'_>) {
+        self.rqs[ctx.cpu.index()].timers.reevaluate();
+        self.program_timer(ctx);
     }
 
     /// Has timers move on by no less than this (`hrtimer_resolution`): 1 ns where the clock has switched to high resolution, which

@@ -13,6 +13,7 @@ struct point { unsigned int khz, uw; };
 struct domain {
 	struct cpufreq_policy policy;
 	unsigned int nr_points, rate_limit_us;
+	unsigned int user_khz, thermal_khz, fixed_khz;	/* limits; where it stays, if it does */
 	bool counts_idling;
 	struct point *points;
 };
@@ -89,7 +90,7 @@ static unsigned long part_of_highest(const struct domain *domain, unsigned long 
 
 unsigned int cpufreq_driver_resolve_freq(struct cpufreq_policy *policy, unsigned int khz)
 {
-	return point_for(domain_behind(policy), khz)->khz;
+	return point_for(domain_behind(policy), clamp(khz, policy->min, policy->max))->khz;
 }
 
 unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned int khz)
@@ -98,7 +99,7 @@ unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned 
 	unsigned long part;
 	int cpu;
 
-	khz = point_for(domain, khz)->khz;
+	khz = cpufreq_driver_resolve_freq(policy, khz);
 	if (khz == policy->cur)
 		return khz;
 	policy->cur = khz;
@@ -157,6 +158,8 @@ void fl_frequency_domain(const struct fl_frequency_domain *told)
 		cpumask_set_cpu(told->cpus[i], policy->related_cpus);
 		domain_of[told->cpus[i]] = domain;
 	}
+	domain->fixed_khz = told->fixed_khz;
+	domain->user_khz = domain->thermal_khz = told->khz[told->nr_points - 1];
 	policy->cpu = told->cpus[0];
 	policy->dvfs_possible_from_any_cpu = true;
 	policy->min = policy->cpuinfo.min_freq = told->khz[0];
@@ -199,4 +202,47 @@ void fl_start_governors(void)
 	}
 	if (nr_domains)
 		partition_sched_domains(1, NULL, NULL);
+}
+
+/* ---- limits: what the user allows, and what heat leaves, each part of the highest, of 1024 ---- */
+
+static void press(int cpu, unsigned long part)
+{
+	unsigned long capacity = fl_place[cpu].capacity;
+
+	fl_place[cpu].pressure = capacity - capacity * part / SCHED_CAPACITY_SCALE;
+}
+
+/* The highest one that is not more, or the lowest. */
+static unsigned int allowed_khz(const struct domain *domain, unsigned long part)
+{
+	const struct point *point = domain->points + domain->nr_points - 1;
+	unsigned long khz = (unsigned long)point->khz * part / SCHED_CAPACITY_SCALE;
+
+	while (point > domain->points && point->khz > khz)
+		point--;
+	return point->khz;
+}
+
+void fl_limit(int cpu, int other, int is_thermal, unsigned long part)
+{
+	struct domain *domain = domain_of[other];
+	struct cpufreq_policy *policy;
+
+	fl_execute_on(cpu);
+	if (!domain) {
+		if (is_thermal)
+			press(other, part);
+		return;
+	}
+	policy = &domain->policy;
+	*(is_thermal ? &domain->thermal_khz : &domain->user_khz) = allowed_khz(domain, part);
+	policy->max = min(domain->user_khz, domain->thermal_khz);
+	if (is_thermal)
+		for_each_cpu(other, policy->cpus)
+			press(other, part_of_highest(domain, domain->thermal_khz));
+	if (policy->governor == &nobody)
+		cpufreq_driver_fast_switch(policy, domain->fixed_khz);
+	else
+		policy->governor->limits(policy);
 }

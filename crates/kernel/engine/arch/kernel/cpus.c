@@ -104,6 +104,37 @@ void fl_set_places(const struct fl_cpu *cpus)
 	atomic_set(&__num_online_cpus, fl_nr_cpus);
 }
 
+static void show(int cpu, struct cpumask *mask, bool belongs, bool online)
+{
+	if (online && belongs)
+		cpumask_set_cpu(cpu, mask);
+	else if (!online)
+		cpumask_clear_cpu(cpu, mask);
+}
+
+/* A CPU that is offline is in nobody's masks but its own. */
+void fl_set_online(int cpu, bool online)
+{
+	const struct fl_place *mine = &fl_place[cpu];
+	int other;
+
+	show(cpu, &__cpu_online_mask, true, online);
+	atomic_set(&__num_online_cpus, cpumask_weight(&__cpu_online_mask));
+#ifdef CONFIG_NUMA
+	show(cpu, &cpus_of_node[mine->node], true, online);
+#endif
+	for (other = 0; other < fl_nr_cpus; other++) {
+		struct fl_place *its = &fl_place[other];
+
+		if (other == cpu)
+			continue;
+		show(cpu, &its->in_core, its->core == mine->core, online);
+		show(cpu, &its->in_cluster, its->cluster == mine->cluster, online);
+		show(cpu, &its->in_llc, its->llc == mine->llc, online);
+		show(cpu, &its->in_package, its->package == mine->package, online);
+	}
+}
+
 #ifdef CONFIG_SCHED_DEBUG
 #define NAMED(text) .name = text,
 #else

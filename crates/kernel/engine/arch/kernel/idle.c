@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The idle task's loop, cut where the laboratory comes between: it enters, it is left, it reschedules. */
 #include "local.h"
+#include <linux/cpuidle.h>
 
 static bool is_stopped[NR_CPUS];
+static struct cpuidle_state state_of[NR_CPUS];
+DEFINE_PER_CPU(struct cpuidle_device *, cpuidle_devices);
 
 bool tick_nohz_tick_stopped(void) { return is_stopped[fl_state.cpu]; }
 bool tick_nohz_tick_stopped_cpu(int cpu) { return is_stopped[cpu]; }
@@ -12,6 +15,10 @@ int fl_tick_is_stopped(int cpu) { return is_stopped[cpu]; }
 void fl_idle_enter(int cpu, int stops_tick)
 {
 	fl_execute_on(cpu);
+	if (fl_is_dying(cpu)) {
+		fl_die(cpu);
+		return;
+	}
 	fl_place[cpu].idle_calls++;
 	nohz_run_idle_balance(cpu);
 	if (need_resched() || is_stopped[cpu] || !stops_tick)
@@ -58,3 +65,20 @@ int fl_duty(int cpu)
 }
 
 unsigned int fl_running(int cpu) { return task_thread_info(fl_state.running[cpu])->id; }
+
+/* Somebody asks for another exit latency: all that idle are to choose their states again. */
+void fl_wake_idle(int cpu)
+{
+	fl_execute_on(cpu);
+	wake_up_all_idle_cpus();
+}
+
+/* How long a CPU needs to come out of its idle state; less than 0: it is in none. */
+void fl_exit_latency(int cpu, long long ns)
+{
+	struct cpuidle_state *state = &state_of[cpu];
+
+	state->exit_latency_ns = ns;
+	state->exit_latency = div_s64(ns, NSEC_PER_USEC);
+	idle_set_state(cpu_rq(cpu), ns < 0 ? NULL : state);
+}

@@ -100,25 +100,42 @@ int tick_program_event(ktime_t expires, int force)
 /* A tick until somebody says otherwise. */
 void fl_timer_resolution(unsigned int ns) { hrtimer_resolution = ns; }
 
+/* On the CPU itself. */
+void fl_start_timers_of(int cpu)
+{
+	struct hrtimer_cpu_base *base = per_cpu_ptr(&hrtimer_bases, cpu);
+
+	if (cpu) {
+		hrtimers_prepare_cpu(cpu);
+		smpcfd_prepare_cpu(cpu);
+	}
+#ifdef FL_HRTIMERS_CPU_STARTING
+	hrtimers_cpu_starting(cpu);
+#endif
+	base->hres_active = 1;
+	base->expires_next = base->softirq_expires_next = KTIME_MAX;
+	clock_event[cpu].next_event = KTIME_MAX;
+}
+
 void fl_start_timers(void)
 {
 	int cpu;
 
 	hrtimers_init();
 	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
-		struct hrtimer_cpu_base *base = per_cpu_ptr(&hrtimer_bases, cpu);
-
 		fl_execute_on(cpu);
-		if (cpu) {
-			hrtimers_prepare_cpu(cpu);
-			smpcfd_prepare_cpu(cpu);
-		}
-#ifdef FL_HRTIMERS_CPU_STARTING
-		hrtimers_cpu_starting(cpu);
-#endif
-		base->hres_active = 1;
-		base->expires_next = base->softirq_expires_next = KTIME_MAX;
-		clock_event[cpu].next_event = KTIME_MAX;
+		fl_start_timers_of(cpu);
 	}
 	fl_execute_on(0);
+}
+
+/* Those of a CPU that goes offline pass to another one. */
+void fl_end_timers_of(int cpu)
+{
+#ifdef FL_HRTIMERS_CPU_STARTING
+	hrtimers_cpu_dying(cpu);
+#else
+	hrtimers_dead_cpu(cpu);
+#endif
+	fl_tell(FL_TIMER, cpu, 0, KTIME_MAX, 0);
 }

@@ -35,6 +35,19 @@ static inline void fl_execute_on(int cpu) { fl_state.cpu = cpu; }
 /* cpus.c */
 void fl_set_places(const struct fl_cpu *cpus);
 void fl_set_levels(const char *levels);
+void fl_set_online(int cpu, bool online);
+
+/* hotplug.c */
+bool fl_is_dying(int cpu);
+void fl_die(int cpu);
+
+/* cpusets.c */
+bool fl_within_cpuset(const struct task_struct *p, struct cpumask *wanted);
+
+/* groups.c */
+struct task_group *fl_group(int group);
+bool fl_has_quota(void);
+bool fl_is_clamped_as_booted(void);
 
 /* memory.c */
 void fl_make_percpu_areas(void);
@@ -44,6 +57,8 @@ void fl_keep_template(void);
 struct task_struct *fl_new_task(unsigned int id, int pid);
 struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec);
 struct task_struct *fl_task(unsigned int id);
+struct task_struct *fl_task_from(unsigned int *id);
+void *fl_grown(void *old, unsigned int nr, unsigned int new_nr, size_t size);
 struct css_set *fl_css_set(struct task_group *group);
 void fl_check_books(void);
 void fl_copy_mask(struct cpumask *to, const unsigned long *from);
@@ -63,6 +78,8 @@ struct task_struct *fl_stopper_of(int cpu);
 /* irq.c */
 void fl_softirqs(void);
 void fl_start_timers(void);
+void fl_start_timers_of(int cpu);
+void fl_end_timers_of(int cpu);
 
 /* probes.c */
 void fl_listen(void);

@@ -32,7 +32,7 @@ void fl_set_clock(const struct fl_clock *clock)
 unsigned long long fl_ahead(void) { return fl_state.ahead; }
 unsigned int fl_tick_hz(void) { return HZ; }
 
-unsigned long long notrace sched_clock(void) { return fl_state.now + fl_state.ahead; }
+unsigned long long notrace sched_clock(void) { return fl_state.now + fl_state.ahead + fl_host_measured; }
 ktime_t ktime_get(void) { return fl_state.now; }
 ktime_t ktime_get_with_offset(enum tk_offsets offset) { return fl_state.now; }
 u64 ktime_get_mono_fast_ns(void) { return fl_state.now; }
@@ -57,6 +57,20 @@ void fl_jiffies(unsigned long long number)
 
 void fl_frequency(int cpu, unsigned long part) { fl_place[cpu].frequency = part; }
 void fl_irq_time(int cpu, unsigned long long ns) { per_cpu(cpu_irqtime, cpu).total += ns; }
+
+/* ---- a host that takes time ---- */
+
+static u64 stolen[NR_CPUS];
+struct static_key paravirt_steal_enabled, paravirt_steal_rq_enabled;
+
+u64 paravirt_steal_clock(int cpu) { return stolen[cpu]; }
+
+void fl_steal(int cpu, unsigned long long ns)
+{
+	static_key_enable(&paravirt_steal_enabled);
+	static_key_enable(&paravirt_steal_rq_enabled);
+	stolen[cpu] += ns;
+}
 
 /* ---- chance ---- */
 

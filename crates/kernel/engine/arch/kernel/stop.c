@@ -2,7 +2,12 @@
 /* Stoppers: the task of the highest class on each CPU, which does what is queued for it and blocks. */
 #include "local.h"
 
-static struct { struct task_struct *task; struct list_head works; } stopper[NR_CPUS];
+/* Who waits for a work may have left its arguments on a stack that is used again. */
+#define MOST_ARGUMENTS 64
+
+struct awaited { struct cpu_stop_work work; char arguments[MOST_ARGUMENTS]; };
+
+static struct { struct task_struct *task; struct list_head works; struct awaited awaited; } stopper[NR_CPUS];
 
 void fl_make_stopper(int cpu, struct task_struct *task)
 {
@@ -23,6 +28,21 @@ bool stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct 
 	return true;
 }
 
+/*
+ * The caller is preempted by the stopper of its own CPU, and goes on when that has moved it: so its part of the call is over here. There is one
+ * at a time on each CPU.
+ */
+int stop_one_cpu(unsigned int cpu, cpu_stop_fn_t act, void *arg)
+{
+	struct awaited *awaited = &stopper[cpu].awaited;
+
+	if (cpu != fl_state.cpu)
+		fl_host_stop(FL_STOP_SHIM, "kernel code waits for the stopper of another CPU");
+	memcpy(awaited->arguments, arg, MOST_ARGUMENTS);
+	stop_one_cpu_nowait(cpu, act, awaited->arguments, &awaited->work);
+	return 0;
+}
+
 /* In the order in which they were queued; a work may be reused as soon as it is taken off. */
 void fl_stopper(int cpu)
 {
@@ -39,30 +59,45 @@ void fl_stopper(int cpu)
 	schedule();
 }
 
+/* The stopper of a CPU does its work inside the call of somebody else, who waits for that. */
+void fl_awaited_stopper(int cpu)
+{
+	if (!fl_stopper_has_work(cpu))
+		return;
+	/* Woken from far away: it is in the queue of the CPU's interrupt. */
+	if (!task_on_rq_queued(stopper[cpu].task))
+		fl_interrupt(cpu, FL_IRQ_CALL);
+	fl_execute_on(cpu);
+	fl_state.irqs_off = 0;
+	if (is_idle_task(current))
+		fl_idle_exit(cpu);
+	fl_reschedule(cpu);
+	if (current != stopper[cpu].task)
+		fl_host_stop(FL_STOP_SHIM, "a stopper with work is not chosen to run");
+	fl_stopper(cpu);
+}
+
 /*
  * Somebody who changes the CPUs of a running task waits until its stopper has moved it. The stoppers of the others do that at once, in
- * the order of their CPUs, and he finds that his wait is over.
+ * the order of their CPUs, and he finds that his wait is over. Who changes his own sleeps while the stopper of his CPU moves him; what is left
+ * of his call only gives back what he waited with.
  */
 signed long schedule_timeout(signed long timeout)
 {
 	int me = fl_state.cpu, cpu;
 	unsigned long irqs_off = fl_state.irqs_off;
-	bool has_worked = false;
+	bool has_worked = fl_stopper_has_work(me);
 
+	if (has_worked) {
+		schedule();
+		if (current != stopper[me].task)
+			fl_host_stop(FL_STOP_SHIM, "a stopper with work is not chosen to run");
+		fl_stopper(me);
+	}
 	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
 		if (cpu == me || !fl_stopper_has_work(cpu))
 			continue;
-		/* Woken from far away: it is in the queue of the CPU's interrupt. */
-		if (!task_on_rq_queued(stopper[cpu].task))
-			fl_interrupt(cpu, FL_IRQ_CALL);
-		fl_execute_on(cpu);
-		fl_state.irqs_off = 0;
-		if (is_idle_task(current))
-			fl_idle_exit(cpu);
-		fl_reschedule(cpu);
-		if (current != stopper[cpu].task)
-			fl_host_stop(FL_STOP_SHIM, "a stopper with work is not chosen to run");
-		fl_stopper(cpu);
+		fl_awaited_stopper(cpu);
 		has_worked = true;
 	}
 	fl_execute_on(me);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tasks and groups: what fork, system calls and the files of cgroups come down to. */
+/* Tasks: what fork and system calls come down to. */
 #include "local.h"
 
 static struct task_struct untouched;	/* init_task as it was before the scheduler began */
@@ -10,11 +10,8 @@ static struct css_set root_set;
 /* By the laboratory's number. */
 static struct task_struct **tasks;
 static unsigned int nr_tasks, room;
-static struct task_group **groups;
-static int nr_groups, group_room;
-static bool has_quota;		/* some group has, or had */
 
-static void *grown(void *old, unsigned int nr, unsigned int new_nr, size_t size)
+void *fl_grown(void *old, unsigned int nr, unsigned int new_nr, size_t size)
 {
 	void *new = fl_host_zalloc(new_nr * size);
 
@@ -30,9 +27,16 @@ struct task_struct *fl_task(unsigned int id)
 	return tasks[id];
 }
 
-static struct task_group *group_of(int group)
+/* The next one from a number on, or none. */
+struct task_struct *fl_task_from(unsigned int *id)
 {
-	return group ? groups[group - 1] : &root_task_group;
+	while (*id < nr_tasks) {
+		struct task_struct *p = tasks[(*id)++];
+
+		if (p)
+			return p;
+	}
+	return NULL;
 }
 
 void fl_keep_template(void)
@@ -62,13 +66,17 @@ struct task_struct *fl_new_task(unsigned int id, int pid)
 	if (id >= room) {
 		unsigned int more = max(2 * room, roundup_pow_of_two(id + 64));
 
-		tasks = grown(tasks, room, more, sizeof(*tasks));
+		tasks = fl_grown(tasks, room, more, sizeof(*tasks));
 		room = more;
 	}
 	tasks[id] = p;
 	nr_tasks = max(nr_tasks, id + 1);
 
 	memcpy(p, &untouched, sizeof(*p));
+#ifdef CONFIG_UCLAMP_TASK
+	if (fl_is_clamped_as_booted())
+		memcpy(p->uclamp_req, init_task.uclamp_req, sizeof(p->uclamp_req));
+#endif
 	task_thread_info(p)->id = id;
 	p->pid = p->tgid = pid;
 	snprintf(p->comm, sizeof(p->comm), "task%u", id);
@@ -131,7 +139,7 @@ static void fork_from_its_like(int cpu, struct task_struct *p)
 struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec)
 {
 	struct task_struct *p = fl_new_task(spec->id, spec->pid);
-	struct task_group *group = group_of(spec->group);
+	struct task_group *group = fl_group(spec->group);
 	struct kernel_clone_args args = { };
 
 	fl_execute_on(cpu);
@@ -185,6 +193,12 @@ void fl_yield(int cpu)
 	yield();
 }
 
+void fl_exec(int cpu)
+{
+	fl_execute_on(cpu);
+	sched_exec();
+}
+
 /* ---- whether the books are right, between two calls ---- */
 
 /* Who is throttled is runnable, and his runqueue does not count him: with quotas and the other classes nobody counts again. */
@@ -192,7 +206,7 @@ static bool counts_everybody(void)
 {
 	unsigned int id;
 
-	if (has_quota)
+	if (fl_has_quota())
 		return false;
 	for (id = 2 * fl_nr_cpus; id < nr_tasks; id++)
 		if (tasks[id] && (rt_task(tasks[id]) || tasks[id]->policy == SCHED_DEADLINE))
@@ -239,6 +253,8 @@ int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask)
 
 	fl_execute_on(cpu);
 	fl_copy_mask(&wanted, mask);
+	if (!fl_within_cpuset(fl_task(task), &wanted))
+		return 0;
 	return set_cpus_allowed_ptr(fl_task(task), &wanted);
 }
 
@@ -254,6 +270,7 @@ int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy)
 	struct sched_attr attr = {
 		.size = sizeof(attr),
 		.sched_policy = policy->policy,
+		.sched_flags = policy->reclaims ? SCHED_FLAG_RECLAIM : 0,
 		.sched_priority = policy->priority,
 		.sched_nice = task_nice(p),
 		.sched_runtime = policy->runtime,
@@ -287,12 +304,32 @@ int fl_set_uclamp(int cpu, unsigned int task, int min, int max)
 	return sched_setattr_nocheck(p, &attr);
 }
 
+/* What it asked for: the upper one in the upper half. */
+unsigned int fl_uclamp(unsigned int task)
+{
+#ifdef CONFIG_UCLAMP_TASK
+	const struct task_struct *p = fl_task(task);
+
+	return p->uclamp_req[UCLAMP_MAX].value << 16 | p->uclamp_req[UCLAMP_MIN].value;
+#else
+	return SCHED_CAPACITY_SCALE << 16;
+#endif
+}
+
+/* As a task has to that wants to become a deadline task. */
+int fl_spans_domain(unsigned int task)
+{
+	const struct task_struct *p = fl_task(task);
+
+	return cpumask_subset(task_rq(p)->rd->span, p->cpus_ptr);
+}
+
 void fl_move(int cpu, unsigned int task, int group)
 {
 	struct task_struct *p = fl_task(task);
 
 	fl_execute_on(cpu);
-	p->cgroups = fl_css_set(group_of(group));
+	p->cgroups = fl_css_set(fl_group(group));
 #ifdef FL_MOVE_FOR_AUTOGROUP
 	sched_move_task(p, false);
 #else
@@ -300,69 +337,30 @@ void fl_move(int cpu, unsigned int task, int group)
 #endif
 }
 
-/* ---- groups: made on CPU 0 ---- */
-
-int fl_group_new(int parent)
-{
-	struct task_group *above = group_of(parent), *group;
-
-	fl_execute_on(0);
-	group = sched_create_group(above);
-	sched_online_group(group, above);
-	if (nr_groups == group_room) {
-		groups = grown(groups, group_room, 2 * group_room + 16, sizeof(*groups));
-		group_room = 2 * group_room + 16;
-	}
-	groups[nr_groups++] = group;
-	return nr_groups;
-}
-
-int fl_group_shares(int group, unsigned long shares)
-{
-	fl_execute_on(0);
-	return sched_group_set_shares(group_of(group), scale_load(shares));
-}
-
-int fl_group_idle(int group, int idle)
-{
-	fl_execute_on(0);
-	return sched_group_set_idle(group_of(group), idle);
-}
-
-#ifdef CONFIG_CFS_BANDWIDTH
-/* The file of that name in a cgroup of this controller. */
-static struct cftype *file_of_cpu_cgroup(const char *name)
-{
-	struct cftype *file;
-
-	for (file = cpu_cgrp_subsys.legacy_cftypes; file->name[0]; file++)
-		if (!strcmp(file->name, name))
-			return file;
-	fl_host_stop(FL_STOP_SHIM, "the tree's cgroups have no file cfs_quota_us, cfs_period_us or cfs_burst_us");
-}
-
-/* As somebody does who writes the files: no quota while period and burst change, so that runtime is filled up once, when the quota is written. */
-int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us)
-{
-	struct cgroup_subsys_state *css = &group_of(group)->css;
-	struct cftype *quota = file_of_cpu_cgroup("cfs_quota_us"), *period = file_of_cpu_cgroup("cfs_period_us");
-	struct cftype *burst = file_of_cpu_cgroup("cfs_burst_us");
-	int refused = 0;
-
-	has_quota = true;
-	fl_execute_on(0);
-	if (group_of(group)->cfs_bandwidth.quota != RUNTIME_INF)
-		refused = quota->write_s64(css, quota, -1);
-	if (!refused)
-		refused = period->write_u64(css, period, period_us);
-	if (!refused)
-		refused = burst->write_u64(css, burst, burst_us);
-	if (!refused && quota_us >= 0)
-		refused = quota->write_s64(css, quota, quota_us);
-	return refused;
-}
-#else
-int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us) { return -EINVAL; }
-#endif
-
 bool kthread_is_per_cpu(struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
+
+/* ---- priority inheritance: who waits for whom the laboratory knows ---- */
+
+/* Fair tasks are all equal among waiters. */
+static int prio_of_waiter(const struct task_struct *p) { return min(p->prio, MAX_RT_PRIO); }
+
+int fl_waits_before(unsigned int one, unsigned int other)
+{
+	const struct task_struct *a = fl_task(one), *b = fl_task(other);
+
+	if (prio_of_waiter(a) != prio_of_waiter(b))
+		return prio_of_waiter(a) < prio_of_waiter(b);
+	return a->prio < 0 && (s64)(a->dl.deadline - b->dl.deadline) < 0;
+}
+
+/* From the most important one that waits, or from nobody any more (-1). */
+void fl_inherit(int cpu, unsigned int task, int waiter)
+{
+	struct task_struct *p = fl_task(task);
+	unsigned long flags;
+
+	fl_execute_on(cpu);
+	raw_spin_lock_irqsave(&p->pi_lock, flags);
+	rt_mutex_setprio(p, waiter < 0 ? NULL : fl_task(waiter));
+	raw_spin_unlock_irqrestore(&p->pi_lock, flags);
+}

@@ -49,6 +49,7 @@ impl Sched {
             return;
         }
         self.hotplug.online.set(cpu);
+        self.update_max_interval();
         self.stop_one_cpu_nowait(ctx, cpu, StopWork::Activate);
     }
 
@@ -66,6 +67,7 @@ impl Sched {
         self.rqs[cpu.index()].callbacks.start_pushing();
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.set_rq_offline(ctx, cpu);
+        self.scale_tunables();
         self.rebuild_sched_domains(ctx);
         self.cpusets_follow_hotplug(ctx);
     }
@@ -82,7 +84,7 @@ impl Sched {
     }
 
     /// The idle task of a CPU that has got rid of all its tasks ends its work: `sched_cpu_dying()`, and the timers' part of
-    /// `hrtimers_dead_cpu()`. Returns whether the CPU is dead; otherwise something has come at the last moment.
+    /// `hrtimers_cpu_dying()`. Returns whether the CPU is dead; otherwise something has come at the last moment.
     pub(crate) fn die(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
         self.flush_call_queue(ctx);
@@ -93,9 +95,9 @@ impl Sched {
         assert!(nr_running == 0, "{cpu:?} goes offline with {nr_running} tasks");
         self.hrtick_clear(ctx, cpu);
         self.hotplug.online.clear(cpu);
-        self.scale_tunables();
+        self.update_max_interval();
         let heir = self.hotplug.active.first().expect("the last CPU does not go offline");
-        ctx.on_cpu(heir, |ctx| self.inherit_timers(ctx, cpu));
+        self.hand_timers_over(ctx, heir);
         ctx.emit(Effect::ArmTimer { cpu, at: Nanos::NEVER });
         true
     }
@@ -105,8 +107,8 @@ impl Sched {
         self.rqs[cpu.index()].callbacks.is_pushing()
     }
 
-    /// Numbers that depend on how many CPUs there are: `update_sysctl()`. Values that were set by hand are lost, as in the
-    /// kernel.
+    /// Numbers that depend on how many CPUs there are: `update_sysctl()`. Values that were set by hand are lost, as in the kernel. A CPU that goes
+    /// offline is still counted when its runqueue leaves, and nobody counts again until the next one comes or goes.
     pub(crate) fn scale_tunables(&mut self) {
         let nr_online = self.hotplug.online.weight();
         self.tunables.scale_for(nr_online);

@@ -24,7 +24,6 @@ impl Sched {
         self.rt_root.cpupri.set(cpu, CpuLevel::INVALID);
         self.unthrottle_offline_cfs_rqs(ctx, cpu);
         self.domains.root.online.clear(cpu);
-        self.update_max_interval();
         self.rqs[cpu.index()].online = false;
     }
 
@@ -48,7 +47,6 @@ impl Sched {
         }
         self.update_runtime_enabled(cpu);
         self.domains.root.online.set(cpu);
-        self.update_max_interval();
     }
 
     /// Builds the sched domains of the active CPUs anew.
@@ -68,13 +66,13 @@ impl Sched {
             jiffies: self.jiffies,
             hz: self.hz as u32,
             online: Some(self.hotplug.active.clone()),
+            working: Some(self.hotplug.online.clone()),
             numa_domains_lost: self.tunables.changes.numa_domains_lost,
             ..BuildParams::default()
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
             .expect("a machine that had domains has them with other CPUs too");
         self.settle_margins();
-        self.update_max_interval();
         self.state.tallies.follow_domains(&self.state.domains);
         self.rt_root.forget_cpus();
         self.dl_root.forget_cpus();

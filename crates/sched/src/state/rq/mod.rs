@@ -98,6 +98,8 @@ pub struct Rq {
     pub freq_capacity: Capacity,
     /// Capacity that is lost to heat.
     pub thermal_pressure: Capacity,
+    /// The task clock when the thermal average was looked at last, before there was any pressure, in ns.
+    pub(crate) thermal_looked_at: u64,
 
     /// Average of the real-time class.
     pub avg_rt: SchedAvg,
@@ -213,6 +215,7 @@ impl Rq {
             cpu_capacity: capacity,
             freq_capacity: CAPACITY_FULL,
             thermal_pressure: 0,
+            thermal_looked_at: 0,
             avg_rt: SchedAvg::default(),
             avg_dl: SchedAvg::default(),
             avg_irq: SchedAvg::default(),

@@ -26,7 +26,7 @@ impl State {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
                 let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
-                self.set_thermal_pressure(ctx, cpu, capacity - capacity * part / CAPACITY_FULL);
+                self.set_thermal_pressure(cpu, capacity - capacity * part / CAPACITY_FULL);
             }
             return;
         };
@@ -44,7 +44,7 @@ impl State {
             for place in 0..self.cpufreq.policies[index].domain.nr_cpus() {
                 let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
                 let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
-                self.set_thermal_pressure(ctx, cpu, capacity - capacity * khz / highest);
+                self.set_thermal_pressure(cpu, capacity - capacity * khz / highest);
             }
         }
         match governor {
@@ -60,14 +60,13 @@ impl State {
         }
     }
 
-    /// The pressure changes. The average goes on from here, so that the time before does not count with it: the kernel has
-    /// updated it at each tick, here it begins with the first pressure.
-    fn set_thermal_pressure(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, pressure: Capacity) {
-        let _rq = self.rq_lock_clocked(ctx, cpu);
+    /// The pressure changes. The first pressure begins the average where it would be if it had been looked at all the time: what comes next counts from the
+    /// last look on.
+    fn set_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
         let shift = self.tunables.thermal_decay_shift;
         let rq = &mut self.rqs[cpu.index()];
         if rq.avg_thermal.last_update_time == 0 {
-            update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, 0);
+            update_thermal(&mut rq.avg_thermal, rq.thermal_looked_at >> shift, 0);
         }
         self.handle_thermal_pressure(cpu, pressure);
     }

@@ -72,11 +72,13 @@ impl State {
 
     /// Advances the thermal average to the task clock, slowed by the tunable shift.
     ///
-    /// A CPU that never was under thermal pressure has no such average, as in a kernel that is built without it.
+    /// A CPU that never was under thermal pressure has no such average, as in a kernel that is built without it; it only notes when it would have
+    /// been looked at.
     pub(crate) fn update_thermal_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let shift = self.tunables.thermal_decay_shift;
         let rq = &mut self.rqs[cpu.index()];
         if rq.thermal_pressure == 0 && rq.avg_thermal.last_update_time == 0 {
+            rq.thermal_looked_at = rq.clock_task;
             return false;
         }
         ctx.charge(Op::PeltUpdate);

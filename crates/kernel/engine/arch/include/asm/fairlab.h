@@ -33,6 +33,7 @@ void fl_host_record(const struct fl_record *record);
 void fl_host_log(const char *format, __builtin_va_list args);
 void __attribute__((noreturn)) fl_host_stop(int why, const char *text);
 void *fl_host_zalloc(unsigned long size);
+extern unsigned long long fl_host_measured;	/* clocks are ahead by this */
 
 /* ---- provided by the kernel's side: what the laboratory calls ---- */
 
@@ -45,7 +46,7 @@ struct fl_frequency_domain {
 };
 
 struct fl_policy {
-	int policy, priority;		/* the kernel's numbers */
+	int policy, priority, reclaims;	/* the kernel's numbers; takes what others leave */
 	long long runtime, deadline, period;
 };
 
@@ -114,20 +115,42 @@ void fl_jiffies(unsigned long long number);
 void fl_frequency(int cpu, unsigned long part);
 void fl_seed_dice(int cpu, const unsigned int *words);
 void fl_irq_time(int cpu, unsigned long long ns);
+void fl_steal(int cpu, unsigned long long ns);
+void fl_limit(int cpu, int other, int is_thermal, unsigned long part);
+void fl_exit_latency(int cpu, long long ns);
 
 int fl_group_new(int parent);
 int fl_group_shares(int group, unsigned long shares);
 int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us);
 int fl_group_idle(int group, int idle);
+void fl_first_clamps(int as_booted);
+int fl_group_uclamp(int group, int min, int max);
+
+/* Cpusets are numbered from 1. */
+int fl_cpuset_new(const unsigned long *mask);
+void fl_cpuset_cpus(int cpu, unsigned int cpuset, const unsigned long *mask);
+void fl_cpuset_attach(int cpu, unsigned int task, unsigned int cpuset);
+void fl_cpuset_note(unsigned int task, unsigned int cpuset);
+void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask);
+
+int fl_offline(int cpu, int other);
+void fl_online(int cpu, int other);
+int fl_is_online(int cpu);
+int fl_is_active(int cpu);
 
 void fl_fork(int cpu, const struct fl_task_spec *spec);
 int fl_wake(int cpu, unsigned int task, int sync);
 void fl_block(int cpu, int dies, int in_iowait);
 void fl_yield(int cpu);
+void fl_exec(int cpu);
+int fl_waits_before(unsigned int one, unsigned int other);
+void fl_inherit(int cpu, unsigned int task, int waiter);
 int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask);
 void fl_set_nice(int cpu, unsigned int task, int nice);
 int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy);
 int fl_set_uclamp(int cpu, unsigned int task, int min, int max);
+unsigned int fl_uclamp(unsigned int task);	/* the upper one in the upper half */
+int fl_spans_domain(unsigned int task);
 void fl_move(int cpu, unsigned int task, int group);
 
 enum fl_irq { FL_IRQ_RESCHEDULE, FL_IRQ_CALL, FL_IRQ_TIMER, FL_IRQ_TICK };
@@ -136,6 +159,8 @@ void fl_interrupt(int cpu, int irq);
 int fl_interrupt_wake(int cpu, unsigned int task);
 void fl_reschedule(int cpu);
 void fl_stopper(int cpu);
+void fl_awaited_stopper(int cpu);
+void fl_wake_idle(int cpu);
 void fl_idle_enter(int cpu, int stops_tick);
 void fl_idle_exit(int cpu);
 
@@ -157,6 +182,7 @@ void fl_show_schedstat(int cpu, struct fl_schedstat *to);
 
 const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; valid until the kernel's side is entered again */
 void fl_count(unsigned long function, int operation, int times, unsigned long within);
+void fl_measure(unsigned long function, int operation, unsigned int ns);
 long long *fl_counts(void);				/* by operation; who reads them sets them to 0 */
 void fl_guard(int report, unsigned int loop_seconds);
 void fl_entering(const char *what, int cpu, unsigned long long at);

@@ -13,6 +13,7 @@ struct thread_info {
 	int preempt_count;
 	u32 cpu;
 	u32 id;			/* the number by which the laboratory knows the task */
+	u32 cpuset;		/* that it is in */
 };
 #define INIT_THREAD_INFO(task) { .flags = 0 }
 #endif

@@ -110,11 +110,17 @@ impl Capacities {
     }
 }
 
-/// Drafts the domains of all CPUs.
-pub(crate) fn draft_domains(machine: &MachineTopology, levels: &[Level], spans: &Spans, online: &CpuMask) -> Drafts {
+/// Drafts the domains of all CPUs. The weights of units are those of the same levels as `counted` has them.
+pub(crate) fn draft_domains(
+    machine: &MachineTopology,
+    levels: &[Level],
+    counted: &[Level],
+    spans: &Spans,
+    online: &CpuMask,
+) -> Drafts {
     let capacities = Capacities::new(machine, online);
     let unit = |cpus: &CpuMask| Unit {
-        weight: cpus.weight() as u32,
+        weight: 0,
         first: cpus.first().expect("a unit has a cpu"),
         asym: capacities.classify(cpus),
     };
@@ -124,7 +130,8 @@ pub(crate) fn draft_domains(machine: &MachineTopology, levels: &[Level], spans: 
         let begin = drafts.domains.len();
         for (number, level) in levels.iter().enumerate() {
             let Some(span) = spans.at(number, cpu) else { break };
-            let unit = units[number][level.units.place_of(cpu)];
+            let weight = counted[number].units.mask_of(cpu).weight() as u32;
+            let unit = Unit { weight, ..units[number][level.units.place_of(cpu)] };
             let draft = sd_init(level, number, cpu, span, unit);
             if draft.flags.contains(SdFlags::ASYM_CPUCAPACITY)
                 && let Some(child) = drafts.domains[begin..].last_mut()

@@ -41,6 +41,8 @@ pub struct BuildParams {
     pub node_reclaim_distance: u32,
     /// CPUs in use; all if `None`. The others get no domains, and no domain spans them.
     pub online: Option<CpuMask>,
+    /// CPUs that count in the weights of levels: those in use if `None`. One that is about to go offline still counts there.
+    pub working: Option<CpuMask>,
     /// With priorities of the CPUs (`arch_asym_cpu_priority()`, such as those of Intel's ITMT), higher ones first, the levels
     /// SMT, CLS and MC get `ASYM_PACKING`.
     pub asym_priority: Option<Vec<i32>>,
@@ -56,6 +58,7 @@ impl Default for BuildParams {
             hz: 250,
             node_reclaim_distance: 30,
             online: None,
+            working: None,
             asym_priority: None,
             numa_domains_lost: false,
         }
@@ -70,12 +73,15 @@ pub fn build_sched_domains(machine: &MachineTopology, params: &BuildParams) -> R
     let online = check(machine, params)?;
     let table = level_table(machine, &online, params);
     let spans = Spans::new(&table.levels, &online)?;
-    let mut drafts = draft::draft_domains(machine, &table.levels, &spans, &online);
+    let whole = params.working.as_ref().filter(|&working| *working != online);
+    let whole = whole.map(|working| level_table(machine, working, params));
+    let counted = whole.as_ref().filter(|whole| whole.levels.len() == table.levels.len()).unwrap_or(&table);
+    let mut drafts = draft::draft_domains(machine, &table.levels, &counted.levels, &spans, &online);
     let mut rings = Rings::new(&spans, params, online.nr_cpus());
     groups::build_sched_groups(&mut drafts, &mut rings, &table.levels);
     overlap::build_overlap_sched_groups(&mut drafts, &mut rings, &table.levels)?;
     draft::set_imb_numa_nr(&mut drafts, &spans);
-    capacity::init_sched_groups_capacity(&drafts, &mut rings, machine, params, online.weight());
+    capacity::init_sched_groups_capacity(&drafts, &mut rings, machine, params, params.working.as_ref().unwrap_or(&online).weight());
     attach::drop_degenerate(&mut drafts, &mut rings);
     Ok(attach::attach(machine, online, table, &drafts, &rings, params.jiffies))
 }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Cpusets, all directly below the top one: which CPUs their tasks may use, also while CPUs come and go. Stands for the controller, as cgroup v2
+ * has it without partitions.
+ */
+#include "local.h"
+#include <linux/cpuset.h>
+
+struct cpus { struct cpumask asked, effective; };
+
+/* From 1; 0 is the top one, which has all CPUs, also those that are offline. */
+static struct cpus *cpusets;
+static unsigned int nr_cpusets, room;
+
+#define CPUSET_OF(p) task_thread_info(p)->cpuset
+
+static const struct cpumask *cpus_of(unsigned int cpuset)
+{
+	return cpuset ? &cpusets[cpuset - 1].effective : cpu_possible_mask;
+}
+
+/* Those asked for that are active, or all active ones. */
+static void find_effective(const struct cpumask *asked, struct cpumask *effective)
+{
+	if (!cpumask_and(effective, asked, cpu_active_mask))
+		cpumask_copy(effective, cpu_active_mask);
+}
+
+/* ---- what the scheduler asks ---- */
+
+void cpuset_lock(void) { }
+void cpuset_unlock(void) { }
+void inc_dl_tasks_cs(struct task_struct *p) { }
+void dec_dl_tasks_cs(struct task_struct *p) { }
+void cpuset_wait_for_hotplug(void) { }
+void cpuset_force_rebuild(void) { }
+bool cpuset_cpu_is_isolated(int cpu) { return false; }
+
+void cpuset_cpus_allowed(struct task_struct *p, struct cpumask *to)
+{
+	cpumask_copy(to, cpus_of(CPUSET_OF(p)));
+}
+
+/* A task that can run nowhere gets what its cpuset was asked for, whether or not that is online. */
+#ifdef FL_CPUSET_FALLBACK_TELLS
+bool cpuset_cpus_allowed_fallback(struct task_struct *p)
+#else
+void cpuset_cpus_allowed_fallback(struct task_struct *p)
+#endif
+{
+	unsigned int cpuset = CPUSET_OF(p);
+
+	do_set_cpus_allowed(p, cpuset ? &cpusets[cpuset - 1].asked : cpu_possible_mask);
+#ifdef FL_CPUSET_FALLBACK_TELLS
+	return true;
+#endif
+}
+
+static void update(unsigned int cpuset)
+{
+	static struct cpumask effective;
+	struct task_struct *p;
+	unsigned int id = 0;
+
+	find_effective(&cpusets[cpuset - 1].asked, &effective);
+	if (cpumask_equal(&effective, &cpusets[cpuset - 1].effective))
+		return;
+	cpumask_copy(&cpusets[cpuset - 1].effective, &effective);
+	while ((p = fl_task_from(&id)))
+		if (CPUSET_OF(p) == cpuset && READ_ONCE(p->__state) != TASK_DEAD)
+			set_cpus_allowed_ptr(p, &effective);
+}
+
+/* CPUs have come or gone. A kernel has a worker do this; here it is done at once. */
+void cpuset_update_active_cpus(void)
+{
+	struct task_struct *p;
+	unsigned int id = 0, cpuset;
+
+	partition_sched_domains(1, NULL, NULL);
+	while ((p = fl_task_from(&id)))
+		dl_add_task_root_domain(p);
+	for (cpuset = 1; cpuset <= nr_cpusets; cpuset++)
+		update(cpuset);
+}
+
+/* ---- the laboratory's ---- */
+
+int fl_cpuset_new(const unsigned long *mask)
+{
+	if (nr_cpusets == room) {
+		cpusets = fl_grown(cpusets, room, 2 * room + 16, sizeof(*cpusets));
+		room = 2 * room + 16;
+	}
+	fl_copy_mask(&cpusets[nr_cpusets].asked, mask);
+	find_effective(&cpusets[nr_cpusets].asked, &cpusets[nr_cpusets].effective);
+	return ++nr_cpusets;
+}
+
+void fl_cpuset_cpus(int cpu, unsigned int cpuset, const unsigned long *mask)
+{
+	fl_execute_on(cpu);
+	fl_copy_mask(&cpusets[cpuset - 1].asked, mask);
+	update(cpuset);
+}
+
+void fl_cpuset_attach(int cpu, unsigned int task, unsigned int cpuset)
+{
+	struct task_struct *p = fl_task(task);
+
+	fl_execute_on(cpu);
+	CPUSET_OF(p) = cpuset;
+	set_cpus_allowed_ptr(p, cpus_of(cpuset));
+}
+
+/* A new task begins there; it was given its CPUs. */
+void fl_cpuset_note(unsigned int task, unsigned int cpuset) { CPUSET_OF(fl_task(task)) = cpuset; }
+
+/* What a task of a cpuset may use: with those of the wanted ones, or all of it if that is none. */
+void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask)
+{
+	static struct cpumask wanted;
+
+	fl_copy_mask(&wanted, mask);
+	if (!cpumask_and(&wanted, &wanted, cpus_of(cpuset)))
+		cpumask_copy(&wanted, cpus_of(cpuset));
+	bitmap_copy(mask, cpumask_bits(&wanted), fl_nr_cpus);
+}
+
+/* Who asks for CPUs gets those of his cpuset among them; without any he is refused. */
+bool fl_within_cpuset(const struct task_struct *p, struct cpumask *wanted)
+{
+	return cpumask_and(wanted, wanted, cpus_of(CPUSET_OF(p)));
+}

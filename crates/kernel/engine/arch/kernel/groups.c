@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Groups: what the files of cgroups come down to. All of it happens on CPU 0, but clamps, which take no time of a CPU. */
+#include "local.h"
+
+static struct task_group **groups;
+static int nr_groups, group_room;
+static bool has_quota;		/* some group has, or had */
+static bool as_booted;		/* clamps are as cgroups make them when they come online */
+
+struct task_group *fl_group(int group)
+{
+	return group ? groups[group - 1] : &root_task_group;
+}
+
+bool fl_has_quota(void) { return has_quota; }
+
+void fl_first_clamps(int booted)
+{
+	as_booted = booted;
+}
+
+bool fl_is_clamped_as_booted(void) { return as_booted; }
+
+int fl_group_new(int parent)
+{
+	struct task_group *above = fl_group(parent), *group;
+
+	fl_execute_on(0);
+	group = sched_create_group(above);
+	group->css.parent = &above->css;
+	if (!as_booted)
+		sched_online_group(group, above);
+	else if (cpu_cgrp_subsys.css_online(&group->css))
+		fl_host_stop(FL_STOP_SHIM, "a group does not come online");
+	if (nr_groups == group_room) {
+		groups = fl_grown(groups, group_room, 2 * group_room + 16, sizeof(*groups));
+		group_room = 2 * group_room + 16;
+	}
+	groups[nr_groups++] = group;
+	return nr_groups;
+}
+
+int fl_group_shares(int group, unsigned long shares)
+{
+	fl_execute_on(0);
+	return sched_group_set_shares(fl_group(group), scale_load(shares));
+}
+
+int fl_group_idle(int group, int idle)
+{
+	fl_execute_on(0);
+	return sched_group_set_idle(fl_group(group), idle);
+}
+
+/* The file of that name in a cgroup of this controller. */
+static struct cftype *file_of_cpu_cgroup(const char *name)
+{
+	struct cftype *file;
+
+	for (file = cpu_cgrp_subsys.legacy_cftypes; file->name[0]; file++)
+		if (!strcmp(file->name, name))
+			return file;
+	fl_host_stop(FL_STOP_SHIM, name);
+}
+
+#ifdef CONFIG_CFS_BANDWIDTH
+/* As somebody does who writes the files: no quota while period and burst change, so that runtime is filled up once, when the quota is written. */
+int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us)
+{
+	struct cgroup_subsys_state *css = &fl_group(group)->css;
+	struct cftype *quota = file_of_cpu_cgroup("cfs_quota_us"), *period = file_of_cpu_cgroup("cfs_period_us");
+	struct cftype *burst = file_of_cpu_cgroup("cfs_burst_us");
+	int refused = 0;
+
+	has_quota = true;
+	fl_execute_on(0);
+	if (fl_group(group)->cfs_bandwidth.quota != RUNTIME_INF)
+		refused = quota->write_s64(css, quota, -1);
+	if (!refused)
+		refused = period->write_u64(css, period, period_us);
+	if (!refused)
+		refused = burst->write_u64(css, burst, burst_us);
+	if (!refused && quota_us >= 0)
+		refused = quota->write_s64(css, quota, quota_us);
+	return refused;
+}
+#else
+int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us) { return -EINVAL; }
+#endif
+
+#ifdef CONFIG_UCLAMP_TASK_GROUP
+/* ---- clamps: the files uclamp.min and uclamp.max, and what their writing asks of cgroups ---- */
+
+static struct cgroup_subsys_state *written, *walked;	/* whose file it is, and whose tasks are asked for */
+static long long percent;			/* what is written, in hundredths of a per cent */
+static unsigned int next_task;
+static int next_group;
+
+struct cgroup_subsys_state *of_css(struct kernfs_open_file *of) { return written; }
+char *strim(char *text) { return text; }
+
+int cgroup_parse_float(const char *text, unsigned int nr_decimals, s64 *to)
+{
+	*to = percent;
+	return 0;
+}
+
+static bool is_below(const struct task_group *group, const struct task_group *top)
+{
+	while (group && group != top)
+		group = group->parent;
+	return group;
+}
+
+/* A group is older than those below it, so that their order is that of their numbers. */
+struct cgroup_subsys_state *css_next_descendant_pre(struct cgroup_subsys_state *pos, struct cgroup_subsys_state *top)
+{
+	if (!pos) {
+		next_group = 1;
+		return top;
+	}
+	for (; next_group <= nr_groups; next_group++) {
+		struct task_group *group = fl_group(next_group);
+
+		if (&group->css != top && is_below(group, container_of(top, struct task_group, css))) {
+			next_group++;
+			return &group->css;
+		}
+	}
+	return NULL;
+}
+
+/* Groups below one that has not changed are looked at too: they find that they have not either. */
+struct cgroup_subsys_state *css_rightmost_descendant(struct cgroup_subsys_state *pos) { return pos; }
+
+void css_task_iter_start(struct cgroup_subsys_state *css, unsigned int flags, struct css_task_iter *iter)
+{
+	walked = css;
+	next_task = 0;
+}
+
+struct task_struct *css_task_iter_next(struct css_task_iter *iter)
+{
+	struct task_struct *p;
+
+	while ((p = fl_task_from(&next_task)))
+		if (&p->sched_task_group->css == walked && READ_ONCE(p->__state) != TASK_DEAD)
+			return p;
+	return NULL;
+}
+
+void css_task_iter_end(struct css_task_iter *iter) { }
+
+/* Written as percentages, of which there are more than of capacities: each capacity has one that comes out as itself. */
+static int write_clamp(struct task_group *group, const char *name, int clamp)
+{
+	struct cftype *file = file_of_cpu_cgroup(name);
+	char text[] = "-";
+	ssize_t done;
+
+	written = &group->css;
+	percent = DIV_ROUND_CLOSEST(clamp * 10000, SCHED_CAPACITY_SCALE);
+	done = file->write(NULL, text, sizeof(text), 0);
+	return done < 0 ? done : 0;
+}
+
+int fl_group_uclamp(int group, int min, int max)
+{
+	int refused;
+
+	fl_execute_on(0);
+	refused = write_clamp(fl_group(group), "uclamp.min", min);
+	return refused ? refused : write_clamp(fl_group(group), "uclamp.max", max);
+}
+#else
+int fl_group_uclamp(int group, int min, int max) { return -EINVAL; }
+#endif

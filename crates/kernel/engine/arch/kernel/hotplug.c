@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CPUs that go offline and come back. The CPU's stopper stands for its hotplug thread and for the stopping of the machine: it does both ends of
+ * the way at once. What the scheduler does about it is the tree's own.
+ */
+#include "local.h"
+
+static struct cpu_stop_work of_hotplug[NR_CPUS];
+
+#ifdef FL_DL_BW_DEACTIVATE
+#define IS_NEEDED_BY_DEADLINES(cpu) dl_bw_deactivate(cpu)
+#else
+#define IS_NEEDED_BY_DEADLINES(cpu) dl_bw_check_overflow(cpu)
+#endif
+
+static int deactivate(void *unused)
+{
+	if (sched_cpu_deactivate(fl_state.cpu))
+		fl_host_stop(FL_STOP_SHIM, "a CPU was asked whether it can go offline, and then refused to");
+	return 0;
+}
+
+static int activate(void *unused) { return sched_cpu_activate(fl_state.cpu); }
+
+/* Somebody on a CPU takes another one offline. It is when it has got rid of its tasks and next enters its idle loop. */
+int fl_offline(int cpu, int other)
+{
+	fl_execute_on(cpu);
+	if (!cpu_active(other))
+		return 0;
+	if (cpumask_weight(cpu_active_mask) == 1 || IS_NEEDED_BY_DEADLINES(other))
+		return -EBUSY;
+	cpumask_set_cpu(other, &__cpu_dying_mask);
+	stop_one_cpu_nowait(other, deactivate, NULL, &of_hotplug[other]);
+	return 0;
+}
+
+void fl_online(int cpu, int other)
+{
+	if (cpu_online(other))
+		return;
+	fl_execute_on(other);
+	cpumask_clear_cpu(other, &__cpu_dying_mask);
+	fl_set_online(other, true);
+	sched_cpu_starting(other);
+	fl_start_timers_of(other);
+	fl_execute_on(cpu);
+	stop_one_cpu_nowait(other, activate, NULL, &of_hotplug[other]);
+}
+
+bool fl_is_dying(int cpu) { return cpumask_test_cpu(cpu, &__cpu_dying_mask) && cpu_online(cpu); }
+int fl_is_online(int cpu) { return cpu_online(cpu); }
+int fl_is_active(int cpu) { return cpu_active(cpu); }
+
+/*
+ * The idle task of a CPU that goes offline ends its work, unless something has come at the last moment. It stands for the stopper that does it in a
+ * kernel, and is counted for that.
+ */
+void fl_die(int cpu)
+{
+	flush_smp_call_function_queue();
+	if (need_resched())
+		return;
+	fl_state.irqs_off = 1;
+	fl_set_online(cpu, false);
+	cpu_rq(cpu)->nr_running++;
+	sched_cpu_dying(cpu);
+	cpu_rq(cpu)->nr_running--;
+	fl_end_timers_of(cpu);
+	fl_state.irqs_off = 0;
+}
