@@ -23,7 +23,9 @@ impl State {
         self.check_double_clock(ctx, cpu);
         let rq = &mut self.rqs[cpu.index()];
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
-        if delta == 0 && !rq.is_idle_task_running() {
+        // Stolen time would be dropped.
+        let drops = rq.steal_time != rq.prev_steal_time;
+        if delta == 0 && !drops && !rq.is_idle_task_running() {
             return;
         }
         rq.clock += delta;

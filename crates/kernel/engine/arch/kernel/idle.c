@@ -66,11 +66,15 @@ int fl_duty(int cpu)
 
 unsigned int fl_running(int cpu) { return task_thread_info(fl_state.running[cpu])->id; }
 
-/* Somebody asks for another exit latency: all that idle are to choose their states again. */
+/*
+ * Somebody asks for another exit latency: all that idle are to choose their states again, also the CPU on which he runs in a kernel, and which may idle
+ * here.
+ */
 void fl_wake_idle(int cpu)
 {
 	fl_execute_on(cpu);
 	wake_up_all_idle_cpus();
+	wake_up_if_idle(cpu);
 }
 
 /* How long a CPU needs to come out of its idle state; less than 0: it is in none. */
