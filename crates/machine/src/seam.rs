@@ -283,8 +283,12 @@ seam! {
         fn set_group_uclamp(group: GroupId, clamps: Uclamp) -> (), State = is_lacking("clamps of groups");
         /// A set of CPUs.
         fn create_cpuset(cpus: &CpuMask) -> CpusetId, State = is_lacking("cpusets");
-        /// Its CPUs.
-        fn set_cpuset_cpus(ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) -> (), Sched = is_lacking("cpusets");
+        /// Its CPUs: the tasks that follow.
+        fn set_cpuset_cpus(ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId>, Sched = is_lacking("cpusets");
+        /// CPUs have come or gone: the tasks whose cpusets have others now.
+        fn cpusets_follow_hotplug(ctx: &mut Ctx<'_>) -> Vec<TaskId>, Sched = Vec::new();
+        /// A task whose cpuset has other CPUs now follows: whether the caller waits for its stopper.
+        fn follow_cpuset(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> bool, Sched = is_lacking("cpusets");
         /// A task joins it.
         fn attach_to_cpuset(ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool, Sched = is_lacking("cpusets");
         /// The cpuset of a new task.

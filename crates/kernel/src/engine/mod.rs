@@ -37,6 +37,7 @@ use fairlab_sched::topology::{MachineTopology, TopologyLevel};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::Op;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::path::Path;
 
@@ -54,6 +55,9 @@ pub struct KernelEngine {
     nr_tasks: usize,
     /// Interrupts under way, by kind.
     ipi_pending: Vec<[bool; 2]>,
+    nr_cpusets: u32,
+    /// Tasks that are not in the top one.
+    in_cpusets: BTreeMap<TaskId, CpusetId>,
     /// The deadline task that takes what others leave, until it gets its policy.
     reclaims: Option<TaskId>,
     /// The function that measures what a search costs.
@@ -83,6 +87,8 @@ impl KernelEngine {
             tick_ns: config.tick_ns,
             nr_tasks: 0,
             ipi_pending: vec![[false; 2]; nr_cpus],
+            nr_cpusets: 0,
+            in_cpusets: BTreeMap::new(),
             reclaims: None,
             search,
             tunables: Tunables::for_cpus(nr_cpus),
@@ -117,6 +123,14 @@ impl KernelEngine {
         if self.object.task(task.0).on_rq == 0 {
             ctx.report(Event::Waking { task, cpu: self.task_cpu(task), on: ctx.cpu });
         }
+    }
+
+    /// The tasks of a cpuset that have to follow it.
+    fn update_cpuset(&self, id: CpusetId) -> Vec<TaskId> {
+        if !self.object.update_cpuset(id.0) {
+            return Vec::new();
+        }
+        self.in_cpusets.iter().filter(|(_, cpuset)| **cpuset == id).map(|(&task, _)| task).collect()
     }
 
     /// A mask with a bit for each CPU.
@@ -504,17 +518,28 @@ impl Engine for KernelEngine {
     }
 
     fn create_cpuset(&mut self, cpus: &CpuMask) -> CpusetId {
-        CpusetId(self.object.new_cpuset(&self.words(cpus)))
+        self.nr_cpusets = self.object.new_cpuset(&self.words(cpus));
+        CpusetId(self.nr_cpusets)
     }
 
-    fn set_cpuset_cpus(&mut self, ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) {
-        let mask = self.words(cpus);
-        self.enter(ctx, c"cpuset.cpus", |object, cpu| object.set_cpuset_cpus(cpu, id.0, &mask));
+    fn set_cpuset_cpus(&mut self, _ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId> {
+        self.object.set_cpuset_cpus(id.0, &self.words(cpus));
+        self.update_cpuset(id)
     }
 
-    fn attach_to_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, _waiter: Option<TaskId>) -> bool {
-        self.enter(ctx, c"cpuset_attach", |object, cpu| object.attach(cpu, task.0, id.0));
+    fn cpusets_follow_hotplug(&mut self, _ctx: &mut Ctx<'_>) -> Vec<TaskId> {
+        (1..=self.nr_cpusets).flat_map(|id| self.update_cpuset(CpusetId(id))).collect()
+    }
+
+    /// Nobody has to wait, as with [`Self::set_affinity`].
+    fn follow_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, _waiter: Option<TaskId>) -> bool {
+        self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.follow_cpuset(cpu, task.0));
         false
+    }
+
+    fn attach_to_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool {
+        self.note_cpuset(task, id);
+        self.follow_cpuset(ctx, task, waiter)
     }
 
     fn cpus_at_start(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
@@ -529,6 +554,7 @@ impl Engine for KernelEngine {
 
     fn note_cpuset(&mut self, task: TaskId, id: CpusetId) {
         self.object.note_cpuset(task.0, id.0);
+        self.in_cpusets.insert(task, id);
     }
 
     /// The kernel's own on a machine that has booted, or those of a scheduler without a file system of cgroups.
@@ -589,11 +615,12 @@ impl Engine for KernelEngine {
         set.map_err(|_| shares_error(group))
     }
 
-    /// Nobody has to wait: the stoppers of other CPUs have run when the call returns.
+    /// Nobody has to wait: the stoppers of CPUs have run when the call returns.
     fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask, _waiter: Option<TaskId>) -> bool {
         let mask = self.words(mask);
-        let set = self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.set_affinity(cpu, task.0, &mask));
-        debug_assert!(set.is_ok(), "masks of workloads are not empty");
+        // CPUs that are all offline are refused, which changes nothing.
+        let _refused =
+            self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.set_affinity(cpu, task.0, &mask)).is_err();
         false
     }
 

@@ -108,17 +108,22 @@ impl Object {
         call!(self, fl_cpuset_new(self.mask(mask).as_ptr().cast())) as u32
     }
 
-    /// Somebody on a CPU gives a cpuset other CPUs.
-    pub fn set_cpuset_cpus(&self, cpu: u32, cpuset: u32, mask: &[u64]) {
-        call!(self, fl_cpuset_cpus(self.cpu(cpu), cpuset, self.mask(mask).as_ptr().cast()));
+    /// A cpuset is to have other CPUs.
+    pub fn set_cpuset_cpus(&self, cpuset: u32, mask: &[u64]) {
+        call!(self, fl_cpuset_cpus(cpuset, self.mask(mask).as_ptr().cast()));
     }
 
-    /// Somebody on a CPU brings a task to a cpuset.
-    pub fn attach(&self, cpu: u32, task: u32, cpuset: u32) {
-        call!(self, fl_cpuset_attach(self.cpu(cpu), task, cpuset));
+    /// What of it is active: whether that has changed.
+    pub fn update_cpuset(&self, cpuset: u32) -> bool {
+        call!(self, fl_cpuset_update(cpuset)) != 0
     }
 
-    /// A task that was forked a moment ago belongs to a cpuset.
+    /// Somebody on a CPU gives a task the CPUs of its cpuset.
+    pub fn follow_cpuset(&self, cpu: u32, task: u32) {
+        call!(self, fl_cpuset_follow(self.cpu(cpu), task));
+    }
+
+    /// A task belongs to a cpuset.
     pub fn note_cpuset(&self, task: u32, cpuset: u32) {
         call!(self, fl_cpuset_note(task, cpuset));
     }

@@ -236,8 +236,9 @@ functions! {
     fl_first_clamps(c_int);
     fl_group_uclamp(c_int, c_int, c_int) -> c_int;
     fl_cpuset_new(*const c_ulong) -> c_int;
-    fl_cpuset_cpus(c_int, c_uint, *const c_ulong);
-    fl_cpuset_attach(c_int, c_uint, c_uint);
+    fl_cpuset_cpus(c_uint, *const c_ulong);
+    fl_cpuset_update(c_uint) -> c_int;
+    fl_cpuset_follow(c_int, c_uint);
     fl_cpuset_note(c_uint, c_uint);
     fl_cpuset_limit(c_uint, *mut c_ulong);
     fl_offline(c_int, c_int) -> c_int;

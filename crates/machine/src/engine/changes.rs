@@ -92,7 +92,9 @@ impl<E: Engine> Machine<E> {
             Change::CpusetCpus { cpuset, cpus } => {
                 let (id, mask) = (self.cpusets[cpuset], self.to_mask(&Affinity::Cpus(cpus)));
                 let cpu = self.first_online();
-                self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_cpuset_cpus(ctx, id, &mask));
+                let tasks =
+                    self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_cpuset_cpus(ctx, id, &mask));
+                self.follow_cpusets(observer, &tasks);
                 MachineEvent::Cpuset { cpuset, result: 0 }
             }
             Change::Shares { group, shares } => {
@@ -140,6 +142,8 @@ impl<E: Engine> Machine<E> {
                 }
             });
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));
+            let tasks = self.enter(observer, asker, KernelPath::Change, |sched, ctx| sched.cpusets_follow_hotplug(ctx));
+            self.follow_cpusets(observer, &tasks);
             let result = result.map_or_else(HotplugError::errno, |()| 0);
             observer.machine_event(self.now, &MachineEvent::Hotplug { cpu, online, result });
             self.settle(observer, cpu)?;
@@ -153,6 +157,17 @@ impl<E: Engine> Machine<E> {
             }
         }
         Ok(())
+    }
+
+    /// Tasks whose cpusets have other CPUs now get them, one after the other. Somebody waits for each that runs where it must not any more.
+    fn follow_cpusets(&mut self, observer: &mut dyn Observer<E>, tasks: &[TaskId]) {
+        for &task in tasks {
+            let cpu = self.cpu_of_changer(task);
+            let caller = self.sched.curr(cpu);
+            if self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.follow_cpuset(ctx, task, Some(caller))) {
+                self.wait_for_stoppers(observer, cpu);
+            }
+        }
     }
 
     fn attach(&mut self, observer: &mut dyn Observer<E>, task: usize, cpuset: Option<usize>) -> MachineEvent {

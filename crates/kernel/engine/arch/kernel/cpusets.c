@@ -56,32 +56,15 @@ void cpuset_cpus_allowed_fallback(struct task_struct *p)
 #endif
 }
 
-static void update(unsigned int cpuset)
-{
-	static struct cpumask effective;
-	struct task_struct *p;
-	unsigned int id = 0;
-
-	find_effective(&cpusets[cpuset - 1].asked, &effective);
-	if (cpumask_equal(&effective, &cpusets[cpuset - 1].effective))
-		return;
-	cpumask_copy(&cpusets[cpuset - 1].effective, &effective);
-	while ((p = fl_task_from(&id)))
-		if (CPUSET_OF(p) == cpuset && READ_ONCE(p->__state) != TASK_DEAD)
-			set_cpus_allowed_ptr(p, &effective);
-}
-
-/* CPUs have come or gone. A kernel has a worker do this; here it is done at once. */
+/* CPUs have come or gone. Cpusets follow when the laboratory says so, as a worker has them do in a kernel. */
 void cpuset_update_active_cpus(void)
 {
 	struct task_struct *p;
-	unsigned int id = 0, cpuset;
+	unsigned int id = 0;
 
 	partition_sched_domains(1, NULL, NULL);
 	while ((p = fl_task_from(&id)))
 		dl_add_task_root_domain(p);
-	for (cpuset = 1; cpuset <= nr_cpusets; cpuset++)
-		update(cpuset);
 }
 
 /* ---- the laboratory's ---- */
@@ -97,23 +80,33 @@ int fl_cpuset_new(const unsigned long *mask)
 	return ++nr_cpusets;
 }
 
-void fl_cpuset_cpus(int cpu, unsigned int cpuset, const unsigned long *mask)
+void fl_cpuset_cpus(unsigned int cpuset, const unsigned long *mask)
 {
-	fl_execute_on(cpu);
 	fl_copy_mask(&cpusets[cpuset - 1].asked, mask);
-	update(cpuset);
 }
 
-void fl_cpuset_attach(int cpu, unsigned int task, unsigned int cpuset)
+/* Whether its tasks may use other CPUs than before. */
+int fl_cpuset_update(unsigned int cpuset)
+{
+	static struct cpumask effective;
+
+	find_effective(&cpusets[cpuset - 1].asked, &effective);
+	if (cpumask_equal(&effective, &cpusets[cpuset - 1].effective))
+		return 0;
+	cpumask_copy(&cpusets[cpuset - 1].effective, &effective);
+	return 1;
+}
+
+/* A task gets what its cpuset has, whatever it had asked for. */
+void fl_cpuset_follow(int cpu, unsigned int task)
 {
 	struct task_struct *p = fl_task(task);
 
 	fl_execute_on(cpu);
-	CPUSET_OF(p) = cpuset;
-	set_cpus_allowed_ptr(p, cpus_of(cpuset));
+	if (READ_ONCE(p->__state) != TASK_DEAD)
+		set_cpus_allowed_ptr(p, cpus_of(CPUSET_OF(p)));
 }
 
-/* A new task begins there; it was given its CPUs. */
 void fl_cpuset_note(unsigned int task, unsigned int cpuset) { CPUSET_OF(fl_task(task)) = cpuset; }
 
 /* What a task of a cpuset may use: with those of the wanted ones, or all of it if that is none. */

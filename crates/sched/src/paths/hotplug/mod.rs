@@ -69,7 +69,6 @@ impl Sched {
         self.set_rq_offline(ctx, cpu);
         self.scale_tunables();
         self.rebuild_sched_domains(ctx);
-        self.cpusets_follow_hotplug(ctx);
     }
 
     /// The CPU that executes this is back: `sched_cpu_activate()`.
@@ -80,7 +79,6 @@ impl Sched {
         self.scale_tunables();
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.rebuild_sched_domains(ctx);
-        self.cpusets_follow_hotplug(ctx);
     }
 
     /// The idle task of a CPU that has got rid of all its tasks ends its work: `sched_cpu_dying()`, and the timers' part of

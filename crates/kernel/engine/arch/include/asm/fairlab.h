@@ -128,8 +128,9 @@ int fl_group_uclamp(int group, int min, int max);
 
 /* Cpusets are numbered from 1. */
 int fl_cpuset_new(const unsigned long *mask);
-void fl_cpuset_cpus(int cpu, unsigned int cpuset, const unsigned long *mask);
-void fl_cpuset_attach(int cpu, unsigned int task, unsigned int cpuset);
+void fl_cpuset_cpus(unsigned int cpuset, const unsigned long *mask);
+int fl_cpuset_update(unsigned int cpuset);
+void fl_cpuset_follow(int cpu, unsigned int task);
 void fl_cpuset_note(unsigned int task, unsigned int cpuset);
 void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask);
 
