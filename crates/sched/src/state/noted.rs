@@ -15,7 +15,8 @@ impl State {
         let rq = &mut self.rqs[cpu.index()];
         let before = rq.nr_running;
         rq.nr_running += nr;
-        if before < 2 && rq.nr_running >= 2 {
+        // A CPU that goes offline is not in the root domain any more.
+        if before < 2 && rq.nr_running >= 2 && self.domains.root.span.contains(cpu) {
             self.domains.root.overload = true;
         }
     }
