@@ -79,7 +79,8 @@ impl KernelEngine {
         let object = Object::load(path)?;
         let counted = operations::counted(path)?;
         object.count(&counted);
-        let search = counted.iter().find(|counted| Op::ALL[counted.operation] == Op::ScanCpu).and_then(|counted| counted.within);
+        let search =
+            counted.iter().find(|counted| Op::ALL[counted.operation] == Op::ScanCpu).and_then(|counted| counted.within);
         object.guard(report, loop_seconds);
         let nr_cpus = config.topology.cpus.len();
         Ok(Self {
@@ -588,11 +589,11 @@ impl Engine for KernelEngine {
     }
 
     fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
-        GroupId(self.enter(ctx, c"sched_create_group", |object, _| object.new_group(parent.0)))
+        GroupId(self.enter(ctx, c"sched_create_group", |object, cpu| object.new_group(cpu, parent.0)))
     }
 
     fn set_group_shares(&mut self, ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError> {
-        let set = self.enter(ctx, c"sched_group_set_shares", |object, _| object.set_shares(group.0, shares));
+        let set = self.enter(ctx, c"sched_group_set_shares", |object, cpu| object.set_shares(cpu, group.0, shares));
         set.map_err(|_| shares_error(group))
     }
 
@@ -604,14 +605,14 @@ impl Engine for KernelEngine {
     ) -> Result<(), BandwidthError> {
         let us = |time: Nanos| (time.0 / 1000) as i64;
         let (quota, period, burst) = bandwidth.parts();
-        let set = self.enter(ctx, c"cpu.cfs_quota_us", |object, _| {
-            object.set_quota(group.0, quota.map(us), us(period), us(burst))
+        let set = self.enter(ctx, c"cpu.cfs_quota_us", |object, cpu| {
+            object.set_quota(cpu, group.0, quota.map(us), us(period), us(burst))
         });
         set.map_err(|_| BandwidthError::RootGroup)
     }
 
     fn set_group_idle(&mut self, ctx: &mut Ctx<'_>, group: GroupId, is_idle: bool) -> Result<(), SharesError> {
-        let set = self.enter(ctx, c"sched_group_set_idle", |object, _| object.set_group_idle(group.0, is_idle));
+        let set = self.enter(ctx, c"sched_group_set_idle", |object, cpu| object.set_group_idle(cpu, group.0, is_idle));
         set.map_err(|_| shares_error(group))
     }
 

@@ -5,33 +5,40 @@ use super::{Object, Policy, c, policy, result};
 use std::ffi::{c_int, c_ulong};
 
 impl Object {
-    /// A group below another; 0 is the root. Groups are numbered from 1.
-    pub fn new_group(&self, parent: u32) -> u32 {
-        call!(self, fl_group_new(c(parent))) as u32
+    /// Somebody on a CPU makes a group below another; 0 is the root. Groups are numbered from 1.
+    pub fn new_group(&self, cpu: u32, parent: u32) -> u32 {
+        call!(self, fl_group_new(self.cpu(cpu), c(parent))) as u32
     }
 
-    /// Shares of a group; the kernel's error number if it refuses.
+    /// Somebody on a CPU sets shares of a group; the kernel's error number if it refuses.
     ///
     /// # Errors
     /// As the kernel.
-    pub fn set_shares(&self, group: u32, shares: u64) -> Result<(), i32> {
-        result(call!(self, fl_group_shares(c(group), shares as c_ulong)))
+    pub fn set_shares(&self, cpu: u32, group: u32, shares: u64) -> Result<(), i32> {
+        result(call!(self, fl_group_shares(self.cpu(cpu), c(group), shares as c_ulong)))
     }
 
-    /// Quota, if any, period and burst of a group, in us.
+    /// Somebody on a CPU sets quota, if any, period and burst of a group, in us.
     ///
     /// # Errors
     /// As the kernel.
-    pub fn set_quota(&self, group: u32, quota_us: Option<i64>, period_us: i64, burst_us: i64) -> Result<(), i32> {
-        result(call!(self, fl_group_quota(c(group), quota_us.unwrap_or(-1), period_us, burst_us)))
+    pub fn set_quota(
+        &self,
+        cpu: u32,
+        group: u32,
+        quota_us: Option<i64>,
+        period_us: i64,
+        burst_us: i64,
+    ) -> Result<(), i32> {
+        result(call!(self, fl_group_quota(self.cpu(cpu), c(group), quota_us.unwrap_or(-1), period_us, burst_us)))
     }
 
-    /// `cpu.idle` of a group.
+    /// Somebody on a CPU sets `cpu.idle` of a group.
     ///
     /// # Errors
     /// As the kernel.
-    pub fn set_group_idle(&self, group: u32, is_idle: bool) -> Result<(), i32> {
-        result(call!(self, fl_group_idle(c(group), c_int::from(is_idle))))
+    pub fn set_group_idle(&self, cpu: u32, group: u32, is_idle: bool) -> Result<(), i32> {
+        result(call!(self, fl_group_idle(self.cpu(cpu), c(group), c_int::from(is_idle))))
     }
 
     /// Somebody on a CPU changes what a task may use.

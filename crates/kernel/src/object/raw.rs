@@ -229,10 +229,10 @@ functions! {
     fl_steal(c_int, c_ulonglong);
     fl_limit(c_int, c_int, c_int, c_ulong);
     fl_exit_latency(c_int, c_longlong);
-    fl_group_new(c_int) -> c_int;
-    fl_group_shares(c_int, c_ulong) -> c_int;
-    fl_group_quota(c_int, c_longlong, c_longlong, c_longlong) -> c_int;
-    fl_group_idle(c_int, c_int) -> c_int;
+    fl_group_new(c_int, c_int) -> c_int;
+    fl_group_shares(c_int, c_int, c_ulong) -> c_int;
+    fl_group_quota(c_int, c_int, c_longlong, c_longlong, c_longlong) -> c_int;
+    fl_group_idle(c_int, c_int, c_int) -> c_int;
     fl_first_clamps(c_int);
     fl_group_uclamp(c_int, c_int, c_int) -> c_int;
     fl_cpuset_new(*const c_ulong) -> c_int;

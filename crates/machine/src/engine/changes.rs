@@ -164,7 +164,8 @@ impl<E: Engine> Machine<E> {
         for &task in tasks {
             let cpu = self.cpu_of_changer(task);
             let caller = self.sched.curr(cpu);
-            if self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.follow_cpuset(ctx, task, Some(caller))) {
+            if self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.follow_cpuset(ctx, task, Some(caller)))
+            {
                 self.wait_for_stoppers(observer, cpu);
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Groups: what the files of cgroups come down to. All of it happens on CPU 0, but clamps, which take no time of a CPU. */
+/* Groups: what the files of cgroups come down to. */
 #include "local.h"
 
 static struct task_group **groups;
@@ -21,11 +21,11 @@ void fl_first_clamps(int booted)
 
 bool fl_is_clamped_as_booted(void) { return as_booted; }
 
-int fl_group_new(int parent)
+int fl_group_new(int cpu, int parent)
 {
 	struct task_group *above = fl_group(parent), *group;
 
-	fl_execute_on(0);
+	fl_execute_on(cpu);
 	group = sched_create_group(above);
 	group->css.parent = &above->css;
 	if (!as_booted)
@@ -40,15 +40,15 @@ int fl_group_new(int parent)
 	return nr_groups;
 }
 
-int fl_group_shares(int group, unsigned long shares)
+int fl_group_shares(int cpu, int group, unsigned long shares)
 {
-	fl_execute_on(0);
+	fl_execute_on(cpu);
 	return sched_group_set_shares(fl_group(group), scale_load(shares));
 }
 
-int fl_group_idle(int group, int idle)
+int fl_group_idle(int cpu, int group, int idle)
 {
-	fl_execute_on(0);
+	fl_execute_on(cpu);
 	return sched_group_set_idle(fl_group(group), idle);
 }
 
@@ -65,7 +65,7 @@ static struct cftype *file_of_cpu_cgroup(const char *name)
 
 #ifdef CONFIG_CFS_BANDWIDTH
 /* As somebody does who writes the files: no quota while period and burst change, so that runtime is filled up once, when the quota is written. */
-int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us)
+int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us)
 {
 	struct cgroup_subsys_state *css = &fl_group(group)->css;
 	struct cftype *quota = file_of_cpu_cgroup("cfs_quota_us"), *period = file_of_cpu_cgroup("cfs_period_us");
@@ -73,7 +73,7 @@ int fl_group_quota(int group, long long quota_us, long long period_us, long long
 	int refused = 0;
 
 	has_quota = true;
-	fl_execute_on(0);
+	fl_execute_on(cpu);
 	if (fl_group(group)->cfs_bandwidth.quota != RUNTIME_INF)
 		refused = quota->write_s64(css, quota, -1);
 	if (!refused)
@@ -85,7 +85,7 @@ int fl_group_quota(int group, long long quota_us, long long period_us, long long
 	return refused;
 }
 #else
-int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us) { return -EINVAL; }
+int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us) { return -EINVAL; }
 #endif
 
 #ifdef CONFIG_UCLAMP_TASK_GROUP
@@ -168,7 +168,6 @@ int fl_group_uclamp(int group, int min, int max)
 {
 	int refused;
 
-	fl_execute_on(0);
 	refused = write_clamp(fl_group(group), "uclamp.min", min);
 	return refused ? refused : write_clamp(fl_group(group), "uclamp.max", max);
 }

@@ -10,7 +10,9 @@ use crate::state::State;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::topology::{BuildParams, build_sched_domains};
 use crate::told::ctx::Ctx;
+use crate::track::capacity::scale_rt_capacity;
 use crate::words::ids::{CpuId, GroupId};
+use alloc::vec::Vec;
 
 impl Sched {
     /// A runqueue leaves its root domain: nobody pushes tasks to it, and its own are limited by nothing that others share.
@@ -72,6 +74,7 @@ impl Sched {
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
             .expect("a machine that had domains has them with other CPUs too");
+        self.init_group_capacities();
         self.settle_margins();
         self.state.tallies.follow_domains(&self.state.domains);
         self.rt_root.forget_cpus();
@@ -80,6 +83,23 @@ impl Sched {
         for cpu in self.cpu_ids() {
             if self.hotplug.active.contains(cpu) {
                 self.set_rq_online(cpu);
+            }
+        }
+    }
+
+    /// Capacities of new groups are what CPUs have at present, from the highest CPU to the lowest: `init_sched_groups_capacity()`.
+    fn init_group_capacities(&mut self) {
+        let active: Vec<_> = self.hotplug.active.iter().collect();
+        for cpu in active.into_iter().rev() {
+            let chain: Vec<_> = self.domains.chain(cpu).collect();
+            if chain.is_empty() {
+                let capacity = scale_rt_capacity(&self.rqs[cpu.index()]);
+                self.set_cpu_capacity(cpu, capacity);
+            }
+            for sd in chain {
+                if self.domains.groups[self.domains.domains[sd].groups].balance_cpu == cpu {
+                    self.update_group_capacity(sd, cpu);
+                }
             }
         }
     }

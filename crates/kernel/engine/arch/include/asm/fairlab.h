@@ -119,10 +119,10 @@ void fl_steal(int cpu, unsigned long long ns);
 void fl_limit(int cpu, int other, int is_thermal, unsigned long part);
 void fl_exit_latency(int cpu, long long ns);
 
-int fl_group_new(int parent);
-int fl_group_shares(int group, unsigned long shares);
-int fl_group_quota(int group, long long quota_us, long long period_us, long long burst_us);
-int fl_group_idle(int group, int idle);
+int fl_group_new(int cpu, int parent);
+int fl_group_shares(int cpu, int group, unsigned long shares);
+int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us);
+int fl_group_idle(int cpu, int group, int idle);
 void fl_first_clamps(int as_booted);
 int fl_group_uclamp(int group, int min, int max);
 

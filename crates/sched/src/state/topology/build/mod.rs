@@ -81,7 +81,13 @@ pub fn build_sched_domains(machine: &MachineTopology, params: &BuildParams) -> R
     groups::build_sched_groups(&mut drafts, &mut rings, &table.levels);
     overlap::build_overlap_sched_groups(&mut drafts, &mut rings, &table.levels)?;
     draft::set_imb_numa_nr(&mut drafts, &spans);
-    capacity::init_sched_groups_capacity(&drafts, &mut rings, machine, params, params.working.as_ref().unwrap_or(&online).weight());
+    capacity::init_sched_groups_capacity(
+        &drafts,
+        &mut rings,
+        machine,
+        params,
+        params.working.as_ref().unwrap_or(&online).weight(),
+    );
     attach::drop_degenerate(&mut drafts, &mut rings);
     Ok(attach::attach(machine, online, table, &drafts, &rings, params.jiffies))
 }
