@@ -19,7 +19,10 @@ impl State {
         }
         let rt = &mut self.rqs[cpu.index()].rt;
         (rt.unlimited, rt.throttled, rt.borrowed) = (true, false, 0);
-        self.enqueue_top_rt_rq(ctx, cpu);
+        if self.rqs[cpu.index()].rt.nr_running > 0 {
+            self.enqueue_top_rt_rq(ctx, cpu);
+            self.resched_curr(ctx, cpu);
+        }
     }
 
     /// A runqueue is back, with its own runtime.
