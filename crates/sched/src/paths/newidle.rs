@@ -142,6 +142,10 @@ impl Sched {
         }
         rq.idle_stamp = rq.clock;
         let avg_idle = rq.avg_idle;
+        // One that goes offline pulls nothing, and does nothing for others either.
+        if !self.hotplug.active.contains(cpu) {
+            return Err(NewIdle::Nothing);
+        }
         let mut walk = NewIdleWalk {
             cpu,
             next_balance: self.jiffies + self.hz,

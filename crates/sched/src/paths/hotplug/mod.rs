@@ -93,6 +93,7 @@ impl Sched {
         assert!(nr_running == 0, "{cpu:?} goes offline with {nr_running} tasks");
         self.hrtick_clear(ctx, cpu);
         self.hotplug.online.clear(cpu);
+        self.leave_perf_domain(cpu);
         self.update_max_interval();
         let heir = self.hotplug.active.first().expect("the last CPU does not go offline");
         self.hand_timers_over(ctx, heir);

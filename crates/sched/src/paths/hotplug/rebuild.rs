@@ -85,6 +85,7 @@ impl Sched {
                 self.set_rq_online(cpu);
             }
         }
+        self.build_perf_domains();
     }
 
     /// Capacities of new groups are what CPUs have at present, from the highest CPU to the lowest: `init_sched_groups_capacity()`.

@@ -101,7 +101,8 @@ impl State {
         let (mut prev_lead, mut prev_delta) = (Lead::NONE, u64::MAX);
         let (mut best, mut best_delta) = (Lead::NONE, u64::MAX);
         for pd in &self.cpufreq.perf_domains {
-            let first = &self.rqs[pd.cpus[0].index()];
+            let Some(first) = pd.cpus.first() else { continue };
+            let first = &self.rqs[first.index()];
             env.cpu_cap = first.cpu_capacity_orig - first.thermal_pressure;
             env.pd_cap = env.cpu_cap * pd.cpus.len() as u64;
             let found = self.energy_candidates(ctx, pd, sd, clamps, decision);

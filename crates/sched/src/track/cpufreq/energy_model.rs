@@ -29,15 +29,15 @@ impl State {
     /// 2. Every CPU is in a frequency domain that schedutil drives and that has an energy model.
     /// 3. There are not so many domains and frequencies that a wake-up would take too long.
     ///
-    /// A domain goes before those of lower CPUs, as in the kernel's list.
+    /// A domain goes before those of lower CPUs, as in the kernel's list. CPUs that are not active do not count, and domains have only CPUs that work.
     pub(crate) fn build_perf_domains(&mut self) {
         self.cpufreq.perf_domains.clear();
-        let Some(first) = self.cpu_ids().next() else { return };
+        let Some(first) = self.hotplug.active.first() else { return };
         if self.domains.cpus[first.index()].sd_asym_cpucapacity.is_none() || self.domains.smt_present {
             return;
         }
         let mut perf_domains: Vec<PerfDomain> = Vec::new();
-        for cpu in self.cpu_ids() {
+        for cpu in self.hotplug.active.iter() {
             if perf_domains.iter().any(|pd| pd.cpus.contains(&cpu)) {
                 continue;
             }
@@ -46,7 +46,7 @@ impl State {
             perf_domains.push(perf_domain);
         }
         let nr_states: usize = perf_domains.iter().map(|pd| pd.table.len()).sum();
-        if perf_domains.len() * (nr_states + self.rqs.len()) <= EM_MAX_COMPLEXITY {
+        if perf_domains.len() * (nr_states + self.hotplug.active.weight()) <= EM_MAX_COMPLEXITY {
             perf_domains.reverse();
             self.cpufreq.perf_domains = perf_domains;
         }
@@ -61,10 +61,17 @@ impl State {
             && domain.cpus().all(|cpu| capacity_of(cpu) == capacity);
         let is_driven = matches!(domain.governor(), Governor::Schedutil(_));
         (is_plausible && is_driven).then(|| PerfDomain {
-            cpus: domain.cpus().collect(),
+            cpus: domain.cpus().filter(|&cpu| self.is_online(cpu)).collect(),
             table: perf_table(domain.khz(), domain.power_uw()),
             skips_inefficient: domain.skips_inefficient(),
             capacity,
         })
+    }
+
+    /// A CPU does not work any more.
+    pub(crate) fn leave_perf_domain(&mut self, cpu: CpuId) {
+        for pd in &mut self.cpufreq.perf_domains {
+            pd.cpus.retain(|&other| other != cpu);
+        }
     }
 }
