@@ -104,7 +104,7 @@ unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned 
 		return khz;
 	policy->cur = khz;
 	part = part_of_highest(domain, khz);
-	for_each_cpu(cpu, policy->cpus) {
+	for_each_cpu(cpu, policy->related_cpus) {
 		fl_place[cpu].frequency = part;
 		fl_tell(FL_FREQUENCY, cpu, 0, part, 0);
 	}
@@ -204,6 +204,25 @@ void fl_start_governors(void)
 		partition_sched_domains(1, NULL, NULL);
 }
 
+/* A CPU has gone or come: the governor of its domain stops, and starts again with those that work now. */
+void fl_restart_governor(int cpu)
+{
+	struct domain *domain = domain_of[cpu];
+	struct cpufreq_policy *policy;
+
+	if (!domain || domain->policy.governor == &nobody)
+		return;
+	policy = &domain->policy;
+	if (!cpumask_empty(policy->cpus))
+		policy->governor->stop(policy);
+	cpumask_and(policy->cpus, policy->related_cpus, cpu_online_mask);
+	if (cpumask_empty(policy->cpus))
+		return;
+	if (policy->governor->start(policy))
+		fl_host_stop(FL_STOP_SHIM, "schedutil does not start");
+	policy->governor->limits(policy);
+}
+
 /* ---- limits: what the user allows, and what heat leaves, each part of the highest, of 1024 ---- */
 
 static void press(int cpu, unsigned long part)
@@ -239,7 +258,7 @@ void fl_limit(int cpu, int other, int is_thermal, unsigned long part)
 	*(is_thermal ? &domain->thermal_khz : &domain->user_khz) = allowed_khz(domain, part);
 	policy->max = min(domain->user_khz, domain->thermal_khz);
 	if (is_thermal)
-		for_each_cpu(other, policy->cpus)
+		for_each_cpu(other, policy->related_cpus)
 			press(other, part_of_highest(domain, domain->thermal_khz));
 	if (policy->governor == &nobody)
 		cpufreq_driver_fast_switch(policy, domain->fixed_khz);

@@ -42,6 +42,7 @@ void fl_online(int cpu, int other)
 	fl_execute_on(other);
 	cpumask_clear_cpu(other, &__cpu_dying_mask);
 	fl_set_online(other, true);
+	fl_restart_governor(other);
 	sched_cpu_starting(other);
 	fl_start_timers_of(other);
 	fl_execute_on(cpu);
@@ -63,6 +64,7 @@ void fl_die(int cpu)
 		return;
 	fl_state.irqs_off = 1;
 	fl_set_online(cpu, false);
+	fl_restart_governor(cpu);
 	cpu_rq(cpu)->nr_running++;
 	sched_cpu_dying(cpu);
 	cpu_rq(cpu)->nr_running--;

@@ -69,6 +69,7 @@ unsigned int *fl_bandwidth_slice_us(void);
 /* cpufreq.c */
 void fl_make_frequency_domains(void);
 void fl_start_governors(void);
+void fl_restart_governor(int cpu);
 
 /* stop.c */
 void fl_make_stopper(int cpu, struct task_struct *task);

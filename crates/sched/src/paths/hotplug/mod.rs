@@ -50,6 +50,7 @@ impl Sched {
         }
         self.hotplug.online.set(cpu);
         self.update_max_interval();
+        self.restart_governor(cpu);
         self.stop_one_cpu_nowait(ctx, cpu, StopWork::Activate);
     }
 
@@ -94,6 +95,7 @@ impl Sched {
         self.hrtick_clear(ctx, cpu);
         self.hotplug.online.clear(cpu);
         self.leave_perf_domain(cpu);
+        self.restart_governor(cpu);
         self.update_max_interval();
         let heir = self.hotplug.active.first().expect("the last CPU does not go offline");
         self.hand_timers_over(ctx, heir);

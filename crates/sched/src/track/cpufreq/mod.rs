@@ -87,6 +87,20 @@ impl State {
         }
     }
 
+    /// A CPU has gone or come: the governor of its domain stops, and starts again with those that work now (`cpufreq_offline()`,
+    /// `cpufreq_add_policy_cpu()`).
+    pub(crate) fn restart_governor(&mut self, cpu: CpuId) {
+        let Self { cpufreq, hotplug, .. } = self;
+        let found = cpufreq.policies.iter_mut().enumerate().find(|(_, policy)| policy.domain.contains(cpu));
+        let Some((index, policy)) = found else { return };
+        let Governor::Schedutil(config) = policy.domain.governor() else { return };
+        policy.sugov = Some(SugovPolicy { limits_changed: true, ..SugovPolicy::new(config) });
+        for cpu in policy.domain.cpus() {
+            cpufreq.cpus[cpu.index()] = SugovCpu::default();
+            cpufreq.hooks[cpu.index()] = hotplug.online.contains(cpu).then_some(index as u32);
+        }
+    }
+
     /// The utilisation of a cfs_rq has changed; that of the root one concerns the governor: `cfs_rq_util_change()`.
     #[inline]
     pub(crate) fn cfs_rq_util_change(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {

@@ -36,7 +36,8 @@ impl State {
         if !self.cpufreq_this_cpu_can_update(ctx, policy) || !self.sugov_should_update_freq(policy, now) {
             return;
         }
-        let khz = if self.cpufreq.policies[policy].domain.nr_cpus() > 1 {
+        let is_shared = self.cpufreq.policies[policy].domain.cpus().filter(|&cpu| self.is_online(cpu)).nth(1).is_some();
+        let khz = if is_shared {
             self.sugov_next_freq_shared(policy, now)
         } else {
             self.sugov_next_freq_single(policy, cpu, now)
