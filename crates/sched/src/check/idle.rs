@@ -47,7 +47,8 @@ fn check_calls(sched: &Sched, cpu: CpuId) -> Checked {
     Ok(())
 }
 
-/// A last-level cache counts as busy the CPUs whose domain says so.
+/// A last-level cache counts as busy the CPUs whose domain says so, and those that were about to go offline when the domains were built: they are in the
+/// weight with which the count begins, and never say that they idle.
 fn check_busy_count(sched: &Sched, cpu: CpuId) -> Checked {
     let of_cpu = &sched.domains.cpus[cpu.index()];
     let (Some(sd), Some(shared)) = (of_cpu.sd_llc, of_cpu.sd_llc_shared) else { return Ok(()) };
@@ -58,7 +59,9 @@ fn check_busy_count(sched: &Sched, cpu: CpuId) -> Checked {
         let llc = sched.domains.cpus[cpu.index()].sd_llc.expect("all CPUs of a cache have its domain");
         !sched.domains.domains[llc].nohz_idle
     };
-    let nr_busy = sched.domains.domains[sd].span.iter().filter(is_busy).count();
+    let llc = &sched.domains.domains[sd];
+    let nr_gone = llc.min_interval_ms.saturating_sub(llc.span_weight) as usize;
+    let nr_busy = llc.span.iter().filter(is_busy).count() + nr_gone;
     let kept = sched.domains.shared[shared].nr_busy_cpus;
     ensure!(kept == nr_busy as i32, "the cache of {cpu:?} counts {kept} busy CPUs, {nr_busy} say so");
     Ok(())

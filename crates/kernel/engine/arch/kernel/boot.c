@@ -44,8 +44,13 @@ static void bring_cpus_up(void)
 		sched_cpu_starting(cpu);
 	}
 	fl_execute_on(0);
-	for (cpu = 0; cpu < fl_nr_cpus; cpu++)
+	/* One after the other, since a core counts when its second CPU comes. */
+	for (cpu = 1; cpu < fl_nr_cpus; cpu++)
+		fl_set_online(cpu, false);
+	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
+		fl_set_online(cpu, true);
 		sched_cpu_activate(cpu);
+	}
 }
 
 static struct task_struct *kernel_task(unsigned int id, int pid, int cpu)
