@@ -199,7 +199,10 @@ impl Workshop {
         }
         self.write("host.c", &crate::embedded("host/host.c").replace("../arch/include/asm/fairlab.h", "fairlab.h"))?;
         self.write("fairlab.h", crate::embedded("arch/include/asm/fairlab.h"))?;
-        self.write("engine.lds", crate::embedded("host/engine.lds"))?;
+        self.write("engine.lds.in", crate::embedded("host/engine.lds"))?;
+        let facts = self.overlay.join(overlay::FACTS).display().to_string();
+        let flags = ["-E", "-P", "-x", "c", "-imacros", &facts, "-o", "engine.lds", "engine.lds.in"];
+        self.run(recipe, "gcc", &flags)?;
         self.run(recipe, "gcc", &["-O2", "-g1", "-fPIC", "-Wall", "-c", "host.c", "-o", "host.o"])?;
         objects.push("host.o".to_owned());
         let names: Vec<&str> = objects.iter().map(String::as_str).collect();

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
+/// Where it is said what is otherwise in the tree.
+pub(crate) const FACTS: &str = "arch/fairlab/include/asm/fairlab_facts.h";
+
 /// Under which name the tree's own header stands behind ours.
 pub(crate) const WRAPPED: (&str, &str) = ("kernel/sched/stats.h", "kernel/sched/tree_stats.h");
 
@@ -57,7 +60,7 @@ pub fn make(tree: &Path, overlay: &Path, patches: &[PathBuf], scripts: &[Script]
         };
         write(&place, text)?;
     }
-    write(&overlay.join("arch/fairlab/include/asm/fairlab_facts.h"), &facts(overlay))
+    write(&overlay.join(FACTS), &facts(overlay))
 }
 
 /// What is otherwise in this tree: see `engine/facts.txt`.

@@ -16,7 +16,7 @@ pub enum Source {
 }
 
 /// What of a tree an engine needs.
-pub const PARTS: [&str; 6] = ["include", "scripts", "kernel", "lib", "init", "io_uring"];
+pub const PARTS: [&str; 7] = ["include", "scripts", "kernel", "lib", "init", "io_uring", "tools/include"];
 /// Single files that it needs besides, and all whose name begins with Kconfig: the first one names them all.
 pub const FILES: [&str; 4] = ["Makefile", "Kbuild", "Kconfig", "arch/x86/entry/syscalls/syscall_32.tbl"];
 
@@ -56,7 +56,7 @@ impl Source {
         };
         let meta = fs::metadata(tarball).map_err(at(tarball))?;
         let modified = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let words = format!("{} {} {modified:?}", tarball.display(), meta.len());
+        let words = format!("{} {} {modified:?} {PARTS:?} {FILES:?}", tarball.display(), meta.len());
         let folder = cache.join("trees").join(&crate::store::hash([words.as_bytes()])[..16]);
         if folder.is_dir() {
             return Ok(folder);
@@ -144,7 +144,7 @@ pub fn files(tree: &Path) -> Result<Vec<String>, KernelError> {
 
 /// Whether an engine needs a file of a tree.
 pub fn is_needed(name: &str) -> bool {
-    let first = name.split('/').next().unwrap_or_default();
+    let is_in_part = PARTS.iter().any(|part| name.strip_prefix(part).is_some_and(|rest| rest.starts_with('/')));
     let last = name.rsplit('/').next().unwrap_or_default();
-    FILES.contains(&name) || PARTS.contains(&first) || last.starts_with("Kconfig")
+    FILES.contains(&name) || is_in_part || last.starts_with("Kconfig")
 }

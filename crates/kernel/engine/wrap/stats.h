@@ -30,19 +30,41 @@ void fl_domain_stat(const char *counter, const void *where, long amount);
 /*
  * What nohz is about is fair.c's own, and so is a tunable. The functions that show them are compiled with that file, before its class; its lines
  * keep their numbers.
- * __KBUILD_MODNAME tells one file from another.
+ * __KBUILD_MODNAME tells one file from another: kmod_fair, or fair in newer trees.
  */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wundef"
 #define kmod_fair 1
-#if __KBUILD_MODNAME && defined(DEFINE_SCHED_CLASS) && !defined(_FL_CLASS_H)
+#define fair 1
+#include <asm/fairlab_facts.h>
+#if (__KBUILD_MODNAME ? defined(DEFINE_SCHED_CLASS) : !defined(FL_CLASS_MACRO)) && !defined(_FL_CLASS_H)
 #define _FL_CLASS_H
 #include <asm/fairlab.h>
+
+#ifdef FL_HAS_BLOCKED_LOAD
+#define FL_HAS_BLOCKED has_blocked_load
+#else
+#define FL_HAS_BLOCKED has_blocked
+#endif
+#ifdef FL_NEEDS_UPDATE
+#define FL_UPDATE nohz.needs_update
+#else
+#define FL_UPDATE 0
+#endif
+#ifdef FL_NOHZ_NR_CPUS
+#define FL_NR_TICKLESS atomic_read(&nohz.nr_cpus)
+#else
+#define FL_NR_TICKLESS cpumask_weight(nohz.idle_cpus_mask)
+#endif
+
+unsigned int *fl_bandwidth_slice_us(void);
 
 #define FL_SHOW_NOHZ									\
 	void fl_show_nohz(struct fl_nohz *to)						\
 	{										\
-		to->nr_cpus = atomic_read(&nohz.nr_cpus);				\
-		to->has_blocked = nohz.has_blocked;					\
-		to->needs_update = nohz.needs_update;					\
+		to->nr_cpus = FL_NR_TICKLESS;					\
+		to->has_blocked = nohz.FL_HAS_BLOCKED;					\
+		to->needs_update = FL_UPDATE;						\
 		to->next_balance = (long)(nohz.next_balance - INITIAL_JIFFIES);		\
 		to->next_blocked = (long)(nohz.next_blocked - INITIAL_JIFFIES);		\
 	}
@@ -53,6 +75,18 @@ void fl_domain_stat(const char *counter, const void *where, long amount);
 #define FL_SHOW_SLICE unsigned int *fl_bandwidth_slice_us(void) { return NULL; }
 #endif
 
+/* Trees before 5.17 have no macro for a class. Between nohz and their class is a lock, which is told by its name. */
+#ifndef FL_CLASS_MACRO
+#define FL_BEHIND_balancing , FL_SHOW_NOHZ FL_SHOW_SLICE
+#define FL_SECOND(first, second, ...) second
+#define FL_SECOND_OF(...) FL_SECOND(__VA_ARGS__)
+#undef DEFINE_SPINLOCK
+#define DEFINE_SPINLOCK(name)								\
+	spinlock_t name = __SPIN_LOCK_UNLOCKED(name);					\
+	FL_SECOND_OF(FL_BEHIND_##name, , )						\
+	struct fl_nothing
+#endif
+
 #undef DEFINE_SCHED_CLASS
 #define DEFINE_SCHED_CLASS(name)							\
 	FL_SHOW_NOHZ									\
@@ -61,3 +95,5 @@ void fl_domain_stat(const char *counter, const void *where, long amount);
 		__aligned(__alignof__(struct sched_class)) __section("__" #name "_sched_class")
 #endif
 #undef kmod_fair
+#undef fair
+#pragma GCC diagnostic pop

@@ -92,7 +92,7 @@ static void make_stoppers(void)
 
 		p->flags |= PF_KTHREAD | PF_NO_SETAFFINITY;
 		__set_task_cpu(p, cpu);
-		WRITE_ONCE(p->__state, TASK_INTERRUPTIBLE);
+		WRITE_ONCE(STATE_OF(p), TASK_INTERRUPTIBLE);
 		fl_make_stopper(cpu, p);
 	}
 }
@@ -123,6 +123,7 @@ void fl_boot(int nr_cpus, const struct fl_cpu *cpus, const char *levels)
 	nr_cpu_ids = nr_cpus;
 	system_state = SYSTEM_BOOTING;
 	fl_jiffies(fl_state.now / TICK_NSEC);
+	fl_make_caches();
 	fl_make_percpu_areas();
 	fl_set_places(cpus);
 	fl_keep_template();

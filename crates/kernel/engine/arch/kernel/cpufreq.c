@@ -51,6 +51,17 @@ unsigned int cpufreq_policy_transition_delay_us(struct cpufreq_policy *policy)
 
 void cpufreq_enable_fast_switch(struct cpufreq_policy *policy) { policy->fast_switch_enabled = true; }
 void cpufreq_disable_fast_switch(struct cpufreq_policy *policy) { policy->fast_switch_enabled = false; }
+#ifdef FL_READY_FOR_EAS
+bool cpufreq_ready_for_eas(const struct cpumask *cpus)
+{
+	unsigned int cpu;
+
+	for_each_cpu(cpu, cpus)
+		if (!domain_of[cpu] || domain_of[cpu]->policy.governor == &nobody)
+			return false;
+	return true;
+}
+#endif
 bool cpufreq_driver_test_flags(u16 flags) { return false; }
 bool cpufreq_driver_has_adjust_perf(void) { return false; }
 bool have_governor_per_policy(void) { return true; }
@@ -115,7 +126,19 @@ unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned 
 
 void *devm_kmalloc(struct device *dev, size_t size, gfp_t flags) { return fl_host_zalloc(size); }
 
+#ifdef FL_POWER_IN_MICROWATTS
+#define REGISTER(dev, nr, powers, cpus) em_dev_register_perf_domain(dev, nr, powers, cpus, true)
+#define UW_IN_UNIT 1
+#else
+#define REGISTER(dev, nr, powers, cpus) em_dev_register_perf_domain(dev, nr, powers, cpus)
+#define UW_IN_UNIT 1000
+#endif
+
+#ifdef FL_POWER_BEFORE_DEVICE
+static int power_at(unsigned long *power, unsigned long *khz, struct device *dev)
+#else
 static int power_at(struct device *dev, unsigned long *power, unsigned long *khz)
+#endif
 {
 	const struct domain *domain = domain_of[dev->id];
 	const struct point *point = point_for(domain, *khz);
@@ -123,7 +146,7 @@ static int power_at(struct device *dev, unsigned long *power, unsigned long *khz
 	if (point->khz < *khz)
 		return -EINVAL;
 	*khz = point->khz;
-	*power = point->uw;
+	*power = point->uw / UW_IN_UNIT;
 	return 0;
 }
 
@@ -133,7 +156,7 @@ static void give_energy_model(struct domain *domain)
 	struct device *first = device_of[domain->policy.cpu];
 	int cpu;
 
-	if (em_dev_register_perf_domain(first, domain->nr_points, &powers, domain->policy.cpus, true))
+	if (REGISTER(first, domain->nr_points, &powers, domain->policy.cpus))
 		fl_host_stop(FL_STOP_SHIM, "the tree refuses the energy model");
 	for_each_cpu(cpu, domain->policy.cpus)
 		device_of[cpu]->em_pd = first->em_pd;

@@ -11,9 +11,18 @@ atomic_t __num_online_cpus;
 
 const struct cpumask *cpu_coregroup_mask(int cpu) { return &fl_place[cpu].in_llc; }
 const struct cpumask *cpu_clustergroup_mask(int cpu) { return &fl_place[cpu].in_cluster; }
-static const struct cpumask *core_mask(int cpu) { return &fl_place[cpu].in_core; }
-static const struct cpumask *package_mask(int cpu) { return &fl_place[cpu].in_package; }
-static const struct cpumask *everybody(int cpu) { return cpu_online_mask; }
+
+/* Newer trees also tell of which level a mask is to be. */
+#ifdef FL_MASK_OF_LEVEL
+#define MASK_OF(cpu) struct sched_domain_topology_level *level, int cpu
+#else
+#define MASK_OF(cpu) int cpu
+#endif
+static const struct cpumask *core_mask(MASK_OF(cpu)) { return &fl_place[cpu].in_core; }
+static const struct cpumask *cluster_mask(MASK_OF(cpu)) { return &fl_place[cpu].in_cluster; }
+static const struct cpumask *llc_mask(MASK_OF(cpu)) { return &fl_place[cpu].in_llc; }
+static const struct cpumask *package_mask(MASK_OF(cpu)) { return &fl_place[cpu].in_package; }
+static const struct cpumask *everybody(MASK_OF(cpu)) { return cpu_online_mask; }
 static int core_flags(void) { return cpu_smt_flags(); }
 static int llc_flags(void) { return cpu_core_flags(); }
 static int cluster_flags(void) { return cpu_cluster_flags(); }
@@ -26,7 +35,9 @@ static int distance_of[MAX_NUMNODES][MAX_NUMNODES];
 DEFINE_PER_CPU(int, numa_node);
 nodemask_t node_states[NR_NODE_STATES];
 unsigned int nr_node_ids = 1, nr_online_nodes = 1;
+#ifndef FL_RECLAIM_DISTANCE
 int node_reclaim_distance = RECLAIM_DISTANCE;
+#endif
 struct pglist_data *node_data[MAX_NUMNODES];
 
 const struct cpumask *cpumask_of_node(int node)
@@ -135,7 +146,7 @@ void fl_set_online(int cpu, bool online)
 	}
 }
 
-#ifdef CONFIG_SCHED_DEBUG
+#if HAS_SCHED_DEBUG
 #define NAMED(text) .name = text,
 #else
 #define NAMED(text)
@@ -146,8 +157,8 @@ void fl_set_levels(const char *levels)
 {
 	static const struct { char letter; struct sched_domain_topology_level level; } known[] = {
 		{ 'S', { .mask = core_mask, .sd_flags = core_flags, NAMED("SMT") } },
-		{ 'C', { .mask = cpu_clustergroup_mask, .sd_flags = cluster_flags, NAMED("CLS") } },
-		{ 'M', { .mask = cpu_coregroup_mask, .sd_flags = llc_flags, NAMED("MC") } },
+		{ 'C', { .mask = cluster_mask, .sd_flags = cluster_flags, NAMED("CLS") } },
+		{ 'M', { .mask = llc_mask, .sd_flags = llc_flags, NAMED("MC") } },
 		{ 'P', { .mask = package_mask, NAMED("PKG") } },
 		{ 'A', { .mask = everybody, NAMED("ALL") } },
 	};

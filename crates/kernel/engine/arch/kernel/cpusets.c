@@ -103,7 +103,7 @@ void fl_cpuset_follow(int cpu, unsigned int task)
 	struct task_struct *p = fl_task(task);
 
 	fl_execute_on(cpu);
-	if (READ_ONCE(p->__state) != TASK_DEAD)
+	if (READ_ONCE(STATE_OF(p)) != TASK_DEAD)
 		set_cpus_allowed_ptr(p, cpus_of(CPUSET_OF(p)));
 }
 

@@ -165,7 +165,7 @@ static int place_of_feature(const char *name)
 }
 
 /* Without SCHED_DEBUG, which newer trees give only with debugfs, features and two tunables are constants. */
-int fl_has_feature(const char *name) { return IS_ENABLED(CONFIG_SCHED_DEBUG) && place_of_feature(name) >= 0; }
+int fl_has_feature(const char *name) { return HAS_SCHED_DEBUG && place_of_feature(name) >= 0; }
 
 void fl_feature(const char *name, int on)
 {
@@ -183,11 +183,13 @@ static unsigned int *tunable(const char *name)
 #else
 		{ "latency_ns", &sysctl_sched_latency },
 		{ "min_granularity_ns", &sysctl_sched_min_granularity },
+#ifdef FL_IDLE_MIN_GRANULARITY
 		{ "idle_min_granularity_ns", &sysctl_sched_idle_min_granularity },
+#endif
 		{ "wakeup_granularity_ns", &sysctl_sched_wakeup_granularity },
 		{ "child_runs_first", &sysctl_sched_child_runs_first },
 #endif
-#ifdef CONFIG_SCHED_DEBUG
+#if HAS_SCHED_DEBUG
 		{ "migration_cost_ns", (unsigned int *)&sysctl_sched_migration_cost },
 		{ "nr_migrate", (unsigned int *)&sysctl_sched_nr_migrate },
 #endif

@@ -52,7 +52,7 @@ int fl_group_idle(int cpu, int group, int idle)
 	return sched_group_set_idle(fl_group(group), idle);
 }
 
-/* The file of that name in a cgroup of this controller. */
+/* The file of that name in a cgroup of this controller. Trees before 5.14 have none for bursts. */
 static struct cftype *file_of_cpu_cgroup(const char *name)
 {
 	struct cftype *file;
@@ -60,7 +60,7 @@ static struct cftype *file_of_cpu_cgroup(const char *name)
 	for (file = cpu_cgrp_subsys.legacy_cftypes; file->name[0]; file++)
 		if (!strcmp(file->name, name))
 			return file;
-	fl_host_stop(FL_STOP_SHIM, name);
+	return NULL;
 }
 
 #ifdef CONFIG_CFS_BANDWIDTH
@@ -78,8 +78,8 @@ int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, 
 		refused = quota->write_s64(css, quota, -1);
 	if (!refused)
 		refused = period->write_u64(css, period, period_us);
-	if (!refused)
-		refused = burst->write_u64(css, burst, burst_us);
+	if (!refused && (burst || burst_us))
+		refused = burst ? burst->write_u64(css, burst, burst_us) : -EOPNOTSUPP;
 	if (!refused && quota_us >= 0)
 		refused = quota->write_s64(css, quota, quota_us);
 	return refused;
@@ -144,7 +144,7 @@ struct task_struct *css_task_iter_next(struct css_task_iter *iter)
 	struct task_struct *p;
 
 	while ((p = fl_task_from(&next_task)))
-		if (&p->sched_task_group->css == walked && READ_ONCE(p->__state) != TASK_DEAD)
+		if (&p->sched_task_group->css == walked && READ_ONCE(STATE_OF(p)) != TASK_DEAD)
 			return p;
 	return NULL;
 }

@@ -39,12 +39,25 @@ void fl_idle_exit(int cpu)
 	calc_load_nohz_stop();
 }
 
+/* What a task has to do before it goes back to its own code: newer trees take the tasks of a throttled group away there. */
+static void before_user_mode(void)
+{
+	while (current->task_works) {
+		clear_thread_flag(TIF_NOTIFY_RESUME);
+		task_work_run();
+		if (need_resched())
+			schedule();
+	}
+}
+
 /* An idle task first does what is queued for its CPU. */
 void fl_reschedule(int cpu)
 {
 	fl_execute_on(cpu);
 	if (!is_idle_task(current)) {
-		schedule();
+		if (need_resched())
+			schedule();
+		before_user_mode();
 		return;
 	}
 	flush_smp_call_function_queue();
@@ -57,7 +70,7 @@ int fl_duty(int cpu)
 {
 	struct task_struct *now = fl_state.running[cpu];
 
-	if (test_tsk_need_resched(now))
+	if (test_tsk_need_resched(now) || now->task_works)
 		return FL_DUTY_RESCHEDULE;
 	if (is_idle_task(now))
 		return FL_DUTY_IDLE;

@@ -7,6 +7,9 @@
 #include <linux/clockchips.h>
 #include <linux/cpuhotplug.h>
 #include <linux/hrtimer.h>
+#ifdef FL_HRTIMER_BASES
+#include <linux/hrtimer_bases.h>
+#endif
 #include <linux/init_task.h>
 #include <linux/interrupt.h>
 #include <linux/kernel_stat.h>
@@ -20,11 +23,13 @@
 #include <linux/sched/topology.h>
 #include <linux/slab.h>
 #include <linux/stop_machine.h>
+#include <linux/task_work.h>
 #include <linux/wait.h>
 #include <uapi/linux/sched/types.h>
 #include "sched.h"
 #include "smp.h"
 #include <asm/fairlab.h>
+#include "drift.h"
 
 extern int fl_nr_cpus;
 
@@ -50,6 +55,7 @@ bool fl_has_quota(void);
 bool fl_is_clamped_as_booted(void);
 
 /* memory.c */
+void fl_make_caches(void);
 void fl_make_percpu_areas(void);
 
 /* tasks.c */

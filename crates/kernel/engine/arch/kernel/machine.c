@@ -11,12 +11,21 @@ bool static_key_initialized = true;
 bool tick_nohz_active = true;
 bool cpuhp_tasks_frozen;
 int oops_in_progress;
+#ifdef FL_EARLY_IRQS_OFF
+bool early_boot_irqs_disabled;
+#endif
 const int sysctl_vals[32];
 unsigned long init_stack[THREAD_SIZE / sizeof(unsigned long)];
 struct mm_struct init_mm;
 DEFINE_PER_CPU(struct pt_regs *, __irq_regs);
 DEFINE_PER_CPU(struct task_struct *, ksoftirqd);
 DEFINE_PER_CPU_ALIGNED(irq_cpustat_t, irq_stat);
+#ifdef FL_LOCAL_INTERRUPT
+DEFINE_PER_CPU(unsigned long, local_interrupt_disable_state);
+#endif
+#ifdef FL_FAST_SRCU_OF_TRACEPOINTS
+DEFINE_SRCU_FAST(tracepoint_srcu);
+#endif
 DEFINE_STATIC_KEY_FALSE(timers_migration_enabled);
 DEFINE_STATIC_KEY_TRUE(cpu_cgrp_subsys_on_dfl_key);
 
@@ -43,6 +52,8 @@ ktime_t ktime_get_update_offsets_now(unsigned int *version, ktime_t *real, ktime
 	*real = *boot = *tai = 0;
 	return fl_state.now;
 }
+
+void ktime_get_real_ts64(struct timespec64 *to) { *to = ns_to_timespec64(fl_state.now); }
 
 /* Counted from the kernel's own beginning. Time does not go back. */
 void fl_jiffies(unsigned long long number)
@@ -109,7 +120,7 @@ struct task_struct *__switch_to(struct task_struct *prev, struct task_struct *ne
 	int cpu = fl_state.cpu;
 
 	fl_state.running[cpu] = next;
-	fl_tell(FL_SWITCH, cpu, task_thread_info(prev)->id, task_thread_info(next)->id, READ_ONCE(prev->__state));
+	fl_tell(FL_SWITCH, cpu, task_thread_info(prev)->id, task_thread_info(next)->id, READ_ONCE(STATE_OF(prev)));
 	return prev;
 }
 
@@ -134,7 +145,7 @@ static void name_lock(char *text, size_t size, const char *what, const void *loc
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		if (lock == (const void *)&cpu_rq(cpu)->__lock) {
+		if (lock == (const void *)&LOCK_OF(cpu_rq(cpu))) {
 			snprintf(text, size, "%s: the runqueue's lock of CPU %d", what, cpu);
 			return;
 		}

@@ -23,6 +23,7 @@ void *__kmalloc_cache_node_noprof(struct kmem_cache *cache, gfp_t flags, int nod
 void *__kmalloc_large_noprof(size_t size, gfp_t flags) { return fl_host_zalloc(size); }
 void *__kmalloc_large_node_noprof(size_t size, gfp_t flags, int node) { return fl_host_zalloc(size); }
 #else
+void *kmem_cache_alloc_node(struct kmem_cache *cache, gfp_t flags, int node) { return fl_host_zalloc(cache->size); }
 void *__kmalloc_node(size_t size, gfp_t flags, int node) { return fl_host_zalloc(size); }
 void *kmalloc_trace(struct kmem_cache *cache, gfp_t flags, size_t size) { return fl_host_zalloc(size); }
 void *kmalloc_node_trace(struct kmem_cache *cache, gfp_t flags, int node, size_t size) { return fl_host_zalloc(size); }
@@ -50,6 +51,16 @@ struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsign
 	return new_cache(size);
 }
 #endif
+
+/* Older trees take what has a constant size from these. */
+void fl_make_caches(void)
+{
+	int type, i;
+
+	for (type = 0; type < NR_KMALLOC_TYPES; type++)
+		for (i = 0; i <= KMALLOC_SHIFT_HIGH; i++)
+			kmalloc_caches[type][i] = new_cache(i == 1 ? 96 : i == 2 ? 192 : 1u << i);
+}
 
 /* ---- of each CPU: a copy of what the object has, and room behind it for what is allocated while it runs ---- */
 

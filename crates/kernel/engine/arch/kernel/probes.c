@@ -9,13 +9,19 @@ static void on_wakeup(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, 
 static void on_new(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, task_cpu(p), ID(p), 1, 0); }
 static void on_migrate(void *unused, struct task_struct *p, int to) { fl_tell(FL_MIGRATE, task_cpu(p), ID(p), to, 0); }
 
+#ifdef FL_KEY_IS_FALSE
+#define KEY(tracepoint) (&(tracepoint).key.key)
+#else
+#define KEY(tracepoint) (&(tracepoint).key)
+#endif
+
 /* A tracepoint calls a list of functions that ends with an empty entry; here each has one. */
 #define LISTEN(event, act)								\
 	do {										\
 		static struct tracepoint_func funcs[2] = { { .func = (void *)(act) } };	\
 		check_trace_callback_type_##event(act);					\
 		__tracepoint_##event.funcs = funcs;					\
-		static_key_enable(&__tracepoint_##event.key);				\
+		static_key_enable(KEY(__tracepoint_##event));				\
 	} while (0)
 
 void fl_listen(void)

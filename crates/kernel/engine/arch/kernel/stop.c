@@ -19,7 +19,7 @@ void fl_make_stopper(int cpu, struct task_struct *task)
 struct task_struct *fl_stopper_of(int cpu) { return stopper[cpu].task; }
 bool fl_stopper_has_work(int cpu) { return stopper[cpu].task && !list_empty(&stopper[cpu].works); }
 
-bool stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_stop_work *work)
+static bool queue(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_stop_work *work)
 {
 	work->fn = act;
 	work->arg = arg;
@@ -28,18 +28,30 @@ bool stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct 
 	return true;
 }
 
+/* Newer trees do not ask whether there is a stopper. */
+#ifdef FL_STOP_NOWAIT_VOID
+void stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_stop_work *work) { queue(cpu, act, arg, work); }
+#else
+bool stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_stop_work *work) { return queue(cpu, act, arg, work); }
+#endif
+
 /*
  * The caller is preempted by the stopper of its own CPU, and goes on when that has moved it: so its part of the call is over here. There is one
- * at a time on each CPU.
+ * at a time on each CPU. In trees before 5.12 who changes the CPUs of a task that runs elsewhere waits here, and that stopper works at once.
  */
 int stop_one_cpu(unsigned int cpu, cpu_stop_fn_t act, void *arg)
 {
 	struct awaited *awaited = &stopper[cpu].awaited;
+	unsigned long irqs_off = fl_state.irqs_off;
+	int me = fl_state.cpu;
 
-	if (cpu != fl_state.cpu)
-		fl_host_stop(FL_STOP_SHIM, "kernel code waits for the stopper of another CPU");
 	memcpy(awaited->arguments, arg, MOST_ARGUMENTS);
-	stop_one_cpu_nowait(cpu, act, awaited->arguments, &awaited->work);
+	queue(cpu, act, awaited->arguments, &awaited->work);
+	if (cpu != me) {
+		fl_awaited_stopper(cpu);
+		fl_execute_on(me);
+		fl_state.irqs_off = irqs_off;
+	}
 	return 0;
 }
 

@@ -88,7 +88,7 @@ struct task_struct *fl_new_task(unsigned int id, int pid)
 	p->on_cpu = p->on_rq = 0;
 	p->wakee_flips = 0;
 	p->cpus_ptr = &p->cpus_mask;
-	p->user_cpus_ptr = NULL;
+	FORGET_USER_CPUS(p);
 	cpumask_copy(&p->cpus_mask, cpu_possible_mask);
 	p->nr_cpus_allowed = fl_nr_cpus;
 	INIT_LIST_HEAD(&p->children);
@@ -149,8 +149,7 @@ struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec)
 	p->sched_task_group = group;
 	args.cset = p->cgroups = fl_css_set(group);
 	fork_from_its_like(cpu, p);
-	sched_cgroup_fork(p, &args);
-	sched_post_fork(p);
+	JOIN_GROUP(p, &args);
 	return p;
 }
 
@@ -226,7 +225,7 @@ void fl_check_books(void)
 		fl_host_stop(FL_STOP_BOOKS, "interrupts were left off");
 	memset(nr_of, 0, fl_nr_cpus * sizeof(*nr_of));
 	for (id = fl_nr_cpus; id < nr_tasks; id++) {
-		const struct task_struct *p = tasks[id];
+		struct task_struct *p = tasks[id];
 
 		if (!p || !p->on_rq)
 			continue;

@@ -7,6 +7,8 @@
 #include <asm/barrier.h>
 #include <asm/cmpxchg.h>
 
+/* Trees before 5.13 ask which of the two kinds of names these are. */
+#define ARCH_ATOMIC
 #define ATOMIC64_INIT(value) { (value) }
 
 #define FL_STORAGE(P, V)								\

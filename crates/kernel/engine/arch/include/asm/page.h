@@ -3,9 +3,13 @@
 #define _ASM_FAIRLAB_PAGE_H
 
 /* Memory is that of the process: addresses are what they are, and nothing is paged. */
+#if __has_include(<vdso/page.h>)
+#include <vdso/page.h>
+#else
 #define PAGE_SHIFT 12
 #define PAGE_SIZE (1UL << PAGE_SHIFT)
 #define PAGE_MASK (~(PAGE_SIZE - 1))
+#endif
 #define PAGE_OFFSET 0UL
 #define ARCH_PFN_OFFSET 0UL
 
@@ -20,15 +24,24 @@ typedef struct page *pgtable_t;
 #define __pa(x) ((unsigned long)(x))
 #define virt_to_page(x) pfn_to_page(__pa(x) >> PAGE_SHIFT)
 #define page_to_virt(x) __va(page_to_pfn(x) << PAGE_SHIFT)
-#define page_to_phys(x) ((phys_addr_t)page_to_pfn(x) << PAGE_SHIFT)
 
 void clear_page(void *page);
 void copy_page(void *to, void *from);
 void clear_user_page(void *page, unsigned long address, pgtable_t pg);
 void copy_user_page(void *to, void *from, unsigned long address, pgtable_t pg);
+#define clear_user_page clear_user_page
+#endif
+
+/* Newer trees have no map of memory for nodes unless it is a sparse one. Nobody looks into it. */
+#if !defined(CONFIG_FLATMEM) && !defined(CONFIG_SPARSEMEM)
+#define __pfn_to_page(x) ((struct page *)NULL + (x))
+#define __page_to_pfn(x) ((unsigned long)((x) - (struct page *)NULL))
 #endif
 
 #include <asm-generic/memory_model.h>
+#ifndef page_to_phys
+#define page_to_phys(x) ((phys_addr_t)page_to_pfn(x) << PAGE_SHIFT)
+#endif
 #include <asm-generic/getorder.h>
 
 #endif

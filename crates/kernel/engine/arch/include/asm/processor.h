@@ -4,6 +4,7 @@
 
 #ifndef __ASSEMBLY__
 #include <linux/compiler.h>
+#include <asm/fairlab_facts.h>
 
 struct task_struct;
 struct pt_regs;
@@ -22,6 +23,9 @@ struct thread_struct { };
 static inline void start_thread(struct pt_regs *regs, unsigned long where, unsigned long stack) { }
 static inline void release_thread(struct task_struct *task) { }
 static inline unsigned long __get_wchan(struct task_struct *task) { return 0; }
+#ifndef FL_WCHAN_OF_ALL
+static inline unsigned long get_wchan(struct task_struct *task) { return 0; }
+#endif
 #endif
 
 #endif
