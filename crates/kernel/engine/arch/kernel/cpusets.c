@@ -56,15 +56,42 @@ void cpuset_cpus_allowed_fallback(struct task_struct *p)
 #endif
 }
 
-/* CPUs have come or gone. Cpusets follow when the laboratory says so, as a worker has them do in a kernel. */
-void cpuset_update_active_cpus(void)
+/* New root domains begin without the bandwidth of the deadline tasks that there are. */
+static void add_deadline_tasks(void)
 {
 	struct task_struct *p;
 	unsigned int id = 0;
 
-	partition_sched_domains(1, NULL, NULL);
 	while ((p = fl_task_from(&id)))
 		dl_add_task_root_domain(p);
+}
+
+#ifdef FL_DOMAINS_ASK_FOR_DEADLINES
+DEFINE_STATIC_KEY_FALSE(cpusets_enabled_key);
+void cpuset_cpus_allowed_locked(struct task_struct *p, struct cpumask *to) { cpuset_cpus_allowed(p, to); }
+void cpuset_reset_sched_domains(void) { partition_sched_domains(1, NULL, NULL); }
+int cpuset_num_cpus(struct cgroup *cgroup) { return num_online_cpus(); }
+
+/* Newer trees ask for that whenever they have made domains. */
+void dl_rebuild_rd_accounting(void)
+{
+	u64 cookie = ++dl_cookie;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (!dl_bw_visited(cpu, cookie))
+			dl_clear_root_domain_cpu(cpu);
+	add_deadline_tasks();
+}
+#endif
+
+/* CPUs have come or gone. Cpusets follow when the laboratory says so, as a worker has them do in a kernel. */
+void cpuset_update_active_cpus(void)
+{
+	partition_sched_domains(1, NULL, NULL);
+#ifndef FL_DOMAINS_ASK_FOR_DEADLINES
+	add_deadline_tasks();
+#endif
 }
 
 /* ---- the laboratory's ---- */
@@ -121,7 +148,7 @@ void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask)
 }
 
 /* Who asks for CPUs gets those of his cpuset among them; without any he is refused. */
-bool fl_within_cpuset(const struct task_struct *p, struct cpumask *wanted)
+bool fl_within_cpuset(struct task_struct *p, struct cpumask *wanted)
 {
 	return cpumask_and(wanted, wanted, cpus_of(CPUSET_OF(p)));
 }

@@ -53,6 +53,12 @@
 #define cpu_cluster_flags cpu_core_flags
 #endif
 
+#ifdef FL_CPUS_ALLOWED_FORCE
+#define do_set_cpus_allowed set_cpus_allowed_force
+#endif
+
+extern struct cpumask __cpu_dying_mask;
+
 void sched_set_stop_task(int cpu, struct task_struct *stop);
 
 #endif

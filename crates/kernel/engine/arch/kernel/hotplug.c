@@ -13,10 +13,24 @@ static struct cpu_stop_work of_hotplug[NR_CPUS];
 #define IS_NEEDED_BY_DEADLINES(cpu) dl_bw_check_overflow(cpu)
 #endif
 
+static void go_offline(int cpu)
+{
+	fl_state.irqs_off = 1;
+	fl_set_online(cpu, false);
+	fl_restart_governor(cpu);
+	sched_cpu_dying(cpu);
+	fl_end_timers_of(cpu);
+	fl_state.irqs_off = 0;
+}
+
+/* In trees before 5.11 a CPU does not get rid of its tasks before: the stopper takes them away with it. */
 static int deactivate(void *unused)
 {
 	if (sched_cpu_deactivate(fl_state.cpu))
 		fl_host_stop(FL_STOP_SHIM, "a CPU was asked whether it can go offline, and then refused to");
+#ifndef FL_PUSHES_TASKS_AWAY
+	go_offline(fl_state.cpu);
+#endif
 	return 0;
 }
 
@@ -62,12 +76,7 @@ void fl_die(int cpu)
 	flush_smp_call_function_queue();
 	if (need_resched())
 		return;
-	fl_state.irqs_off = 1;
-	fl_set_online(cpu, false);
-	fl_restart_governor(cpu);
 	cpu_rq(cpu)->nr_running++;
-	sched_cpu_dying(cpu);
+	go_offline(cpu);
 	cpu_rq(cpu)->nr_running--;
-	fl_end_timers_of(cpu);
-	fl_state.irqs_off = 0;
 }
