@@ -47,6 +47,7 @@ const STEPS: &[Step] = &[
         program: "cargo",
         arguments: "xtask oracle --seeds 1..100",
     },
+    Step { name: "engines of kernel trees, all scenarios", program: "cargo", arguments: "xtask engines" },
     Step {
         name: "the fuzz targets of the readers, five minutes each",
         program: "cargo",

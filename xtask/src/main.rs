@@ -5,6 +5,7 @@
 mod bench_oracle;
 mod browser;
 mod codegen;
+mod engines;
 mod fuzz_oracle;
 mod fuzz_targets;
 mod instructions;
@@ -66,6 +67,8 @@ enum Chore {
     Instructions(instructions::Args),
     /// The long check: all tests, large swarms, ten thousand scenarios against the reference, the book, the optimised program.
     Long(long::Args),
+    /// Builds an engine of each kernel tree that is there, and runs all scenarios with it.
+    Engines(engines::Args),
 }
 
 fn main() -> Result<()> {
@@ -84,6 +87,7 @@ fn main() -> Result<()> {
         Chore::Release(args) => release::build(&root(), &args),
         Chore::Instructions(args) => instructions::run(&root(), &args),
         Chore::Long(args) => long::run(&root(), &args),
+        Chore::Engines(args) => engines::run(&root(), &args),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::error::{KernelError, at};
 use crate::museum::edit::Script;
-use crate::{coverage, operations, overlay, symbols};
+use crate::{coverage, operations, overlay, symbols, tree};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,6 +113,16 @@ impl Workshop {
     /// # Errors
     /// If a patch does not apply, the compiler complains, or the tree needs what is not known.
     pub fn build(&self, recipe: &Recipe, object: &Path, say: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
+        self.attempt(recipe, object, say).map_err(|error| match (error, tree::untried(&recipe.tree)) {
+            (KernelError::Build { step, message }, Some(help)) if !step.starts_with("applying") => {
+                KernelError::Build { step, message: format!("{message}\n{help}") }
+            }
+            (KernelError::Drift(message), Some(help)) => KernelError::Drift(format!("{message}\n{help}")),
+            (error, _) => error,
+        })
+    }
+
+    fn attempt(&self, recipe: &Recipe, object: &Path, say: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
         check_programs()?;
         check_config(&recipe.config)?;
         fs::create_dir_all(&self.build).map_err(at(&self.build))?;

@@ -20,6 +20,9 @@ pub const PARTS: [&str; 7] = ["include", "scripts", "kernel", "lib", "init", "io
 /// Single files that it needs besides, and all whose name begins with Kconfig: the first one names them all.
 pub const FILES: [&str; 4] = ["Makefile", "Kbuild", "Kconfig", "arch/x86/entry/syscalls/syscall_32.tbl"];
 
+/// Releases of which the engines were run.
+pub const TRIED: [&str; 4] = ["5.10", "6.1", "6.12", "7.3"];
+
 impl Source {
     /// From what a person writes: `DIR`, `TARBALL` or `debian:VERSION`.
     ///
@@ -106,6 +109,14 @@ pub fn version(tree: &Path) -> String {
     };
     let numbers = ["VERSION", "PATCHLEVEL", "SUBLEVEL"].into_iter().filter_map(value).collect::<Vec<_>>().join(".");
     numbers + &value("EXTRAVERSION").unwrap_or_default()
+}
+
+/// What to say of a tree that does not compile: whether that was to be expected.
+pub fn untried(tree: &Path) -> Option<String> {
+    let version = version(tree);
+    let release = version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+    (!TRIED.contains(&release.as_str()))
+        .then(|| format!("help: engines of Linux {version} were never tried; known to work are {}", TRIED.join(", ")))
 }
 
 /// All files of a tree that an engine needs, by their names in it, in order. Products of a build inside the tree are left out.

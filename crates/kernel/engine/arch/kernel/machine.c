@@ -72,7 +72,9 @@ void fl_irq_time(int cpu, unsigned long long ns) { per_cpu(cpu_irqtime, cpu).tot
 /* ---- a host that takes time ---- */
 
 static u64 stolen[NR_CPUS];
+#ifndef FL_STEAL_KEYS
 struct static_key paravirt_steal_enabled, paravirt_steal_rq_enabled;
+#endif
 
 u64 paravirt_steal_clock(int cpu) { return stolen[cpu]; }
 

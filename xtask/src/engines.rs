@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Builds an engine of each kernel tree that is there, boots it and runs all scenarios with it. A tree that is not there is SKIPPED, aloud. What an
+//! engine refuses is counted: its reasons are the command's. A run that fails, and one in which the kernel warns, fail the check.
+
+use anyhow::{Context, Result, bail};
+use clap::Args as ClapArgs;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The releases that engines are known to work with.
+const RELEASES: &[&str] = &["5.10", "6.1", "6.12", "7.3"];
+
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Where tarballs called linux-source-VERSION.tar.xz are, as Debian's packages have them.
+    #[arg(long, default_value = "/usr/src")]
+    sources: PathBuf,
+    /// Only these releases.
+    releases: Vec<String>,
+}
+
+pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+    let status = Command::new("cargo").args(["build", "--quiet", "-p", "fairlab"]).current_dir(root).status()?;
+    if !status.success() {
+        bail!("the program does not build");
+    }
+    let scenarios = scenarios(root)?;
+    let mut failed = Vec::new();
+    for release in RELEASES.iter().filter(|one| args.releases.is_empty() || args.releases.iter().any(|o| o == *one)) {
+        let tarball = args.sources.join(format!("linux-source-{release}.tar.xz"));
+        if !tarball.is_file() {
+            println!("{release}: SKIPPED: {} is not there", tarball.display());
+            continue;
+        }
+        failed.extend(check(root, release, &tarball, &scenarios)?);
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("failed:\n{}", failed.join("\n")) }
+}
+
+fn scenarios(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root.join("scenarios")).context("scenarios")? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "scn") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// What failed.
+fn check(root: &Path, release: &str, tarball: &Path, scenarios: &[PathBuf]) -> Result<Vec<String>> {
+    let name = format!("check-{release}");
+    let added = fairlab(root, &["kernel", "add", &name, "--source", &tarball.display().to_string()])?;
+    if !added.status.success() {
+        return Ok(vec![format!("{release}: no engine\n{}", text(&added))]);
+    }
+    let (mut ran, mut refused, mut failed) = (0, 0, Vec::new());
+    for scenario in scenarios {
+        let run = fairlab(root, &["run", &scenario.display().to_string(), "--engine", &format!("kernel:{name}")])?;
+        let said = text(&run);
+        match run.status.code() {
+            Some(0) if !said.contains("WARNING: at") => ran += 1,
+            Some(2) => refused += 1,
+            _ => failed.push(format!("{release}: {}\n{said}", scenario.display())),
+        }
+    }
+    println!("{release}: {ran} scenarios ran, {refused} were refused, {} failed", failed.len());
+    Ok(failed)
+}
+
+fn fairlab(root: &Path, words: &[&str]) -> Result<Output> {
+    let program = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(Command::new(program.join("debug/fairlab")).args(words).current_dir(root).output()?)
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
+}
