@@ -49,7 +49,7 @@ enum Chore {
         /// Which one.
         which: readme::Which,
     },
-    /// Compare random scenarios with the reference program, line by line.
+    /// Compare random scenarios with the reference program or an engine, line by line.
     Oracle(oracle::Args),
     /// Compare random scenarios of the whole grammar with the reference program, byte by byte.
     FuzzOracle(fuzz_oracle::Args),

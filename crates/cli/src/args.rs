@@ -176,6 +176,9 @@ pub(crate) struct RunArgs {
     /// steps of load balancing). With -o, a relative FILE is put into DIR.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace_jsonl: Option<String>,
+    /// Write what each call of the scheduler has counted to standard output, and nothing else.
+    #[arg(long, hide = true)]
+    pub(crate) trace_work: bool,
     #[command(flatten)]
     pub(crate) exports: ExportArgs,
 }

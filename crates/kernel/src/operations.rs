@@ -20,6 +20,8 @@ pub struct Entry {
     pub function: &'static str,
     /// The function that has to run meanwhile.
     pub within: Option<&'static str>,
+    /// Whether that one has to be the innermost of all that are in the table: it calls the function itself.
+    pub is_direct: bool,
 }
 
 /// The table.
@@ -29,9 +31,10 @@ pub struct Entry {
 pub fn table() -> Vec<Entry> {
     let entry = |line: &'static str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (op, times, function, within) = match words[..] {
-            [op, times, function] => (op, times, function, None),
-            [op, times, function, "in", within] => (op, times, function, Some(within)),
+        let (op, times, function, within, is_direct) = match words[..] {
+            [op, times, function] => (op, times, function, None, false),
+            [op, times, function, "in", within] => (op, times, function, Some(within), false),
+            [op, times, function, "by", within] => (op, times, function, Some(within), true),
             _ => panic!("operations.txt: `{line}` is no entry"),
         };
         let op = Op::ALL.iter().copied().find(|known| known.name() == op);
@@ -40,6 +43,7 @@ pub fn table() -> Vec<Entry> {
             times: times.parse().expect("a number"),
             function,
             within,
+            is_direct,
         }
     };
     crate::entries(crate::embedded("operations.txt")).map(entry).collect()
@@ -90,7 +94,8 @@ fn resolve(functions: &str) -> Vec<Counted> {
             Some(name) => Some(*places.get(name)?),
         };
         let function = *places.get(entry.function)?;
-        Some(Counted { function, operation: entry.op as usize, times: entry.times, within })
+        let is_direct = entry.is_direct;
+        Some(Counted { function, operation: entry.op as usize, times: entry.times, within, is_direct })
     };
     table().into_iter().filter_map(counted).collect()
 }
@@ -101,13 +106,19 @@ mod tests {
 
     #[test]
     fn what_an_object_lacks_counts_nothing_and_the_rest_has_its_place() {
-        let nm = "idle_cpu_without t 1a0 20\nupdate_cfs_group t 2b0 20\nenqueue_task_fair t 3c0 8\nother T 500 8\ndata D 600\n";
+        let nm = "cpu_runnable_without t 1a0 20\nupdate_cfs_group t 2b0 20\nenqueue_task_fair t 3c0 8\nother T 500 8\ndata D 600\n\
+                  idle_cpu T 700 8\n_nohz_idle_balance t 800 8\n";
         let text = functions(nm);
-        assert_eq!(text, "idle_cpu_without 1a0\nupdate_cfs_group 2b0\nenqueue_task_fair 3c0\n");
+        let known = "cpu_runnable_without 1a0\nupdate_cfs_group 2b0\nenqueue_task_fair 3c0\nidle_cpu 700\n_nohz_idle_balance 800\n";
+        assert_eq!(text, known);
         let counted = resolve(&text);
         let of = |op: Op| counted.iter().filter(|one| one.operation == op as usize).copied().collect::<Vec<_>>();
-        let stat = Counted { function: 0x1a0, operation: Op::GroupStatCpu as usize, times: 1, within: None };
+        let stat =
+            Counted { function: 0x1a0, operation: Op::GroupStatCpu as usize, times: 1, within: None, is_direct: false };
         assert_eq!(of(Op::GroupStatCpu), [stat]);
+        let tickless: Vec<_> =
+            of(Op::TicklessCpu).iter().map(|one| (one.function, one.within, one.is_direct)).collect();
+        assert_eq!(tickless, [(0x700, Some(0x800), true)]);
         let levels: Vec<_> = of(Op::GroupLevel).iter().map(|one| (one.function, one.times, one.within)).collect();
         assert_eq!(levels, [(0x2b0, 1, Some(0x3c0))]);
         assert!(of(Op::Tick).is_empty());

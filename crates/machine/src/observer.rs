@@ -6,6 +6,7 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
+use fairlab_sched::work::WorkMeter;
 use fairlab_workload::step::LoopPlace;
 
 /// A path of the kernel, or a phase of one, that takes time on a CPU.
@@ -224,6 +225,14 @@ pub trait Observer<E = Sched>: Probe {
     fn wants_kernel_paths(&self) -> bool {
         false
     }
+
+    /// Whether to be told of [`Observer::work`].
+    fn wants_work(&self) -> bool {
+        false
+    }
+
+    /// A CPU has called the scheduler, which has counted these operations. Only for observers that want it.
+    fn work(&mut self, _now: Nanos, _cpu: CpuId, _path: KernelPath, _counted: &WorkMeter) {}
 
     /// A moment at which the whole state is to be noted.
     fn snapshot(&mut self, _machine: &Machine<E>) {}

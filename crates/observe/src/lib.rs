@@ -29,3 +29,4 @@ pub mod sha256;
 pub mod standstill;
 pub mod summary;
 pub mod trace_jsonl;
+pub mod work_jsonl;

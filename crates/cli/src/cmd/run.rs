@@ -19,6 +19,7 @@ use fairlab_observe::recorder::Recorder;
 use fairlab_observe::run_directory::{INPUTS, RunDirectory};
 use fairlab_observe::summary::{Subject, Summary};
 use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_observe::work_jsonl::WorkJsonl;
 use fairlab_sched::features::Feature;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::sched::Sched;
@@ -186,6 +187,10 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     if let Some(engine) = args.variant.kernel_engine() {
         return engine::run(output, args, engine);
     }
+    if args.trace_work {
+        let Plan { mut machine, about } = Plan::new(&args.file, &args.variant, args.choices())?;
+        return trace_work(&mut machine, &about.input.name);
+    }
     let to_stdout = args.is_on_stdout();
     let wants_report = !to_stdout || std::io::stderr().is_terminal();
     let Finished { plan, summary, cut_short_of } = execute(output, args, wants_report)?;
@@ -202,6 +207,13 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         output.text(&report)?;
     }
     interrupt::end(cut_short_of)
+}
+
+/// Runs for the sake of what is counted.
+pub(crate) fn trace_work<E: Engine>(machine: &mut Machine<E>, name: &str) -> Result<(), CliError> {
+    let mut lines = WorkJsonl::new(std::io::stdout().lock());
+    machine.run(&mut lines).map_err(|error| CliError::run(format!("{name}: {error}")))?;
+    lines.finish().map_err(|error| CliError::write("standard output", &error))
 }
 
 /// The page about a run.

@@ -8,7 +8,7 @@ pub(crate) mod trial;
 use crate::args::RunArgs;
 use crate::cmd::bench;
 use crate::cmd::bench::args::{Bench, On};
-use crate::cmd::run::{OpenTrace, TraceTarget, open_trace, trace_target};
+use crate::cmd::run::{OpenTrace, TraceTarget, open_trace, trace_target, trace_work};
 use crate::embed;
 use crate::error::CliError;
 use crate::exports::{Traces, process_of};
@@ -225,6 +225,9 @@ fn simulate(output: &mut Output, args: &RunArgs, engine: &Engine, report: &Path)
     interrupt::listen();
     if look::is_wanted(&args.variant) {
         return look::look(output, &mut machine, &args.variant, &about.input.name);
+    }
+    if args.trace_work {
+        return trace_work(&mut machine, &about.input.name);
     }
     let (began, whole) = (Instant::now(), machine.duration());
     let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, None)).transpose()?;

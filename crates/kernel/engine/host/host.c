@@ -91,8 +91,14 @@ struct watched {
 
 struct entry {
 	const struct watched *within;	/* only while it runs; NULL: always */
+	int is_direct;			/* only while no other watched function runs inside that one */
 	int operation, times, next;
 };
+
+#define MOST_NESTED 256
+
+static const struct watched *stack[MOST_NESTED];	/* watched functions that run, outermost first */
+static unsigned int nr_nested;
 
 static struct watched watched[PLACES];
 static struct entry entries[MOST_ENTRIES];
@@ -126,8 +132,8 @@ static struct watched *watch(unsigned long offset)
 	return its;
 }
 
-/* Counts an operation so many times for each call of a function, perhaps only while another one runs (offset 0: always). */
-void fl_count(unsigned long function, int operation, int times, unsigned long within)
+/* Counts an operation so many times for each call of a function, perhaps only while another one runs (offset 0: always), or is the innermost one. */
+void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct)
 {
 	struct watched *its = watch(function);
 	struct entry *one = &entries[nr_entries_watched];
@@ -135,6 +141,7 @@ void fl_count(unsigned long function, int operation, int times, unsigned long wi
 	if (nr_entries_watched == MOST_ENTRIES || operation >= MOST_OPERATIONS)
 		fl_host_stop(FL_STOP_SHIM, "too much is to be counted");
 	one->within = within ? watch(within) : NULL;
+	one->is_direct = is_direct;
 	one->operation = operation;
 	one->times = times;
 	one->next = its->first;
@@ -167,15 +174,23 @@ static void count(const struct entry *one)
 void __cyg_profile_func_enter(void *function, void *site)
 {
 	struct watched *its = place_of(function);
+	const struct watched *innermost;
 	int i;
 
 	(void)site;
 	if (!its->function)
 		return;
-	for (i = its->first; i >= 0; i = entries[i].next)
-		if (!entries[i].within || entries[i].within->depth)
-			count(&entries[i]);
+	innermost = nr_nested ? stack[nr_nested - 1] : NULL;
+	for (i = its->first; i >= 0; i = entries[i].next) {
+		const struct entry *one = &entries[i];
+
+		if (!one->within || (one->is_direct ? one->within == innermost : one->within->depth))
+			count(one);
+	}
 	its->depth++;
+	if (nr_nested == MOST_NESTED)
+		fl_host_stop(FL_STOP_SHIM, "functions that are counted call each other too deeply");
+	stack[nr_nested++] = its;
 }
 
 void __cyg_profile_func_exit(void *function, void *site)
@@ -185,6 +200,7 @@ void __cyg_profile_func_exit(void *function, void *site)
 	(void)site;
 	if (!its->function)
 		return;
+	nr_nested--;
 	if (!--its->depth && its == measured)
 		fl_host_measured = 0;
 }

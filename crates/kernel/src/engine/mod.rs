@@ -121,7 +121,7 @@ impl KernelEngine {
 
     /// Somebody wakes a task that sleeps.
     fn tell_waking(&self, ctx: &mut Ctx<'_>, task: TaskId) {
-        if self.object.task(task.0).on_rq == 0 {
+        if !self.object.is_queued(task.0) {
             ctx.report(Event::Waking { task, cpu: self.task_cpu(task), on: ctx.cpu });
         }
     }
@@ -438,6 +438,7 @@ impl Engine for KernelEngine {
     }
 
     fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.charge(Op::Exit);
         ctx.charge(Op::PickNext);
         self.enter(ctx, c"schedule, of a task that ends", |object, cpu| object.block(cpu, true, false));
     }

@@ -95,6 +95,8 @@ pub struct Counted {
     pub times: i32,
     /// The function that has to run meanwhile, if one has to.
     pub within: Option<u64>,
+    /// Whether that one has to be the innermost of all that are counted.
+    pub is_direct: bool,
 }
 
 /// So many operations an object can count: as in `engine/host/host.c`.
@@ -201,9 +203,10 @@ impl Object {
     /// # Panics
     /// If there are more operations than the object has room for.
     pub fn count(&self, counted: &[Counted]) {
-        for &Counted { function, operation, times, within } in counted {
+        for &Counted { function, operation, times, within, is_direct } in counted {
             assert!(operation < MOST_OPERATIONS, "operation {operation} of {MOST_OPERATIONS}");
-            call!(self, fl_count(function, operation as c_int, times, within.unwrap_or(0)));
+            let within = within.unwrap_or(0);
+            call!(self, fl_count(function, operation as c_int, times, within, c_int::from(is_direct)));
         }
     }
 
@@ -449,6 +452,12 @@ impl Object {
     /// The CPU to which a task belongs.
     pub fn cpu_of(&self, task: u32) -> u32 {
         call!(self, fl_cpu_of(task)) as u32
+    }
+
+    /// Whether a task is on a runqueue, or on its way between two.
+    #[inline]
+    pub fn is_queued(&self, task: u32) -> bool {
+        call!(self, fl_is_queued(task)) != 0
     }
 
     /// Whether the tick of a CPU is stopped.

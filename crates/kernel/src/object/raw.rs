@@ -270,6 +270,7 @@ functions! {
     fl_duty(c_int) -> c_int;
     fl_running(c_int) -> c_uint;
     fl_cpu_of(c_uint) -> c_int;
+    fl_is_queued(c_uint) -> c_int;
     fl_tick_is_stopped(c_int) -> c_int;
     fl_show_nohz(*mut Nohz);
     fl_show_llc(c_int, *mut Llc);
@@ -277,7 +278,7 @@ functions! {
     fl_show_task(c_uint, *mut Task);
     fl_show_schedstat(c_int, *mut Schedstat);
     fl_records(*mut c_uint) -> *const Record;
-    fl_count(c_ulong, c_int, c_int, c_ulong);
+    fl_count(c_ulong, c_int, c_int, c_ulong, c_int);
     fl_measure(c_ulong, c_int, c_uint);
     fl_counts() -> *mut c_longlong;
     fl_guard(c_int, c_uint);

@@ -215,6 +215,8 @@ pub struct Machine<E = Sched> {
     timekeeper: Option<CpuId>,
     /// Whether the observer wants to hear of kernel paths.
     wants_kernel_paths: bool,
+    /// Whether the observer wants to hear what each call of the scheduler counts.
+    wants_work: bool,
     /// Locks of the runqueues.
     locks: Vec<locks::RqLock>,
     /// Cache lines of the runqueues.
@@ -257,6 +259,7 @@ impl<E: Engine> Machine<E> {
     pub fn start(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         self.wants_kernel_paths = observer.wants_kernel_paths();
         self.wants = observer.wants();
+        self.wants_work = observer.wants_work();
         self.create_groups(observer);
         self.start_governor_threads(observer)?;
         self.meter.drain_into(&mut self.total_work);
@@ -476,8 +479,20 @@ impl<E: Engine> Machine<E> {
         };
         act(&mut self.sched, &mut ctx);
         self.ahead = ctx.ahead;
+        if self.wants_work {
+            self.tell_work(observer, cpu, path);
+        }
         let took = if self.kernel_takes_time { self.spend(observer, cpu, path) } else { Nanos::ZERO };
         self.apply(took);
+    }
+
+    /// Where kernel code is free nobody takes the counts of a call from the meter, so that is done here.
+    #[cold]
+    fn tell_work(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, path: KernelPath) {
+        observer.work(self.now, cpu, path, &self.meter);
+        if !self.kernel_takes_time {
+            self.meter.drain_into(&mut self.total_work);
+        }
     }
 
     fn handle(&mut self, observer: &mut dyn Observer<E>, event: Event) -> Result<(), RunError> {

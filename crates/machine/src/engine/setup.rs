@@ -233,6 +233,7 @@ impl<E: Engine> Machine<E> {
             kernel_takes_time: false,
             timekeeper: None,
             wants_kernel_paths: false,
+            wants_work: false,
             locks: (0..nr_cpus).map(|_| RqLock::free()).collect(),
             granted: VecDeque::with_capacity(nr_cpus),
             lines: RqLines::new(&hardware),

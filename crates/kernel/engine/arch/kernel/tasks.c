@@ -246,6 +246,8 @@ void fl_check_books(void)
 
 int fl_cpu_of(unsigned int task) { return task_cpu(fl_task(task)); }
 
+int fl_is_queued(unsigned int task) { return fl_task(task)->on_rq != 0; }
+
 int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask)
 {
 	static struct cpumask wanted;

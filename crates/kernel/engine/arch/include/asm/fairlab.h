@@ -170,6 +170,7 @@ enum fl_duty { FL_DUTY_RESCHEDULE, FL_DUTY_STOPPER, FL_DUTY_IDLE, FL_DUTY_TASK }
 int fl_duty(int cpu);
 unsigned int fl_running(int cpu);
 int fl_cpu_of(unsigned int task);
+int fl_is_queued(unsigned int task);
 int fl_tick_is_stopped(int cpu);
 
 /* What the kernel's side shows of its state, as it is: nothing is brought up to date for it. */
@@ -182,7 +183,7 @@ void fl_show_schedstat(int cpu, struct fl_schedstat *to);
 /* ---- provided by the host for the laboratory ---- */
 
 const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; valid until the kernel's side is entered again */
-void fl_count(unsigned long function, int operation, int times, unsigned long within);
+void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct);
 void fl_measure(unsigned long function, int operation, unsigned int ns);
 long long *fl_counts(void);				/* by operation; who reads them sets them to 0 */
 void fl_guard(int report, unsigned int loop_seconds);

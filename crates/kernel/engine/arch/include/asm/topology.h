@@ -24,7 +24,9 @@ const struct cpumask *cpu_coregroup_mask(int cpu);
 const struct cpumask *cpu_clustergroup_mask(int cpu);
 
 #define arch_scale_cpu_capacity(cpu) (fl_place[cpu].capacity)
-#define arch_scale_freq_capacity(cpu) (fl_place[cpu].frequency)
+/* Scaling by it is counted. */
+unsigned long fl_frequency_of(int cpu);
+#define arch_scale_freq_capacity(cpu) fl_frequency_of(cpu)
 #define arch_scale_freq_invariant() true
 #define arch_scale_thermal_pressure(cpu) (fl_place[cpu].pressure)
 #define arch_scale_hw_pressure(cpu) (fl_place[cpu].pressure)

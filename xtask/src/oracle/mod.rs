@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Comparison with the reference program: Linux 6.1's own scheduler code, built from Debian's package `linux-source-6.1`.
+//! Comparison with a judge: the reference program, which is Linux 6.1's own scheduler code, built from Debian's package `linux-source-6.1`; or an
+//! engine that `fairlab kernel add` has built.
 //!
 //! The program and its fuzzer lie beside the project, in `../shared/oracle`, or where FAIRLAB_ORACLE points. Without them, or
 //! without the kernel's sources, nothing is compared, and that is said.
 
+mod engines;
+mod operations;
+
 use crate::programs;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use engines::{Case, Pair, Side};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -34,6 +39,8 @@ const PROFILES: [&str; 19] = [
     "features",
     "mixed",
 ];
+/// The one whose scenarios set switches for published changes, which no kernel has at once.
+const SWITCHES: &str = "arms";
 /// Seeds of each profile that CI compares.
 const CI_SEEDS: &str = "1..8";
 /// How many comparisons run at once.
@@ -53,6 +60,18 @@ pub(crate) struct Args {
     /// The reference program: 6.1, or 6.1-arms with switches for published changes.
     #[arg(long, default_value = "6.1")]
     version: String,
+    /// The judge is an engine that `fairlab kernel add NAME` has built, instead of the reference program.
+    #[arg(long, value_name = "kernel:NAME", conflicts_with = "ci")]
+    judge: Option<String>,
+    /// What is judged is such an engine, instead of the built-in scheduler.
+    #[arg(long, value_name = "kernel:NAME", conflicts_with = "ci")]
+    engine: Option<String>,
+    /// Compare also what both count, call by call: a table of all operations. The judge has to be an engine.
+    #[arg(long, requires = "judge")]
+    operations: bool,
+    /// This program instead of a release build.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
     /// What CI compares: a few seeds of every profile. Says so and succeeds where the reference cannot be built.
     #[arg(long)]
     ci: bool,
@@ -71,10 +90,13 @@ pub(crate) fn compare(root: &Path, args: &Args) -> Result<()> {
     let Some(oracle) = find(root) else {
         return absent(args.ci, "there is no reference program beside the project (FAIRLAB_ORACLE can point to it)");
     };
+    if args.judge.is_some() || args.engine.is_some() {
+        return with_engines(root, &oracle, args);
+    }
     if let Err(error) = build(&oracle, &args.version, args.ci) {
         return absent(args.ci, &format!("the reference program cannot be built here: {error:#}"));
     }
-    let binary = programs::plain(root)?;
+    let binary = program(root, args)?;
     let jobs = jobs(args)?;
     let (failed, started) = (Mutex::new(Vec::new()), Instant::now());
     let queue = Mutex::new(jobs.into_iter());
@@ -98,6 +120,55 @@ pub(crate) fn compare(root: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
+fn program(root: &Path, args: &Args) -> Result<PathBuf> {
+    args.program.as_ref().map_or_else(|| programs::plain(root), |file| Ok(std::path::absolute(file)?))
+}
+
+/// The comparisons in which an engine has a part.
+fn with_engines(root: &Path, oracle: &Path, args: &Args) -> Result<()> {
+    let (program, started) = (program(root, args)?, Instant::now());
+    let side = |name: &Option<String>| name.as_ref().map(|name| Side::Engine(name.clone()));
+    let judge = match side(&args.judge) {
+        Some(engine) => engine,
+        None => Side::Reference(build(oracle, &args.version, false)?),
+    };
+    let pair = Pair {
+        program: &program,
+        ours: side(&args.engine).unwrap_or(Side::BuiltIn),
+        judge,
+        oracle,
+        folder: programs::target(root).join("oracle"),
+        wants_operations: args.operations,
+    };
+    let (first, last) = seeds(&args.seeds)?;
+    let names = profiles(args, &[&PROFILES[..], &[SWITCHES]].concat())?;
+    let seeds_of = |profile| (first..=last).map(move |seed| (profile, seed));
+    let cases = names.iter().flat_map(|name| seeds_of(name.as_str()));
+    let cases: Vec<Case<'_>> = cases.map(|(profile, seed)| Case { profile, seed, add: args.add.as_deref() }).collect();
+    let compared = pair.compare(&cases, JOBS);
+    println!("compared in {:.0} s", started.elapsed().as_secs_f64());
+    compared
+}
+
+/// The profiles that were asked for, or these.
+fn profiles(args: &Args, all: &[&str]) -> Result<Vec<String>> {
+    let known = |name: &String| PROFILES.contains(&name.as_str()) || name == SWITCHES;
+    if let Some(unknown) = args.profile.iter().find(|name| !known(name)) {
+        bail!("there is no profile {unknown}; there are {}, and {SWITCHES}", PROFILES.join(", "));
+    }
+    Ok(match args.profile.as_slice() {
+        [] => all.iter().map(|&name| name.to_owned()).collect(),
+        some => some.to_vec(),
+    })
+}
+
+/// The first and the last.
+fn seeds(text: &str) -> Result<(u32, u32)> {
+    let (first, last) = text.split_once("..").with_context(|| format!("--seeds {text}: write FIRST..LAST"))?;
+    let number = |seed: &str| seed.parse::<u32>().with_context(|| format!("--seeds {text}: `{seed}` is no number"));
+    Ok((number(first)?, number(last)?))
+}
+
 pub(crate) fn absent(is_ci: bool, message: &str) -> Result<()> {
     if !is_ci {
         bail!("{message}");
@@ -107,30 +178,19 @@ pub(crate) fn absent(is_ci: bool, message: &str) -> Result<()> {
 }
 
 fn jobs(args: &Args) -> Result<Vec<Job>> {
-    let seeds = if args.ci { CI_SEEDS } else { &args.seeds };
-    let (first, last) = seeds.split_once("..").with_context(|| format!("--seeds {seeds}: write FIRST..LAST"))?;
-    for seed in [first, last] {
-        seed.parse::<u32>().with_context(|| format!("--seeds {seeds}: `{seed}` is no number"))?;
-    }
-    let known = |name: &String| PROFILES.contains(&name.as_str()) || name == "arms";
-    if let Some(unknown) = args.profile.iter().find(|name| !known(name)) {
-        bail!("there is no profile {unknown}; there are {}, and arms", PROFILES.join(", "));
-    }
-    let profiles = match args.profile.as_slice() {
-        [] => PROFILES.map(str::to_owned).to_vec(),
-        some => some.to_vec(),
-    };
+    let (first, last) = seeds(if args.ci { CI_SEEDS } else { &args.seeds })?;
+    let profiles = profiles(args, &PROFILES)?;
     let job = |profile: String, version: &str, add: Option<String>| Job {
         profile,
         version: version.to_owned(),
         add,
-        first: first.to_owned(),
-        last: last.to_owned(),
+        first: first.to_string(),
+        last: last.to_string(),
     };
     let mut jobs: Vec<Job> =
         profiles.into_iter().map(|profile| job(profile, &args.version, args.add.clone())).collect();
     if args.ci {
-        jobs.push(job("arms".to_owned(), "6.1-arms", None));
+        jobs.push(job(SWITCHES.to_owned(), "6.1-arms", None));
         jobs.push(job("one-cpu-freq".to_owned(), "6.1-arms", Some("arm pelt_contribution 1".to_owned())));
     }
     Ok(jobs)

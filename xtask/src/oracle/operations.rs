@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What two schedulers have counted in the same calls, by operation and by path.
+
+use crate::table;
+use anyhow::{Context, Result};
+use fairlab_sched::work::{NR_OPS, Op};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Of one operation on one path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    ours: u64,
+    theirs: u64,
+    /// Calls in which somebody counted it, and those in which both counted it equally often.
+    calls: u64,
+    equal: u64,
+    /// The first call in which they did not.
+    first: Option<String>,
+}
+
+impl Counts {
+    fn note(&mut self, ours: u64, theirs: u64, differs: impl Fn(u64, u64) -> String) {
+        self.ours += ours;
+        self.theirs += theirs;
+        self.calls += 1;
+        self.equal += u64::from(ours == theirs);
+        if ours != theirs && self.first.is_none() {
+            self.first = Some(differs(ours, theirs));
+        }
+    }
+}
+
+/// Of all.
+#[derive(Default)]
+pub(super) struct Operations {
+    /// By operation and path.
+    counts: BTreeMap<(Op, String), Counts>,
+    /// In how many scenarios an operation was counted at all, and in how many all calls were equal.
+    scenarios: BTreeMap<Op, (u32, u32)>,
+    calls: u64,
+    /// Scenarios, and those in which both counted the same throughout.
+    compared: u32,
+    same: u32,
+}
+
+impl Operations {
+    /// Of one scenario: what both wrote of it, one line for each call. A call is known by its instant, its CPU and its path: where one side
+    /// does in two calls what the other does in one, such as moving a task by another CPU's stopper, others are not mistaken for each other.
+    pub(super) fn of(name: &str, ours: &str, theirs: &str) -> Result<Self> {
+        let mut calls = BTreeMap::<(u64, u64, String), [[u64; NR_OPS]; 2]>::new();
+        for (side, text) in [ours, theirs].into_iter().enumerate() {
+            for line in text.lines() {
+                let call: Value = serde_json::from_str(line).with_context(|| format!("{name}: {line}"))?;
+                let (t, cpu, path) = (call["t"].as_u64(), call["cpu"].as_u64(), call["path"].as_str());
+                let key = t.zip(cpu).zip(path).with_context(|| format!("{name}: {line}"))?;
+                let counts = &mut calls.entry((key.0.0, key.0.1, key.1.to_owned())).or_insert([[0; NR_OPS]; 2])[side];
+                for &op in Op::ALL {
+                    counts[op as usize] += call[op.name()].as_u64().unwrap_or(0);
+                }
+            }
+        }
+        let mut all = Self { compared: 1, calls: calls.len() as u64, ..Self::default() };
+        for ((t, cpu, path), [ours, theirs]) in calls {
+            let differs = |ours, theirs| format!("{name}: {t} ns, CPU {cpu}: {ours} and {theirs}");
+            for &op in Op::ALL {
+                let (ours, theirs) = (ours[op as usize], theirs[op as usize]);
+                if ours != 0 || theirs != 0 {
+                    all.counts.entry((op, path.clone())).or_default().note(ours, theirs, differs);
+                }
+            }
+        }
+        for op in Op::ALL {
+            let its: Vec<&Counts> = all.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its).collect();
+            if !its.is_empty() {
+                all.scenarios.insert(*op, (1, u32::from(its.iter().all(|its| its.calls == its.equal))));
+            }
+        }
+        all.same = u32::from(all.scenarios.values().all(|(counted, equal)| counted == equal));
+        Ok(all)
+    }
+
+    /// Adds those of another scenario.
+    pub(super) fn add(&mut self, other: Self) {
+        for (key, its) in other.counts {
+            let sum = self.counts.entry(key).or_default();
+            sum.ours += its.ours;
+            sum.theirs += its.theirs;
+            sum.calls += its.calls;
+            sum.equal += its.equal;
+            sum.first = sum.first.take().or(its.first);
+        }
+        for (op, (counted, equal)) in other.scenarios {
+            let sum = self.scenarios.entry(op).or_default();
+            *sum = (sum.0 + counted, sum.1 + equal);
+        }
+        self.calls += other.calls;
+        self.compared += other.compared;
+        self.same += other.same;
+    }
+
+    /// All operations, and the paths on which counts differ.
+    pub(super) fn table(&self) -> String {
+        let percent = |part: u64, whole: u64| {
+            if whole == 0 { "-".to_owned() } else { format!("{:.2}", 100.0 * part as f64 / whole as f64) }
+        };
+        let row = |op: &Op| {
+            let its = self.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its);
+            let sum = its.fold([0; 4], |sum, its| {
+                [sum[0] + its.ours, sum[1] + its.theirs, sum[2] + its.calls, sum[3] + its.equal]
+            });
+            let (counted, equal) = self.scenarios.get(op).copied().unwrap_or_default();
+            let [ours, theirs, calls, same] = sum;
+            let mut row = vec![op.name().to_owned()];
+            row.extend([ours, theirs, calls].map(|number| number.to_string()));
+            row.extend([percent(same, calls), format!("{equal}/{counted}")]);
+            row
+        };
+        let rows: Vec<Vec<String>> = Op::ALL.iter().map(row).collect();
+        let mut text = format!(
+            "\n{} scenarios, {} calls; in {} scenarios all operations are equal in all calls\n\n",
+            self.compared, self.calls, self.same
+        );
+        text += &table::render(1, &["operation", "ours", "judge", "calls", "equal %", "scenarios equal"], &rows);
+        let differing = self.counts.iter().filter(|(_, its)| its.equal < its.calls);
+        let rows: Vec<Vec<String>> = differing
+            .map(|((op, path), its)| {
+                let mut row = vec![op.name().to_owned(), path.clone(), its.first.clone().unwrap_or_default()];
+                row.extend([its.ours, its.theirs, its.calls].map(|number| number.to_string()));
+                row.push(percent(its.equal, its.calls));
+                row
+            })
+            .collect();
+        if !rows.is_empty() {
+            let head = ["operation", "path", "first call that differs", "ours", "judge", "calls", "equal %"];
+            write!(text, "\n{}", table::render(3, &head, &rows)).expect("a string takes text");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Operations;
+
+    #[test]
+    fn calls_are_compared_one_by_one_so_that_sums_hide_nothing() {
+        let ours = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n";
+        let theirs = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n";
+        let mut sum = Operations::default();
+        sum.add(Operations::of("a", ours, theirs).expect("the same calls"));
+        sum.add(Operations::of("b", ours, ours).expect("the same calls"));
+        let table = sum.table();
+        let row = |name: &str| {
+            let line = table.lines().find(|line| line.starts_with(name)).expect("there is a row for each operation");
+            line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(row("Tick"), ["4", "4", "4", "100.00", "2/2"]);
+        assert_eq!(row("RqLock"), ["4", "4", "3", "33.33", "1/2"]);
+        assert_eq!(row("Fork"), ["0", "0", "0", "-", "0/0"]);
+        assert!(table.contains("a: 1 ns, CPU 0: 2 and 0") && table.contains("in 1 scenarios"), "{table}");
+        assert!(Operations::of("c", ours, "no line").is_err());
+    }
+}
