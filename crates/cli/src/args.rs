@@ -14,6 +14,7 @@ use crate::cmd::replay::ReplayArgs;
 use crate::cmd::schema::Form;
 use crate::cmd::sweep::args::SweepArgs;
 use crate::embed::policies::{Policy, policy_of};
+use crate::error::CliError;
 use crate::exports::{ExportArgs, format_of, group_of};
 use crate::hints::{self, hinted};
 use crate::output::measure::Measure;
@@ -199,7 +200,7 @@ pub(crate) struct VariantArgs {
     ///
     /// It runs in a process of its own, and tells no reasons of decisions. What it does not have of a machine --plain=priced leaves out.
     #[arg(long, value_name = "kernel:NAME", value_parser = hinted(engine_of, hints::engines))]
-    pub(crate) engine: Option<EngineName>,
+    pub(crate) engine: Vec<EngineName>,
     /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override earlier ones
     #[arg(long, value_name = "A,NO_B", value_parser = hinted(features_of, hints::features))]
     pub(crate) features: Vec<FeatureList>,
@@ -246,7 +247,16 @@ impl VariantArgs {
 
     /// The kernel engine, if it is to be one.
     pub(crate) fn kernel_engine(&self) -> Option<&str> {
-        self.engine.as_ref().and_then(EngineName::kernel)
+        self.engine.last().and_then(EngineName::kernel)
+    }
+
+    /// Refuses several engines for a command that has one.
+    pub(crate) fn has_one_engine(&self) -> Result<(), CliError> {
+        if self.engine.len() < 2 {
+            return Ok(());
+        }
+        let help = "give one; `fairlab compare` takes several and sets them side by side";
+        Err(CliError::Input(format!("--engine is given {} times\nhelp: {help}", self.engine.len())))
     }
 
     /// The words of a command line that say the same about switches, governor and latency.
@@ -403,6 +413,9 @@ pub(crate) struct ReportArgs {
     /// File to write
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    /// Write what the page has of the first run to standard output: a worker of a run with an engine.
+    #[arg(long, hide = true)]
+    pub(crate) engine_page: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -570,6 +583,26 @@ pub(crate) struct StudyRunArgs {
     /// Machine of all runs, unless an arm has its own
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
+    /// The scheduler of a kernel tree in place of the built-in one, as `fairlab kernel add NAME` has built it
+    ///
+    /// For studies of data; an arm that wants what the tree has not is refused. No row is then evidence for the model.
+    #[arg(long, value_name = "kernel:NAME", value_parser = hinted(engine_of, hints::engines))]
+    pub(crate) engine: Option<EngineName>,
+    /// With --engine: machines as `fairlab run --plain` takes them; --plain=priced with prices and idle states
+    #[arg(
+        long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
+        hide_possible_values = true, requires = "engine"
+    )]
+    pub(crate) plain: Option<Plain>,
+    /// The one run that a worker makes: its case, ...
+    #[arg(long, hide = true, requires_all = ["engine", "engine_arm", "engine_seed"])]
+    pub(crate) engine_case: Option<String>,
+    /// ... its arm, ...
+    #[arg(long, hide = true)]
+    pub(crate) engine_arm: Option<String>,
+    /// ... and its seed.
+    #[arg(long, hide = true)]
+    pub(crate) engine_seed: Option<u64>,
     /// Write the report as DIR/NAME.html, a page by itself, and DIR/NAME.json, and pictures as DIR/*.svg
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,

@@ -71,13 +71,21 @@ impl Arm {
         Self { name: UNCHANGED.to_owned(), ..Self::default() }
     }
 
+    /// The arm whose change is the engine, and which has its name.
+    pub(crate) fn of_engine(engine: &EngineName) -> Self {
+        let name = engine.kernel().map_or_else(|| "built-in".to_owned(), |name| format!("kernel:{name}"));
+        Self { name, engine: Some(engine.clone()), ..Self::default() }
+    }
+
     /// A variant with the changes of this arm.
     pub(crate) fn on(&self, variant: &VariantArgs) -> VariantArgs {
         let mut variant = variant.clone();
         variant.features.push(FeatureList(self.features.clone()));
         variant.set.extend(self.set.iter().cloned());
         variant.kernel = self.kernel.or(variant.kernel);
-        variant.engine = self.engine.clone().or(variant.engine);
+        if let Some(engine) = &self.engine {
+            variant.engine = vec![engine.clone()];
+        }
         variant.governor = self.governor.or(variant.governor);
         variant.cpu_dma_latency = self.cpu_dma_latency.or(variant.cpu_dma_latency);
         variant.machine = self.machine.clone().or(variant.machine);

@@ -113,6 +113,17 @@ impl ExportArgs {
         self.export.iter().any(|export| export.file == "-")
     }
 
+    /// The words of a command line that say the same.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let of_export = |export: &Export| ["--export".to_owned(), format!("{}={}", export.format.name, export.file)];
+        let mut words: Vec<String> = self.export.iter().flat_map(of_export).collect();
+        if let Some(groups) = groups(&self.events) {
+            let names = Group::ALL.iter().filter(|group| groups.has(**group)).map(|group| group.name());
+            words.extend(["--events".to_owned(), names.collect::<Vec<_>>().join(",")]);
+        }
+        words
+    }
+
     /// Refuses standard output for a command that writes its results there.
     pub(crate) fn refuse_stdout(&self, command: &str) -> Result<(), CliError> {
         if !self.is_on_stdout() {

@@ -26,7 +26,7 @@ mod values;
 mod whole_file;
 mod work_args;
 
-use args::{Args, Command};
+use args::{Args, Command, VariantArgs};
 use clap::Parser;
 use clap::error::ErrorKind;
 use error::CliError;
@@ -66,8 +66,22 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// What a command's workload runs on, if the command takes one engine.
+fn variant_of(command: &Command) -> Option<&VariantArgs> {
+    match command {
+        Command::Run(run) => Some(&run.variant),
+        Command::Bisect(bisect) => Some(&bisect.work.variant),
+        Command::Fuzz(fuzz) => Some(&fuzz.variant),
+        Command::Replay(replay) => Some(&replay.variant),
+        Command::Bench(bench) => Some(&bench.bench.on().variant),
+        Command::Check(check) => Some(&check.variant),
+        _ => None,
+    }
+}
+
 /// Does what a command says.
 fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
+    variant_of(command).map_or(Ok(()), VariantArgs::has_one_engine)?;
     match command {
         Command::Run(run) => cmd::run::run(output, run),
         Command::Compare(compare) => cmd::compare::compare(output, compare),

@@ -14,6 +14,7 @@ use fairlab_machine::prices::Prices;
 use fairlab_machine::vary::vary_starts;
 use fairlab_observe::summary::Subject;
 use fairlab_sched::features::Feature;
+use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::load::{Kind, detect};
@@ -55,8 +56,8 @@ impl About {
 }
 
 /// A run that has not begun.
-pub(crate) struct Plan {
-    pub(crate) machine: Machine,
+pub(crate) struct Plan<E = Sched> {
+    pub(crate) machine: Machine<E>,
     pub(crate) about: About,
 }
 
@@ -141,7 +142,7 @@ impl Plan {
         choices: Choices,
     ) -> Result<Self, CliError> {
         if variant.kernel_engine().is_some() {
-            let help = "leave --engine out; `fairlab run`, `compare` and `sweep` have it, for workload files";
+            let help = "kernel engines have run, check, bench, compare, sweep, export and report; the rest asks the built-in scheduler for its reasons";
             return Err(CliError::Input(format!("a kernel engine cannot be used for this yet\nhelp: {help}")));
         }
         let Prepared { setup, about } = Prepared::of(input, machine, variant, choices)?;

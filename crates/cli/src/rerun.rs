@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A run again, from its directory: nothing but the manifest and the copies of inputs is read.
 
-use crate::args::{Args, Command, RunArgs};
+use crate::args::{Args, Command, RunArgs, VariantArgs};
 use crate::error::CliError;
-use crate::input;
-use crate::plan::{Choices, Plan};
+use crate::input::{self, MachineText, WorkloadText};
+use crate::plan::{Choices, Plan, Prepared};
 use clap::Parser;
 use fairlab_machine::engine::Machine;
 use fairlab_machine::files;
+use fairlab_machine::seam::Engine;
 use fairlab_observe::manifest::{Input, MANIFEST, Manifest, SUMMARY};
 use fairlab_observe::sha256;
 use std::path::{Path, PathBuf};
@@ -32,8 +33,28 @@ pub(crate) fn files_of(dir: &Path, manifest: &Manifest) -> Vec<PathBuf> {
     files
 }
 
-/// The run again, from the command that the manifest keeps for that and the copies of its inputs.
+/// The run again, with the built-in scheduler.
 pub(crate) fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
+    let Repeated { workload, machine, variant, choices } = read(dir, manifest)?;
+    Plan::of(workload, machine, &variant, choices)
+}
+
+/// The run again, before there is a machine for it; and its seed.
+pub(crate) fn prepare(dir: &Path, manifest: &Manifest) -> Result<(Prepared, Option<u64>), CliError> {
+    let Repeated { workload, machine, variant, choices } = read(dir, manifest)?;
+    Ok((Prepared::of(workload, machine, &variant, choices)?, choices.seed))
+}
+
+/// What a run was made of.
+struct Repeated {
+    workload: Arc<WorkloadText>,
+    machine: Option<MachineText>,
+    variant: VariantArgs,
+    choices: Choices,
+}
+
+/// From the command that the manifest keeps for that and the copies of its inputs.
+fn read(dir: &Path, manifest: &Manifest) -> Result<Repeated, CliError> {
     let wrong = |cause: &str| {
         let help = "repeat the run with this fairlab: fairlab run FILE -o DIR";
         CliError::Input(format!("{}: {cause}\nhelp: {help}", dir.join(MANIFEST).display()))
@@ -54,12 +75,17 @@ pub(crate) fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> 
     };
     let RunArgs { variant, seed, vary, perturb, duration, keep_duplicate_keys, .. } = *run;
     let choices = Choices { duration, seed, vary, perturb, keep_duplicate_keys, ..Choices::default() };
-    Plan::of(Arc::new(workload), machine, &variant, choices)
+    Ok(Repeated { workload: Arc::new(workload), machine, variant, choices })
 }
 
 /// Whether a machine that has run again has done what the manifest says; if not, what to warn of. `told` is what comes of the
 /// repeated run, such as `this explains`.
-pub(crate) fn difference(machine: &Machine, manifest: &Manifest, dir: &Path, told: &str) -> Option<String> {
+pub(crate) fn difference(
+    machine: &Machine<impl Engine>,
+    manifest: &Manifest,
+    dir: &Path,
+    told: &str,
+) -> Option<String> {
     let digest = machine.digest().to_string();
     (digest != manifest.digest).then(|| {
         format!(

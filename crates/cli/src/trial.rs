@@ -10,6 +10,7 @@ use crate::cmd::run::{Listeners, advance_asking, simulate_telling};
 use crate::engine;
 use crate::engine::trial::{Wanted, What};
 use crate::error::CliError;
+use crate::exports::ExportArgs;
 use crate::input::{self, WorkloadText};
 use crate::interrupt;
 use crate::plan::{Choices, Plan, Prepared};
@@ -209,7 +210,21 @@ impl Trial {
             Work::File(text) => What::File(text),
             Work::Bench(line) => What::Bench(line),
         };
-        Wanted { what, variant: &self.variant, choices: self.choices(seed), warmup: self.warmup }
+        Wanted { what, variant: &self.variant, choices: self.choices(seed), warmup: self.warmup, exports: None }
+    }
+
+    /// Runs it with a kernel engine, which writes traces of it.
+    pub(crate) fn run_with_traces(
+        &self,
+        seed: Option<u64>,
+        exports: &ExportArgs,
+        hears: Hears<'_>,
+    ) -> Result<Told, CliError> {
+        let Some(engine) = self.variant.kernel_engine() else { return self.run(seed, hears) };
+        let told = engine::trial::trial(engine, &Wanted { exports: Some(exports), ..self.wanted(seed) })?;
+        let length = Nanos(told.summary.duration_ns);
+        hears(length, length);
+        interrupt::requested().map_or(Ok(told), |signal| Err(CliError::Stopped { signal }))
     }
 
     /// Runs it with a kernel engine.

@@ -138,12 +138,72 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
     let refused = on(&["run", "scenarios/hello.json", "--prices", "zero"]);
     assert!(refused.contains("fast_switch") && refused.contains("--plain=priced"), "{refused}");
     assert!(on(&["run", "scenarios/ksoftirqd.scn"]).contains("packets"));
-    assert!(on(&["run", "scenarios/fair-share.scn", "-o", "somewhere"]).contains("-o"));
     assert!(on(&["run", "scenarios/fair-share.scn", "--set", "scan_cost=1"]).contains("scan_cost"));
-    assert!(on(&["check", "scenarios/fair-share.scn"]).contains("cannot be used for this"));
+    assert!(on(&["check", "scenarios/ksoftirqd.scn"]).contains("packets"));
     let bench = ["bench", "hackbench", "-g", "1", "-l", "5", "--machine"];
     assert!(on(&[&bench[..], &["xeon-1s-112"]].concat()).contains("poll"));
-    assert!(on(&[&bench[..], &["hikey960", "--plain=priced", "--export", "csv=here"]].concat()).contains("--export"));
+    let state = ["hikey960", "--plain=priced", "--export", "schedstat=here"];
+    assert!(on(&[&bench[..], &state].concat()).contains("schedstat tells of the built-in"));
+    let twice = ["run", "scenarios/fair-share.scn", "--engine", "kernel:under-test"];
+    assert!(on(&twice).contains("fairlab compare"));
+}
+
+#[test]
+fn a_run_directory_of_an_engine_is_repeated_with_it() {
+    if !has_engine() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let (dir, own) = (path("run"), path("own"));
+    let done = |args: &[&str]| {
+        let output = with_engines(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let run = ["run", "scenarios/group-shares.scn", "--for", "200ms", "-o"];
+    done(&[&run[..], &[&dir, "--engine", "kernel:under-test", "--export", "ftrace=then.txt"]].concat());
+    done(&[&run[..], &[&own]].concat());
+    let read = |name: &str| std::fs::read_to_string(format!("{dir}/{name}")).expect("the file is there");
+    let manifest: Value = serde_json::from_str(&read("manifest.json")).expect("a manifest is JSON");
+    assert_eq!(manifest["engine"]["name"], "under-test");
+    assert!(manifest["engine"]["key"].as_str().is_some_and(|key| key.len() == 32), "{manifest}");
+    let summary: Value = serde_json::from_str(&read("summary.json")).expect("a summary is JSON");
+    assert_eq!(summary["digest"], manifest["digest"]);
+    let warned = done(&["export", &dir, "--format", "ftrace", "-o", &path("now.txt")]);
+    assert!(!warned.contains("digest"), "{warned}");
+    assert_eq!(read("then.txt"), std::fs::read_to_string(path("now.txt")).expect("the trace was written"));
+    done(&["report", &dir, &own, "-o", &path("page.html")]);
+    let page = std::fs::read_to_string(path("page.html")).expect("the page was written");
+    assert!(page.contains("kernel:under-test"), "the page names the engine");
+    let why = with_engines(&["findings", &dir]);
+    assert!(complaint("findings", &why).contains("cannot be used for this"));
+}
+
+#[test]
+fn engines_are_compared_side_by_side_and_checked() {
+    if !has_engine() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let export = format!("perfetto={}", place.path().join("t.pftrace").display());
+    let engine = ["--engine", "kernel:under-test"];
+    let compare = ["compare", "scenarios/hello.json", "--for", "200ms", "--export", &export];
+    let output = with_engines(&[&compare[..], &engine, &engine].concat());
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("--plain=priced"), "{page}{said}");
+    for row in ["ping: wake to run p50", "worker: fairness", "fairness", "migrations"] {
+        assert!(page.lines().any(|line| line.starts_with(row)), "{row}: {page}");
+    }
+    let traces = std::fs::read_dir(place.path()).expect("the folder is there").count();
+    assert_eq!(traces, 1, "both arms have one name here");
+    let one = told(&[&["--json", "compare", "scenarios/fair-share.scn"][..], &engine].concat());
+    assert_eq!((&one[0]["arm"], &one[1]["arm"]), (&"built-in".into(), &"kernel:under-test".into()));
+    assert_eq!(one[0]["summary"]["digest"], one[1]["summary"]["digest"]);
+    let checked = told(&[&["--json", "check", "scenarios/fair-share.scn"][..], &engine].concat());
+    assert_eq!(checked["invariants_checked"], false);
+    assert_eq!(checked["digest"], json_of(&["--json", "check", "scenarios/fair-share.scn"])["digest"]);
 }
 
 /// Counted by both alike. Not among them are two that the built-in scheduler counts less often: scaling of clocks on which no time has passed, and

@@ -16,7 +16,7 @@ use fairlab_machine::seam::Engine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_workload::workload::Workload;
+use fairlab_workload::workload::{Policy, TaskSpec, Workload};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -42,6 +42,23 @@ struct Track {
     waking_since: Option<Nanos>,
     /// When the timer expires that it waits for.
     timer_at: Option<Nanos>,
+    /// How long it had a CPU, and how long it was runnable without one.
+    run: Nanos,
+    wait: Nanos,
+    /// Whether it is one of those that are to fare alike whatever their family: fair, of nice 0, in no group.
+    is_plain: bool,
+}
+
+/// Jain's index, of which 1 is a million: how evenly tasks got what they wanted. Of each task counts which part of the time in which it was runnable it
+/// had a CPU. If all had the same part it is 1, if one of n had all 1/n. None for less than two tasks that were runnable.
+fn fairness_ppm(tracks: &[&Track]) -> Option<u64> {
+    const WHOLE: u128 = 1_000_000;
+    let (mut nr, mut sum, mut squares) = (0, 0, 0);
+    for track in tracks.iter().filter(|track| track.run + track.wait > Nanos::ZERO) {
+        let part = u128::from(track.run.0) * WHOLE / u128::from(track.run.0 + track.wait.0);
+        (nr, sum, squares) = (nr + 1, sum + part, squares + part * part);
+    }
+    (nr > 1 && squares > 0).then(|| (sum * sum * WHOLE / (nr * squares)) as u64)
 }
 
 /// What the tasks of a family got.
@@ -71,6 +88,9 @@ pub struct FamilySummary {
     pub run_by_capacity: Vec<(Capacity, u64)>,
     /// Time runnable without a CPU.
     pub wait_ns: u64,
+    /// Jain's index of the parts of their runnable time in which its tasks had a CPU, in millionths: 1000000 if all fared alike. None for a single task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness_ppm: Option<u64>,
     /// Wake-ups, without forks.
     pub wakeups: u64,
     /// From waking to running: from the timer's expiry, the interrupt or the waker's call until the task goes on.
@@ -108,6 +128,7 @@ impl FamilySummary {
             run_ns,
             run_by_capacity,
             wait_ns,
+            fairness_ppm: _,
             wakeups,
             wake_to_run: _,
             wakeup_latency: _,
@@ -155,6 +176,8 @@ pub struct Families {
     names: Vec<String>,
     /// Family of each task of the workload.
     family_of: Vec<usize>,
+    /// Which of them are fair, of nice 0, in no group.
+    plain: Vec<bool>,
     totals: Vec<Totals>,
     /// By the scheduler's number; CPUs' own tasks are none.
     tracks: Vec<Option<Track>>,
@@ -206,6 +229,7 @@ impl Families {
             totals: vec![Totals { by_capacity, ..Totals::default() }; names.len()],
             names,
             family_of,
+            plain: machine.workload().tasks.iter().map(is_plain).collect(),
             tracks: Vec::new(),
             ids: Vec::new(),
             class_of: of_cpus.iter().map(class_of).collect(),
@@ -228,6 +252,7 @@ impl Families {
                 State::Off => {}
                 State::Waits(since) | State::Runs(since, _) => *since = now,
             }
+            (track.run, track.wait) = (Nanos::ZERO, Nanos::ZERO);
         }
     }
 
@@ -238,8 +263,16 @@ impl Families {
         if self.tracks.len() <= id.index() {
             self.tracks.resize(id.index() + 1, None);
         }
-        self.tracks[id.index()] =
-            Some(Track { family, state: State::Off, woken_at: None, waking_since: None, timer_at: None });
+        self.tracks[id.index()] = Some(Track {
+            family,
+            state: State::Off,
+            woken_at: None,
+            waking_since: None,
+            timer_at: None,
+            run: Nanos::ZERO,
+            wait: Nanos::ZERO,
+            is_plain: self.plain[spec],
+        });
         if self.ids.len() <= host {
             self.ids.resize(host + 1, None);
         }
@@ -277,6 +310,7 @@ impl Families {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             let totals = &mut self.totals[track.family];
             if let State::Runs(since, _) = track.state {
+                track.run += now - since;
                 totals.counted.run_ns += (now - since).0;
                 totals.by_capacity[self.class_of[cpu.index()]] += now - since;
             }
@@ -291,6 +325,7 @@ impl Families {
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
             let totals = &mut self.totals[track.family];
             if let State::Waits(since) = track.state {
+                track.wait += now - since;
                 totals.counted.wait_ns += (now - since).0;
             }
             if let Some(woken_at) = track.woken_at.take() {
@@ -352,8 +387,12 @@ impl Families {
                 }
             }
         }
-        let of_family = |(name, totals): (&String, &Totals)| FamilySummary {
+        let tracks = self.tracks_at(end);
+        let mut tracks_of = vec![Vec::new(); self.names.len()];
+        tracks.iter().for_each(|track| tracks_of[track.family].push(track));
+        let of_family = |(place, (name, totals)): (usize, (&String, &Totals))| FamilySummary {
             name: name.clone(),
+            fairness_ppm: fairness_ppm(&tracks_of[place]),
             run_by_capacity: self
                 .capacities
                 .iter()
@@ -369,8 +408,34 @@ impl Families {
             }),
             ..totals.counted.clone()
         };
-        self.names.iter().zip(&totals).filter(|(_, totals)| totals.counted.tasks > 0).map(of_family).collect()
+        let families = self.names.iter().zip(&totals).enumerate();
+        families.filter(|(_, (_, totals))| totals.counted.tasks > 0).map(of_family).collect()
     }
+
+    /// The same index over all fair tasks of nice 0 that are in no group, whatever their family.
+    pub(crate) fn fairness_ppm(&self, end: Nanos) -> Option<u64> {
+        fairness_ppm(&self.tracks_at(end).iter().filter(|track| track.is_plain).collect::<Vec<_>>())
+    }
+
+    /// All tasks, with what they run or wait at the end.
+    fn tracks_at(&self, end: Nanos) -> Vec<Track> {
+        let mut tracks: Vec<Track> = self.tracks.iter().flatten().copied().collect();
+        for track in &mut tracks {
+            match track.state {
+                State::Off => {}
+                State::Waits(since) => track.wait += end - since,
+                State::Runs(since, _) => track.run += end - since,
+            }
+        }
+        tracks
+    }
+}
+
+/// Whether a task is fair, of nice 0, and in no group.
+fn is_plain(task: &TaskSpec) -> bool {
+    let start = &task.start;
+    let is_fair = start.policy.is_none_or(|policy| matches!(policy, Policy::Normal | Policy::Batch));
+    is_fair && start.nice.unwrap_or(0) == 0 && start.group.flatten().is_none() && !task.is_kthread
 }
 
 /// Names of the families in the order of the workload, and the family of each task.

@@ -26,6 +26,21 @@ pub struct Input {
     pub bytes: u64,
 }
 
+/// The engine of a run: the scheduler of a kernel tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Engine {
+    /// The name under which it was built.
+    pub name: String,
+    /// The tree's version.
+    pub version: String,
+    /// What it was built from.
+    pub source: String,
+    /// The patches on top of that, by the names of their files.
+    pub patches: Vec<String>,
+    /// The hash of all that it was made of.
+    pub key: String,
+}
+
 /// Everything that a run depended on, and by what its result is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Manifest {
@@ -46,9 +61,12 @@ pub struct Manifest {
     pub machine: Option<Input>,
     /// The kernel.
     pub kernel: String,
-    /// All scheduler features.
+    /// The engine, if it was not the built-in scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Engine>,
+    /// All scheduler features. An engine has those of its tree: here it has none.
     pub features: BTreeMap<String, bool>,
-    /// All tunables.
+    /// All tunables; of an engine none.
     pub tunables: BTreeMap<String, i64>,
     /// The seed, if one was given.
     pub seed: Option<u64>,

@@ -74,6 +74,9 @@ pub struct Totals {
     pub idle_ns: u64,
     /// Time that tasks were runnable without a CPU.
     pub wait_ns: u64,
+    /// Jain's index over all fair tasks of nice 0 that are in no group, in millionths: how evenly they got a CPU when they were runnable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness_ppm: Option<u64>,
     /// Work of kernel code, in nanoseconds at full capacity and frequency.
     pub kernel_ns: u64,
     /// Events of the machine.
@@ -197,6 +200,7 @@ impl Summary {
             busy_ns: of_cpus(|cpu| cpu.busy_ns),
             idle_ns: of_cpus(|cpu| cpu.idle_ns),
             wait_ns: of_families(|family| family.wait_ns),
+            fairness_ppm: recorder.families.fairness_ppm(machine.now()),
             kernel_ns: of_cpus(|cpu| cpu.kernel_ns),
             events: counters.events - forgotten.events,
             switches: counters.switches - forgotten.switches,

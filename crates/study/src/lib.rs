@@ -30,6 +30,8 @@ mod tally;
 pub mod template;
 mod window;
 
+pub use data::execute::Begun;
+
 use definition::{DefinitionError, StudyDefinition};
 use fairlab_sched::units::Nanos;
 use forms::TableForm;
@@ -113,6 +115,18 @@ pub enum StudyError {
     /// A run did not show what was to be measured.
     #[error("{0}")]
     Measurement(String),
+}
+
+/// Who runs in the place of the built-in scheduler: a study has no engines itself.
+pub trait Elsewhere: Sync {
+    /// What it is called, where figures stand.
+    fn name(&self) -> String;
+
+    /// What a run of a case under an arm with a seed tells: what [`Begun::run`] gives.
+    ///
+    /// # Errors
+    /// If it cannot be run.
+    fn run(&self, case: &str, arm: &str, seed: u64) -> Result<serde_json::Value, StudyError>;
 }
 
 type Body = fn(&StudyDefinition, &Choices, &dyn Progress) -> Result<Report, StudyError>;

@@ -6,7 +6,8 @@ use crate::data::workloads::{Benches, Home};
 use crate::data::{self, Found};
 use crate::definition::{DefinitionError, StudyDefinition};
 use crate::report::{Report, Table};
-use crate::{Choices, Progress, STUDIES, Study, StudyError, forms};
+use crate::{Begun, Choices, Elsewhere, Progress, STUDIES, Study, StudyError, forms};
+use fairlab_machine::engine::Setup;
 use fairlab_workload::error::text_of;
 use fairlab_workload::suggest;
 use std::path::{Path, PathBuf};
@@ -77,7 +78,74 @@ impl Loaded {
     /// The first thing that is wrong.
     pub fn check(&self, choices: &Choices, benches: &dyn Benches) -> Result<u64, StudyError> {
         let home = self.home(choices)?;
-        data::Study::new(&self.file, &self.definition, choices, &home, benches)?.try_runs()
+        data::Study::new(&self.file, &self.definition, choices, &home, benches, None)?.try_runs()
+    }
+
+    /// Sets up one run of it, by the names of its case and arm, for who has a machine of another engine for it.
+    ///
+    /// # Errors
+    /// If there is no such run, or it cannot be set up.
+    pub fn begin(
+        &self,
+        choices: &Choices,
+        benches: &dyn Benches,
+        case: &str,
+        arm: &str,
+        seed: u64,
+    ) -> Result<(Setup, Begun), StudyError> {
+        let home = self.home(choices)?;
+        data::Study::new(&self.file, &self.definition, choices, &home, benches, None)?.begin(case, arm, seed)
+    }
+
+    /// Runs it with an engine. What code fills stays empty: code has the built-in scheduler. What verdicts hang on is not asked, and
+    /// no row is evidence for the model.
+    ///
+    /// # Errors
+    /// If it cannot be run as it was asked for, or a run fails.
+    pub fn run_elsewhere(
+        &self,
+        choices: &Choices,
+        benches: &dyn Benches,
+        elsewhere: &dyn Elsewhere,
+        progress: &dyn Progress,
+    ) -> Result<Report, StudyError> {
+        let name = elsewhere.name();
+        if self.definition.runs.is_empty() {
+            let what = format!("code runs it, which has the built-in scheduler and not {name}");
+            let help = "leave --engine out; studies with `[[run]]` in their data have it".to_owned();
+            return Err(StudyError::Refused(self.definition.name.clone(), what, help));
+        }
+        let mut chosen = self.chosen(choices)?;
+        chosen.sensitivity = None;
+        let home = self.home(choices)?;
+        let study = data::Study::new(&self.file, &chosen, choices, &home, benches, Some(elsewhere))?;
+        let tally = crate::tally::Tally::new(progress);
+        let Found { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
+        let mut report = Report::of(&self.definition);
+        (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
+        for row in report.tables.iter_mut().flat_map(|table| &mut table.rows) {
+            row.evidence = None;
+            row.reason =
+                if row.reason.is_empty() { format!("with {name}") } else { format!("with {name}: {}", row.reason) };
+        }
+        report.tables.iter_mut().for_each(|table| table.rows.retain(|row| choices.wants_row(&row.label)));
+        report.tables.retain(|table| choices.wants(&table.name) && !table.rows.is_empty());
+        report.title = format!("{}, with {name} in the place of the built-in scheduler", report.title);
+        report.notes.insert(
+            0,
+            format!("All runs are of {name}: rows are no evidence for the model, and verdicts are about that engine."),
+        );
+        if let Some(kernel) = self.definition.arms.first().and_then(|arm| arm.kernel.as_ref()) {
+            report.notes.insert(
+                1,
+                format!("What all arms name as their kernel, {kernel}, is not set: the engine's tree is the kernel."),
+            );
+        }
+        if self.built_in.is_some_and(|study| study.body.is_some()) {
+            report.notes.insert(1, "Tables that code fills are left out: code has the built-in scheduler.".to_owned());
+        }
+        report.engine = Some(name);
+        Ok(report)
     }
 
     /// Runs it.
@@ -99,7 +167,7 @@ impl Loaded {
         let mut report = Report::of(&self.definition);
         if has_data {
             let home = self.home(choices)?;
-            let study = data::Study::new(&self.file, &chosen, choices, &home, benches)?;
+            let study = data::Study::new(&self.file, &chosen, choices, &home, benches, None)?;
             let part = Part { to: progress, from: 0.0, size };
             let tally = crate::tally::Tally::new(&part);
             let Found { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
@@ -185,7 +253,7 @@ mod tests {
             let study = Loaded::new(known.name).expect("its data are well formed");
             let choices = Choices::default();
             let home = study.home(&choices).expect("it names machines that there are");
-            data::Study::new(&study.file, &study.definition, &choices, &home, &NoBenches)
+            data::Study::new(&study.file, &study.definition, &choices, &home, &NoBenches, None)
                 .expect("its rows ask for something");
             assert!(
                 known.body.is_some() || !study.definition.runs.is_empty(),

@@ -87,6 +87,9 @@ pub struct Report {
     pub schema: &'static str,
     /// The study.
     pub study: String,
+    /// The engine, if it was not the built-in scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// What it is about.
     #[serde(skip)]
     pub title: String,
@@ -111,6 +114,7 @@ impl Report {
         Self {
             schema: SCHEMA,
             study: study.name.clone(),
+            engine: None,
             title: study.title.clone(),
             source: study.source.clone(),
             notes: Vec::new(),

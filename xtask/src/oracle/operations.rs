@@ -102,9 +102,6 @@ impl Operations {
 
     /// All operations, and the paths on which counts differ.
     pub(super) fn table(&self) -> String {
-        let percent = |part: u64, whole: u64| {
-            if whole == 0 { "-".to_owned() } else { format!("{:.2}", 100.0 * part as f64 / whole as f64) }
-        };
         let row = |op: &Op| {
             let its = self.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its);
             let sum = its.fold([0; 4], |sum, its| {
@@ -113,8 +110,8 @@ impl Operations {
             let (counted, equal) = self.scenarios.get(op).copied().unwrap_or_default();
             let [ours, theirs, calls, same] = sum;
             let mut row = vec![op.name().to_owned()];
-            row.extend([ours, theirs, calls].map(|number| number.to_string()));
-            row.extend([percent(same, calls), format!("{equal}/{counted}")]);
+            row.extend([ours, theirs, calls, calls - same].map(|number| number.to_string()));
+            row.push(format!("{equal}/{counted}"));
             row
         };
         let rows: Vec<Vec<String>> = Op::ALL.iter().map(row).collect();
@@ -122,18 +119,18 @@ impl Operations {
             "\n{} scenarios, {} calls; in {} scenarios all operations are equal in all calls\n\n",
             self.compared, self.calls, self.same
         );
-        text += &table::render(1, &["operation", "ours", "judge", "calls", "equal %", "scenarios equal"], &rows);
+        text += &table::render(1, &["operation", "ours", "judge", "calls", "unequal", "scenarios equal"], &rows);
         let differing = self.counts.iter().filter(|(_, its)| its.equal < its.calls);
         let rows: Vec<Vec<String>> = differing
             .map(|((op, path), its)| {
                 let mut row = vec![op.name().to_owned(), path.clone(), its.first.clone().unwrap_or_default()];
-                row.extend([its.ours, its.theirs, its.calls].map(|number| number.to_string()));
-                row.push(percent(its.equal, its.calls));
+                let numbers = [its.ours, its.theirs, its.calls, its.calls - its.equal];
+                row.extend(numbers.map(|number| number.to_string()));
                 row
             })
             .collect();
         if !rows.is_empty() {
-            let head = ["operation", "path", "first call that differs", "ours", "judge", "calls", "equal %"];
+            let head = ["operation", "path", "first call that differs", "ours", "judge", "calls", "unequal"];
             write!(text, "\n{}", table::render(3, &head, &rows)).expect("a string takes text");
         }
         text
@@ -156,9 +153,9 @@ mod tests {
             let line = table.lines().find(|line| line.starts_with(name)).expect("there is a row for each operation");
             line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(row("Tick"), ["4", "4", "4", "100.00", "2/2"]);
-        assert_eq!(row("RqLock"), ["4", "4", "3", "33.33", "1/2"]);
-        assert_eq!(row("Fork"), ["0", "0", "0", "-", "0/0"]);
+        assert_eq!(row("Tick"), ["4", "4", "4", "0", "2/2"]);
+        assert_eq!(row("RqLock"), ["4", "4", "3", "2", "1/2"]);
+        assert_eq!(row("Fork"), ["0", "0", "0", "0", "0/0"]);
         assert!(table.contains("a: 1 ns, CPU 0: 2 and 0") && table.contains("in 1 scenarios"), "{table}");
         assert!(Operations::of("c", ours, "no line").is_err());
     }

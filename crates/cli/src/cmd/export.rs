@@ -5,13 +5,17 @@
 
 use super::run::{Listeners, simulate};
 use crate::args::ExportCommandArgs;
+use crate::engine;
 use crate::error::CliError;
 use crate::exports::{Export, ExportArgs, Traces, process_of};
 use crate::output::Output;
+use crate::plan::Plan;
 use crate::rerun;
 use crate::whole_file::refuse_to_replace;
+use fairlab_machine::seam::Engine;
 use fairlab_observe::export::FORMATS;
 use fairlab_observe::export::record::Group;
+use fairlab_observe::manifest::Manifest;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -33,11 +37,24 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
         return Err(CliError::Input(format!("{} tells of all tasks\nhelp: {help}", args.format.name)));
     }
     let manifest = rerun::read_manifest(&args.dir)?;
-    let mut plan = rerun::repeat(&args.dir, &manifest)?;
+    if let Some(engine) = &manifest.engine {
+        return engine::export(output, args, &manifest, &engine.name);
+    }
+    let plan = rerun::repeat(&args.dir, &manifest)?;
+    repeat(output, args, &manifest, plan)
+}
+
+/// Runs it again, with whichever engine, and writes the trace.
+pub(crate) fn repeat<E: Engine>(
+    output: &mut Output,
+    args: &ExportCommandArgs,
+    manifest: &Manifest,
+    mut plan: Plan<E>,
+) -> Result<(), CliError> {
     let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();
     let file = args.output.clone().unwrap_or_else(default);
     if file != "-" {
-        refuse_to_replace(Path::new(&file), "-o", rerun::files_of(&args.dir, &manifest).iter().map(PathBuf::as_path))?;
+        refuse_to_replace(Path::new(&file), "-o", rerun::files_of(&args.dir, manifest).iter().map(PathBuf::as_path))?;
     }
     let wanted = Export { format: args.format, file: file.clone() };
     let wanted = ExportArgs { export: vec![wanted], events: args.events.clone(), task: args.task.clone() };
@@ -45,7 +62,7 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
     let mut listeners = Listeners::exporting(traces);
     simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
     listeners.finish_traces(&plan.machine)?;
-    let difference = rerun::difference(&plan.machine, &manifest, &args.dir, "this is a trace of");
+    let difference = rerun::difference(&plan.machine, manifest, &args.dir, "this is a trace of");
     if let Some(warning) = &difference {
         output.warn(warning)?;
     }

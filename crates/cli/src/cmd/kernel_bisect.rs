@@ -222,7 +222,7 @@ fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliEr
         work,
         variant: VariantArgs {
             machine: args.machine.clone(),
-            engine: Some(EngineName::of_kernel(engine)),
+            engine: vec![EngineName::of_kernel(engine)],
             plain: args.machine.is_some().then_some(Plain::Priced),
             ..VariantArgs::default()
         },

@@ -5,25 +5,44 @@
 
 use super::run::{Listeners, simulate};
 use crate::args::ReportArgs;
+use crate::engine;
 use crate::error::CliError;
 use crate::exports::{Traces, process_of};
 use crate::output::Output;
+use crate::plan::Plan;
 use crate::rerun;
 use crate::whole_file::{WholeFile, refuse_to_replace};
+use fairlab_machine::seam::Engine;
 use fairlab_observe::export::Exporter;
+use fairlab_observe::manifest::Manifest;
 use fairlab_observe::page::{Collector, PageRun, page};
-use fairlab_observe::summary::Summary;
-use serde_json::json;
+use fairlab_observe::summary::{EngineSummary, Summary};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// What the page has of a run.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfRun {
+    /// With the built-in scheduler, which has run here.
+    Here(PageRun),
+    /// With an engine, which has run in its worker.
+    There(Value),
+}
+
 /// Runs the command.
 pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliError> {
+    if args.engine_page {
+        let dir = args.dirs.first().expect("the command line demands one");
+        return engine::page_of_worker(output, dir, &rerun::read_manifest(dir)?);
+    }
     for dir in &args.dirs {
         let files = rerun::files_of(dir, &rerun::read_manifest(dir)?);
         refuse_to_replace(&args.output, "-o", files.iter().map(PathBuf::as_path))?;
     }
-    let runs: Vec<PageRun> = args.dirs.iter().map(|dir| repeat(output, dir)).collect::<Result<_, _>>()?;
+    let runs: Vec<OfRun> = args.dirs.iter().map(|dir| of_run(output, dir)).collect::<Result<_, _>>()?;
     let text = page(&runs);
     let name = args.output.display().to_string();
     let (whole, mut file) = WholeFile::create(&args.output).map_err(|error| {
@@ -38,9 +57,23 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
     output.text(&format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000)))
 }
 
-fn repeat(output: &Output, dir: &Path) -> Result<PageRun, CliError> {
+fn of_run(output: &Output, dir: &Path) -> Result<OfRun, CliError> {
     let manifest = rerun::read_manifest(dir)?;
-    let mut plan = rerun::repeat(dir, &manifest)?;
+    if let Some(engine) = &manifest.engine {
+        return engine::page(output, dir, &engine.name).map(OfRun::There);
+    }
+    let plan = rerun::repeat(dir, &manifest)?;
+    repeat(output, dir, &manifest, plan, || Ok(None)).map(OfRun::Here)
+}
+
+/// Runs it again, with whichever engine, of which somebody tells afterwards.
+pub(crate) fn repeat<E: Engine>(
+    output: &Output,
+    dir: &Path,
+    manifest: &Manifest,
+    mut plan: Plan<E>,
+    engine: impl FnOnce() -> Result<Option<EngineSummary>, CliError>,
+) -> Result<PageRun, CliError> {
     let collector = Collector::new(&plan.machine);
     let mut exporter = Exporter::new(&plan.machine, process_of(&plan.about.subject.kind));
     exporter.add(Collector::groups(), Box::new(collector.clone()));
@@ -48,14 +81,15 @@ fn repeat(output: &Output, dir: &Path) -> Result<PageRun, CliError> {
     let mut listeners = Listeners::recording(&plan.machine).and_exporting(Some(Traces::unnamed(exporter)));
     simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
     listeners.finish_traces(&plan.machine)?;
-    if let Some(warning) = rerun::difference(&plan.machine, &manifest, dir, "the page shows") {
+    if let Some(warning) = rerun::difference(&plan.machine, manifest, dir, "the page shows") {
         output.warn(&warning)?;
     }
     let recorder = listeners.recorder.expect("what a summary needs was recorded");
     // The workload as it was called then, not its copy.
     let mut subject = plan.about.subject;
     subject.workload.clone_from(&manifest.workload.given);
-    let summary = Summary::new(subject, &plan.machine, &recorder);
+    let mut summary = Summary::new(subject, &plan.machine, &recorder);
+    summary.engine = engine()?;
     let name = dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
     Ok(PageRun::new(name, &summary, &plan.machine, &collector))
 }

@@ -17,7 +17,7 @@ use fairlab_machine::seam::Engine;
 use fairlab_observe::manifest::{self, Manifest};
 use fairlab_observe::recorder::Recorder;
 use fairlab_observe::run_directory::{INPUTS, RunDirectory};
-use fairlab_observe::summary::{Subject, Summary};
+use fairlab_observe::summary::{EngineSummary, Subject, Summary};
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_observe::work_jsonl::WorkJsonl;
 use fairlab_sched::features::Feature;
@@ -25,9 +25,10 @@ use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How often progress is shown.
 const PARTS: u64 = 1000;
@@ -51,7 +52,7 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Only what a summary needs.
-    pub(crate) fn recording(machine: &Machine) -> Self {
+    pub(crate) fn recording(machine: &Machine<impl Engine>) -> Self {
         Self { recorder: Some(Recorder::new(machine)), trace: None, traces: None, watcher: None }
     }
 
@@ -72,7 +73,7 @@ impl Listeners {
     }
 
     /// Ends the traces, after the run.
-    pub(crate) fn finish_traces(&mut self, machine: &Machine) -> Result<(), CliError> {
+    pub(crate) fn finish_traces(&mut self, machine: &Machine<impl Engine>) -> Result<(), CliError> {
         self.traces.take().map_or(Ok(()), |traces| traces.finish(machine))
     }
 
@@ -85,7 +86,7 @@ impl Listeners {
     }
 
     /// Lets traces note what nobody tells when it changes.
-    pub(super) fn sample(&mut self, machine: &Machine) {
+    pub(super) fn sample(&mut self, machine: &Machine<impl Engine>) {
         if let Some(traces) = &mut self.traces {
             traces.exporter.sample(machine);
         }
@@ -121,24 +122,24 @@ impl Probe for Listeners {
     }
 }
 
-impl Observer for Listeners {
+impl<E: Engine> Observer<E> for Listeners {
     fn wants(&self) -> Wants {
-        let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, <Recorder as Observer>::wants);
-        let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| Observer::<Sched>::wants(&traces.exporter));
+        let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, <Recorder as Observer<E>>::wants);
+        let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| Observer::<E>::wants(&traces.exporter));
         let watcher = self.watcher.as_ref().map_or(Wants::NOTHING, |_| Watcher::WANTS);
-        let trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<Sched>::wants(&open.trace));
+        let trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<E>::wants(&open.trace));
         recorder.or(traces).or(watcher).or(trace)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let Some(recorder) = &mut self.recorder {
-            <Recorder as Observer>::machine_event(recorder, now, event);
+            <Recorder as Observer<E>>::machine_event(recorder, now, event);
         }
         if let Some(OpenTrace { trace, .. }) = &mut self.trace {
-            Observer::<Sched>::machine_event(trace, now, event);
+            Observer::<E>::machine_event(trace, now, event);
         }
         if let Some(traces) = &mut self.traces {
-            Observer::<Sched>::machine_event(&mut traces.exporter, now, event);
+            Observer::<E>::machine_event(&mut traces.exporter, now, event);
         }
         if let Some(watcher) = &mut self.watcher {
             watcher.machine_event(now, event);
@@ -149,7 +150,7 @@ impl Observer for Listeners {
         self.recorder.is_some() || self.traces.is_some()
     }
 
-    fn snapshot(&mut self, machine: &Machine) {
+    fn snapshot(&mut self, machine: &Machine<E>) {
         if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             trace.snapshot(machine);
         }
@@ -157,8 +158,8 @@ impl Observer for Listeners {
 }
 
 /// A run that is over, with everything written that was to be.
-pub(crate) struct Finished {
-    pub(crate) plan: Plan,
+pub(crate) struct Finished<E = Sched> {
+    pub(crate) plan: Plan<E>,
     /// What came of it, unless nobody wanted to know.
     pub(crate) summary: Option<Summary>,
     cut_short_of: Option<Nanos>,
@@ -191,14 +192,30 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
         let Plan { mut machine, about } = Plan::new(&args.file, &args.variant, args.choices())?;
         return trace_work(&mut machine, &about.input.name);
     }
-    let to_stdout = args.is_on_stdout();
-    let wants_report = !to_stdout || std::io::stderr().is_terminal();
-    let Finished { plan, summary, cut_short_of } = execute(output, args, wants_report)?;
+    let wants_report = wants_report(args);
+    let finished = execute(output, args, wants_report)?;
+    tell(output, args, finished, wants_report)
+}
+
+/// Whether somebody reads what the run amounts to.
+pub(crate) fn wants_report(args: &RunArgs) -> bool {
+    !args.is_on_stdout() || std::io::stderr().is_terminal()
+}
+
+/// Tells what came of a run.
+pub(crate) fn tell<E: Engine>(
+    output: &mut Output,
+    args: &RunArgs,
+    finished: Finished<E>,
+    wants_report: bool,
+) -> Result<(), CliError> {
+    let Finished { plan, summary, cut_short_of } = finished;
     let Some(summary) = summary.filter(|_| wants_report) else { return interrupt::end(cut_short_of) };
     if output.is_json() {
         output.json(&summary)?;
         return interrupt::end(cut_short_of);
     }
+    let to_stdout = args.is_on_stdout();
     let styles = if to_stdout { output.stderr_styles() } else { output.styles() };
     let report = page(&plan, &summary, styles, args);
     if to_stdout {
@@ -217,7 +234,7 @@ pub(crate) fn trace_work<E: Engine>(machine: &mut Machine<E>, name: &str) -> Res
 }
 
 /// The page about a run.
-pub(crate) fn page(plan: &Plan, summary: &Summary, styles: Styles, args: &RunArgs) -> String {
+pub(crate) fn page<E: Engine>(plan: &Plan<E>, summary: &Summary, styles: Styles, args: &RunArgs) -> String {
     report::run(
         summary,
         plan.machine.hardware(),
@@ -232,7 +249,56 @@ pub(crate) fn page(plan: &Plan, summary: &Summary, styles: Styles, args: &RunArg
 
 /// Runs what the command says, and writes files.
 pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Result<Finished, CliError> {
-    let choices = args.choices();
+    refuse_together(output, args)?;
+    let mut plan = Plan::new(&args.file, &args.variant, args.choices())?;
+    let mut open = Open::new(args, &plan, wants_report)?;
+    open.listeners.watcher = args.watch.then(|| Watcher::new(&plan.machine));
+    let start = Instant::now();
+    let whole = plan.machine.duration();
+    let failed = |error: RunError| CliError::run(format!("{}: {error}", plan.about.input.name));
+    if args.watch {
+        let Subject { workload, machine, kernel, .. } = &plan.about.subject;
+        let title = format!("{workload} on {machine}, {kernel}");
+        watch::simulate(&mut plan.machine, &mut open.listeners, &title).map_err(|ended| match ended {
+            watch::Ended::Run(error) => failed(error),
+            watch::Ended::Screen(error) => CliError::write("the terminal", &error),
+        })?;
+    } else {
+        simulate(&mut plan.machine, &mut open.listeners).map_err(failed)?;
+    }
+    let engine = || Ok(None);
+    finish(output, args, plan, open, Ended { whole, wall: start.elapsed() }, engine)
+}
+
+/// The same for a run with an engine, in its worker: what comes before `warmup` is not measured, and `engine` tells of it afterwards.
+pub(crate) fn execute_with<E: Engine>(
+    output: &Output,
+    args: &RunArgs,
+    mut plan: Plan<E>,
+    warmup: Nanos,
+    engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::Engine)>, CliError>,
+) -> Result<Finished<E>, CliError> {
+    refuse_together(output, args)?;
+    let mut open = Open::new(args, &plan, true)?;
+    let start = Instant::now();
+    let (whole, machine) = (plan.machine.duration(), &mut plan.machine);
+    let mut progress = Progress::new("simulating", whole);
+    let run = machine.start(&mut open.listeners).and_then(|()| {
+        if warmup > Nanos::ZERO {
+            machine.advance(&mut open.listeners, START + warmup)?;
+            if let Some(recorder) = &mut open.listeners.recorder {
+                recorder.forget(machine, START + warmup);
+            }
+        }
+        go_on(machine, &mut open.listeners, START + warmup, &mut |elapsed| progress.show(elapsed))
+    });
+    progress.clear();
+    run.map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
+    finish(output, args, plan, open, Ended { whole, wall: start.elapsed() }, engine)
+}
+
+/// Refuses what does not go together.
+fn refuse_together(output: &Output, args: &RunArgs) -> Result<(), CliError> {
     let to_stdout = args.is_on_stdout();
     if to_stdout && output.is_json() {
         let help = "give the trace a file: --trace-jsonl FILE, --export FORMAT=FILE";
@@ -251,36 +317,52 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
             "a run directory has no place for a policy, so its run could not be repeated\nhelp: {help}"
         )));
     }
-    let mut plan = Plan::new(&args.file, &args.variant, choices)?;
-    let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
-    let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
-    let exports = args.exports.inside(directory.as_ref().map(RunDirectory::path));
-    exports.refuse_to_replace(&plan.about.inputs())?;
-    interrupt::listen();
-    let mut listeners = Listeners {
-        recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
-        trace: target
-            .as_ref()
-            .map(|target| open_trace(target, &plan.about, plan.machine.hardware().nr_cpus()))
-            .transpose()?,
-        traces: Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?,
-        watcher: args.watch.then(|| Watcher::new(&plan.machine)),
-    };
-    let start = Instant::now();
-    let whole = plan.machine.duration();
-    let failed = |error: RunError| CliError::run(format!("{}: {error}", plan.about.input.name));
-    if args.watch {
-        let Subject { workload, machine, kernel, .. } = &plan.about.subject;
-        let title = format!("{workload} on {machine}, {kernel}");
-        watch::simulate(&mut plan.machine, &mut listeners, &title).map_err(|ended| match ended {
-            watch::Ended::Run(error) => failed(error),
-            watch::Ended::Screen(error) => CliError::write("the terminal", &error),
-        })?;
-    } else {
-        simulate(&mut plan.machine, &mut listeners).map_err(failed)?;
+    Ok(())
+}
+
+/// What is open while a run goes on.
+struct Open {
+    directory: Option<RunDirectory>,
+    listeners: Listeners,
+}
+
+impl Open {
+    fn new<E: Engine>(args: &RunArgs, plan: &Plan<E>, wants_report: bool) -> Result<Self, CliError> {
+        let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
+        let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
+        let exports = args.exports.inside(directory.as_ref().map(RunDirectory::path));
+        exports.refuse_to_replace(&plan.about.inputs())?;
+        interrupt::listen();
+        let open = |target: &TraceTarget| open_trace(target, &plan.about, plan.machine.hardware().nr_cpus());
+        let listeners = Listeners {
+            recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
+            trace: target.as_ref().map(open).transpose()?,
+            traces: Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?,
+            watcher: None,
+        };
+        Ok(Self { directory, listeners })
     }
-    let cut_short_of = (plan.machine.duration() < whole).then_some(whole);
-    let wall = start.elapsed();
+}
+
+/// How a run ended.
+struct Ended {
+    /// How long it was to be.
+    whole: Nanos,
+    /// How long it took.
+    wall: Duration,
+}
+
+/// Writes what is to be written of a run that is over.
+fn finish<E: Engine>(
+    output: &Output,
+    args: &RunArgs,
+    plan: Plan<E>,
+    open: Open,
+    ended: Ended,
+    engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::Engine)>, CliError>,
+) -> Result<Finished<E>, CliError> {
+    let Open { directory, mut listeners } = open;
+    let cut_short_of = (plan.machine.duration() < ended.whole).then_some(ended.whole);
     if let Some(trace) = listeners.trace.take() {
         trace.finish(&plan.machine)?;
     }
@@ -288,15 +370,17 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
     let Some(recorder) = listeners.recorder else { return Ok(Finished { plan, summary: None, cut_short_of }) };
     let mut summary = Summary::new(plan.about.subject.clone(), &plan.machine, &recorder);
     summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
+    let (engine, of_manifest) = engine()?.unzip();
+    summary.engine = engine;
     if let Some(directory) = directory {
         directory.write_json(manifest::SUMMARY, &summary)?;
         let mut manifest = manifest_of(args, &plan, &directory)?;
-        manifest.cut_short_of_ns = summary.cut_short_of_ns;
+        (manifest.cut_short_of_ns, manifest.engine) = (summary.cut_short_of_ns, of_manifest);
         directory.write_json(manifest::MANIFEST, &manifest)?;
         directory.finish()?;
     }
     output.warn_all(&summary.warnings)?;
-    let summary = Some(summary.with_speed(wall, peak_rss_bytes()));
+    let summary = Some(summary.with_speed(ended.wall, peak_rss_bytes()));
     Ok(Finished { plan, summary, cut_short_of })
 }
 
@@ -309,7 +393,7 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
 }
 
 /// Simulates to the end of the run, or until the trace cannot be written any more, and shows progress.
-pub(crate) fn simulate(machine: &mut Machine, listeners: &mut Listeners) -> Result<(), RunError> {
+pub(crate) fn simulate<E: Engine>(machine: &mut Machine<E>, listeners: &mut Listeners) -> Result<(), RunError> {
     let mut progress = Progress::new("simulating", machine.duration());
     let result = simulate_telling(machine, listeners, &mut |elapsed| progress.show(elapsed));
     progress.clear();
@@ -333,15 +417,25 @@ pub(crate) fn advance_asking(machine: &mut Machine, listeners: &mut Listeners, u
 }
 
 /// The same where somebody else shows progress: `told` hears now and then how much is done.
-pub(crate) fn simulate_telling(
-    machine: &mut Machine,
+pub(crate) fn simulate_telling<E: Engine>(
+    machine: &mut Machine<E>,
     listeners: &mut Listeners,
+    told: &mut dyn FnMut(Nanos),
+) -> Result<(), RunError> {
+    machine.start(listeners)?;
+    go_on(machine, listeners, START, told)
+}
+
+/// The same from some time on, of a run that has begun.
+fn go_on<E: Engine>(
+    machine: &mut Machine<E>,
+    listeners: &mut Listeners,
+    from: Nanos,
     told: &mut dyn FnMut(Nanos),
 ) -> Result<(), RunError> {
     let duration = machine.duration();
     let part = Nanos(duration.0.div_ceil(PARTS).min(LONGEST_PART.0));
-    let (mut until, mut told_at) = (START, Nanos::ZERO);
-    machine.start(listeners)?;
+    let (mut until, mut told_at) = (from, Nanos::ZERO);
     loop {
         until += part;
         let goes_on = machine.advance(listeners, until)?;
@@ -423,7 +517,7 @@ pub(crate) fn open_trace(target: &TraceTarget, about: &About, nr_cpus: usize) ->
 }
 
 /// Keeps the inputs, and says how to repeat the run.
-fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<Manifest, CliError> {
+fn manifest_of<E: Engine>(args: &RunArgs, plan: &Plan<E>, directory: &RunDirectory) -> Result<Manifest, CliError> {
     let name = match plan.about.subject.kind.as_str() {
         "scenario" => "workload.scn",
         _ => "workload.json",
@@ -440,6 +534,9 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         option("--machine", machine.copy.clone());
     }
     option("--kernel", plan.about.subject.kernel.clone());
+    if let Some(engine) = args.variant.kernel_engine() {
+        option("--engine", format!("kernel:{engine}"));
+    }
     repeat.extend(args.variant.switch_words());
     let mut option = |name: &str, value: String| repeat.extend([name.to_owned(), value]);
     option("--for", format!("{}ns", plan.machine.duration().0));
@@ -457,7 +554,7 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
     if args.keep_duplicate_keys {
         repeat.push("--keep-duplicate-keys".to_owned());
     }
-    let sched = plan.machine.sched();
+    let sched = plan.machine.built_in().map(Machine::sched);
     Ok(Manifest {
         schema: manifest::SCHEMA.to_owned(),
         fairlab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -467,8 +564,9 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
         kind: plan.about.subject.kind.clone(),
         machine,
         kernel: plan.about.subject.kernel.clone(),
-        features: Feature::ALL.iter().map(|&f| (f.name().to_owned(), sched.features().has(f))).collect(),
-        tunables: TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect(),
+        engine: None,
+        features: sched.map(features_of).unwrap_or_default(),
+        tunables: sched.map(tunables_of).unwrap_or_default(),
         seed: args.seed,
         vary: args.vary,
         perturb: args.perturb,
@@ -485,4 +583,12 @@ fn manifest_of(args: &RunArgs, plan: &Plan, directory: &RunDirectory) -> Result<
             .cloned()
             .collect(),
     })
+}
+
+fn features_of(sched: &Sched) -> BTreeMap<String, bool> {
+    Feature::ALL.iter().map(|&feature| (feature.name().to_owned(), sched.features().has(feature))).collect()
+}
+
+fn tunables_of(sched: &Sched) -> BTreeMap<String, i64> {
+    TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect()
 }

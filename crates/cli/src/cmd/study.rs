@@ -3,10 +3,12 @@
 
 use crate::args::{StudyArgs, StudyCommand, StudyRunArgs};
 use crate::cmd::bench::line::BenchLines;
+use crate::engine;
 use crate::error::CliError;
 use crate::output::progress::StudyProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
+use crate::values::EngineName;
 use crate::whole_file::WholeFile;
 use fairlab_study::definition::StudyDefinition;
 use fairlab_study::loaded::Loaded;
@@ -110,24 +112,27 @@ fn list(output: &mut Output) -> Result<(), CliError> {
 }
 
 fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
+    if let (Some(case), Some(arm), Some(seed)) = (&args.engine_case, &args.engine_arm, args.engine_seed) {
+        let study = Loaded::new(&args.study).map_err(error_of)?;
+        let begun = study.begin(&choices_of(args), &BenchLines, case, arm, seed).map_err(error_of)?;
+        return engine::study::run_of_worker(output, args, begun);
+    }
     let directory = args.output.as_deref();
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory).map_err(|error| {
             CliError::Input(format!("{}: {error}\nhelp: -o takes a directory", directory.display()))
         })?;
     }
-    let choices = Choices {
-        options: Options { quick: args.quick },
-        seeds: args.seeds,
-        span: args.span,
-        perturb: args.perturb,
-        machine: args.machine.clone(),
-        tables: args.tables.clone(),
-        rows: args.rows.clone(),
-    };
+    let choices = choices_of(args);
     let study = Loaded::new(&args.study).map_err(error_of)?;
     let progress = StudyProgress::new();
-    let report = study.run(&choices, &BenchLines, &progress);
+    let report = match args.engine.as_ref().and_then(EngineName::kernel) {
+        Some(name) => {
+            let workers = engine::study::Workers::new(&study.definition.name, name, args.plain)?;
+            study.run_elsewhere(&choices, &BenchLines, &workers, &progress)
+        }
+        None => study.run(&choices, &BenchLines, &progress),
+    };
     progress.clear();
     let report = report.map_err(error_of)?;
     if let Some(directory) = directory {
@@ -138,6 +143,18 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     }
     let text = page(&report, &study.definition, output.styles());
     output.text(&text)
+}
+
+fn choices_of(args: &StudyRunArgs) -> Choices {
+    Choices {
+        options: Options { quick: args.quick },
+        seeds: args.seeds,
+        span: args.span,
+        perturb: args.perturb,
+        machine: args.machine.clone(),
+        tables: args.tables.clone(),
+        rows: args.rows.clone(),
+    }
 }
 
 /// Writes the page, the data and the pictures.

@@ -3,41 +3,39 @@
 //! panics or does not end takes one run with it. [`trial`] makes one of several runs.
 
 pub(crate) mod look;
+pub(crate) mod study;
 pub(crate) mod trial;
 
-use crate::args::RunArgs;
+use crate::args::{CheckArgs, ExportCommandArgs, RunArgs};
 use crate::cmd::bench;
 use crate::cmd::bench::args::{Bench, On};
-use crate::cmd::run::{OpenTrace, TraceTarget, open_trace, trace_target, trace_work};
+use crate::cmd::{check, export, report, run};
 use crate::embed;
 use crate::error::CliError;
-use crate::exports::{Traces, process_of};
+use crate::exports::Traces;
 use crate::input;
 use crate::interrupt;
-use crate::output::progress::Progress;
-use crate::output::{Output, report};
-use crate::plan::{About, Choices, Prepared};
+use crate::output::Output;
+use crate::plan::{About, Choices, Plan, Prepared};
+use crate::rerun;
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::store::{Entry, Store};
 use fairlab_kernel::worker::{self, End, Report};
-use fairlab_machine::engine::{Machine, RunError, START, Setup, SetupError};
-use fairlab_machine::observer::{MachineEvent, Observer, Wants};
-use fairlab_observe::recorder::Recorder;
-use fairlab_observe::summary::{EngineSummary, KernelLine, Summary};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_machine::engine::{Machine, Setup, SetupError};
+use fairlab_machine::observer::Observer;
+use fairlab_observe::manifest::{self, Manifest};
+use fairlab_observe::summary::{EngineSummary, KernelLine};
 use fairlab_sched::units::Nanos;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// So many lines of a kernel's log are shown; JSON has all.
 const MOST_LINES: usize = 20;
-/// A run is simulated in so many parts, between which it can be stopped.
-const PARTS: u64 = 200;
 
 /// An engine that was built.
 struct Engine {
@@ -84,13 +82,9 @@ fn this_program() -> Result<Command, CliError> {
 
 /// `fairlab run --engine`: this process starts another one for the kernel's code, or is that one.
 pub(crate) fn run(output: &mut Output, args: &RunArgs, name: &str) -> Result<(), CliError> {
-    if args.output.is_some() {
-        let help = "leave it out, or --engine";
-        return Err(CliError::Input(format!("kernel engines do not have yet: -o\nhelp: {help}")));
-    }
     let engine = Engine::named(name)?;
     match worker::report_of_worker() {
-        Some(report) => simulate(output, args, &engine, &report),
+        Some(report) => simulate(output, args, engine, &report),
         None => once_more(output, &engine),
     }
 }
@@ -104,10 +98,6 @@ pub(crate) fn bench(
     name: &str,
 ) -> Result<(), CliError> {
     let On { variant, exports, engine_trial, .. } = bench.on();
-    if !exports.export.is_empty() {
-        let help = "leave it out, or --engine";
-        return Err(CliError::Input(format!("kernel engines do not have yet: --export\nhelp: {help}")));
-    }
     let engine = Engine::named(name)?;
     let Some(report) = worker::report_of_worker() else { return once_more(output, &engine) };
     let ready = bench::prepare(bench, variant, warmup, choices)?;
@@ -122,7 +112,10 @@ pub(crate) fn bench(
         told.summary.engine = Some(about_engine(&engine, &report)?);
         return output.json(&told);
     }
-    let measured = bench::measure(&about, &mut machine, &mut *meter, &mut None, warmup)?;
+    let mut traces = Traces::open(exports, &machine, Some(about.name))?;
+    let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer<KernelEngine>);
+    let measured = bench::measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
+    traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
     bench::tell(output, &about, &machine, measured, choices.seed)
 }
 
@@ -215,126 +208,94 @@ fn about_engine(engine: &Engine, report: &Path) -> Result<EngineSummary, CliErro
 }
 
 /// The worker's part of a run.
-fn simulate(output: &mut Output, args: &RunArgs, engine: &Engine, report: &Path) -> Result<(), CliError> {
+fn simulate(output: &mut Output, args: &RunArgs, engine: Engine, report: &Path) -> Result<(), CliError> {
     let warmup = args.engine_warmup.unwrap_or_default();
     let mut choices = args.choices();
     choices.duration = choices.duration.map(|duration| Nanos(duration.0.saturating_add(warmup.0)));
     let prepared = Prepared::of(Arc::new(input::workload(&args.file)?), None, &args.variant, choices)?;
     let Prepared { setup, about } = prepared;
-    let Loaded { mut machine, _report } = machine(engine, setup, report, &about.input.name, choices.seed)?;
-    interrupt::listen();
+    let Loaded { mut machine, _report } = machine(&engine, setup, report, &about.input.name, choices.seed)?;
     if look::is_wanted(&args.variant) {
+        interrupt::listen();
         return look::look(output, &mut machine, &args.variant, &about.input.name);
     }
     if args.trace_work {
-        return trace_work(&mut machine, &about.input.name);
+        return run::trace_work(&mut machine, &about.input.name);
     }
-    let (began, whole) = (Instant::now(), machine.duration());
-    let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, None)).transpose()?;
-    let open = |target: &TraceTarget| open_trace(target, &about, machine.hardware().nr_cpus());
-    let trace = target.as_ref().map(open).transpose()?;
-    args.exports.refuse_to_replace(&about.inputs())?;
-    let traces = Traces::open(&args.exports, &machine, process_of(&about.subject.kind))?;
-    let mut listeners = Listeners { recorder: Recorder::new(&machine), trace, traces };
-    advance(&mut machine, &mut listeners, warmup)
-        .map_err(|error| CliError::Run(format!("{}: {error}", about.input.name)))?;
-    let Listeners { recorder, trace, traces } = listeners;
-    if let Some(trace) = trace {
-        trace.finish(&machine)?;
-    }
-    if let Some(traces) = traces {
-        traces.finish(&machine)?;
-    }
-    let cut_short_of = (machine.duration() < whole).then_some(whole);
-    if args.is_on_stdout() {
-        return interrupt::end(cut_short_of);
-    }
-    let About { subject, is_default_duration, .. } = about;
-    let mut summary = Summary::new(subject, &machine, &recorder);
-    summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
-    summary.engine = Some(about_engine(engine, report)?);
-    output.warn_all(&summary.warnings)?;
-    let summary = summary.with_speed(began.elapsed(), crate::cmd::run::peak_rss_bytes());
-    if output.is_json() {
-        output.json(&summary)?;
-    } else {
-        let options = report::Options { per_cpu: args.per_cpu, is_default_duration, measures: &args.measure };
-        output.text(&report::run(&summary, machine.hardware(), output.styles(), &options))?;
-    }
-    interrupt::end(cut_short_of)
+    let wants_report = run::wants_report(args);
+    let told = || Ok(Some((about_engine(&engine, report)?, for_manifest(&engine.entry))));
+    let finished = run::execute_with(output, args, Plan { machine, about }, warmup, told)?;
+    run::tell(output, args, finished, wants_report)
 }
 
-/// Simulates to the end, or until somebody stops it; what comes before `warmup` is not measured.
-fn advance(machine: &mut Machine<KernelEngine>, listeners: &mut Listeners, warmup: Nanos) -> Result<(), RunError> {
-    let whole = machine.duration();
-    let part = Nanos((whole.0 / PARTS).max(1));
-    let mut progress = Progress::new("simulating", whole);
-    machine.start(listeners)?;
-    if warmup > Nanos::ZERO {
-        machine.advance(listeners, START + warmup)?;
-        listeners.recorder.forget(machine, START + warmup);
-    }
-    let mut until = START + warmup;
-    loop {
-        until += part;
-        if !machine.advance(listeners, until)? {
-            break;
-        }
-        if interrupt::requested().is_some() {
-            machine.end_at(until);
-            break;
-        }
-        progress.show(machine.elapsed());
-    }
-    progress.clear();
-    machine.finish(listeners);
-    Ok(())
+fn for_manifest(entry: &Entry) -> manifest::Engine {
+    let Entry { name, version, source, patches, key, .. } = entry.clone();
+    manifest::Engine { name, version, source, patches, key }
 }
 
-/// Who listens to a run with an engine.
-struct Listeners {
-    recorder: Recorder,
-    trace: Option<OpenTrace>,
-    traces: Option<Traces>,
+/// A run of a directory again, with its engine.
+struct Again {
+    loaded: Loaded,
+    about: About,
 }
 
-impl Probe for Listeners {
-    fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        self.recorder.event(now, event);
-        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
-            trace.event(now, event);
-        }
-        if let Some(traces) = &mut self.traces {
-            traces.exporter.event(now, event);
-        }
-    }
+/// The worker's part of a command that repeats a run; none if this process is not the worker, and has had one do all.
+fn again(output: &Output, dir: &Path, manifest: &Manifest, name: &str) -> Result<Option<Again>, CliError> {
+    let engine = Engine::named(name)?;
+    let Some(report) = worker::report_of_worker() else { return once_more(output, &engine).map(|()| None) };
+    let (Prepared { setup, about }, seed) = rerun::prepare(dir, manifest)?;
+    let loaded = machine(&engine, setup, &report, &about.input.name, seed)?;
+    Ok(Some(Again { loaded, about }))
 }
 
-impl Observer<KernelEngine> for Listeners {
-    fn wants(&self) -> Wants {
-        let of_trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<KernelEngine>::wants(&open.trace));
-        let of_traces =
-            self.traces.as_ref().map_or(Wants::NOTHING, |traces| Observer::<KernelEngine>::wants(&traces.exporter));
-        Observer::<KernelEngine>::wants(&self.recorder).or(of_trace).or(of_traces)
-    }
+/// `fairlab export` of a run with an engine.
+pub(crate) fn export(
+    output: &mut Output,
+    args: &ExportCommandArgs,
+    manifest: &Manifest,
+    name: &str,
+) -> Result<(), CliError> {
+    let Some(Again { loaded, about }) = again(output, &args.dir, manifest, name)? else { return Ok(()) };
+    export::repeat(output, args, manifest, Plan { machine: loaded.machine, about })
+}
 
-    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        Observer::<KernelEngine>::machine_event(&mut self.recorder, now, event);
-        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
-            Observer::<KernelEngine>::machine_event(trace, now, event);
+/// What the page of `fairlab report` has of a run with an engine, from a worker of its own: runs of a page may have several engines.
+pub(crate) fn page(output: &Output, dir: &Path, name: &str) -> Result<Value, CliError> {
+    let engine = Engine::named(name)?;
+    let mut command = this_program()?;
+    command.arg("report").arg(dir).args(["--engine-page", "-o", "-"]).stdin(Stdio::null());
+    let (ended, report) = engine.work(&mut command)?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    match engine.failure(ended.status, report.end.as_ref()) {
+        Some(CliError::Told { .. }) => {
+            return Err(CliError::Run(said.trim().trim_start_matches("error: ").to_owned()));
         }
-        if let Some(traces) = &mut self.traces {
-            Observer::<KernelEngine>::machine_event(&mut traces.exporter, now, event);
-        }
+        Some(error) => return Err(error),
+        None => output.note(&said)?,
     }
+    let unread = |error| CliError::Run(format!("what the engine kernel:{name} told cannot be read: {error}"));
+    serde_json::from_slice(&ended.stdout).map_err(unread)
+}
 
-    fn wants_kernel_paths(&self) -> bool {
-        true
-    }
+/// The worker's part of that.
+pub(crate) fn page_of_worker(output: &mut Output, dir: &Path, manifest: &Manifest) -> Result<(), CliError> {
+    let name = manifest.engine.as_ref().map_or("", |engine| engine.name.as_str());
+    let engine = Engine::named(name)?;
+    let Some(report) = worker::report_of_worker() else {
+        return Err(CliError::Input("--engine-page is for workers\nhelp: leave it out".to_owned()));
+    };
+    let (Prepared { setup, about }, seed) = rerun::prepare(dir, manifest)?;
+    let Loaded { machine, _report } = machine(&engine, setup, &report, &about.input.name, seed)?;
+    let told = || Ok(Some(about_engine(&engine, &report)?));
+    let page = report::repeat(output, dir, manifest, Plan { machine, about }, told)?;
+    output.json(&page)
+}
 
-    fn snapshot(&mut self, machine: &Machine<KernelEngine>) {
-        if let Some(OpenTrace { trace, .. }) = &mut self.trace {
-            trace.snapshot(machine);
-        }
-    }
+/// `fairlab check --engine`.
+pub(crate) fn check(output: &mut Output, args: &CheckArgs, choices: Choices, name: &str) -> Result<(), CliError> {
+    let engine = Engine::named(name)?;
+    let Some(report) = worker::report_of_worker() else { return once_more(output, &engine) };
+    let Prepared { setup, about } = Prepared::of(Arc::new(input::workload(&args.file)?), None, &args.variant, choices)?;
+    let Loaded { machine, _report } = machine(&engine, setup, &report, &about.input.name, None)?;
+    check::check_on(output, Plan { machine, about })
 }

@@ -4,6 +4,7 @@
 use super::{Engine, this_program};
 use crate::args::VariantArgs;
 use crate::error::CliError;
+use crate::exports::ExportArgs;
 use crate::input::WorkloadText;
 use crate::plan::Choices;
 use crate::trial::Told;
@@ -27,12 +28,14 @@ pub(crate) struct Wanted<'a> {
     pub(crate) variant: &'a VariantArgs,
     pub(crate) choices: Choices,
     pub(crate) warmup: Nanos,
+    /// The traces that its worker writes.
+    pub(crate) exports: Option<&'a ExportArgs>,
 }
 
 impl Wanted<'_> {
     /// The run as words of a command.
     fn words(&self, engine: &str) -> Vec<String> {
-        let Self { what, variant, choices, warmup } = self;
+        let Self { what, variant, choices, warmup, exports } = self;
         let mut words = vec!["--json".to_owned()];
         let (warmup_option, flags) = match what {
             What::File(text) => {
@@ -71,6 +74,9 @@ impl Wanted<'_> {
             if let Some(number) = number {
                 option(name, number.to_string());
             }
+        }
+        if let Some(exports) = exports {
+            words.extend(exports.words());
         }
         words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
         words

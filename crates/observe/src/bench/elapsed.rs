@@ -55,7 +55,7 @@ impl Probe for LastExit {
     }
 }
 
-impl Observer for LastExit {}
+impl<E> Observer<E> for LastExit {}
 
 /// Waits for the last task's end.
 #[derive(Clone, Debug)]

@@ -153,9 +153,12 @@ impl Exporter {
         }
     }
 
-    /// Notes figures that nobody tells when they change. To be called now and then. Only the built-in scheduler shows them.
+    /// Notes figures that nobody tells when they change. To be called now and then.
     pub fn sample(&mut self, machine: &Machine<impl Engine>) {
-        let Some(machine) = machine.built_in().filter(|_| self.groups.has(Group::Counters)) else { return };
+        if !self.groups.has(Group::Counters) {
+            return;
+        }
+        let Some(machine) = machine.built_in() else { return self.sample_shown(machine) };
         let (now, sched) = (machine.now(), machine.sched());
         for cpu in sched.cpu_ids() {
             self.count(now, cpu, Counter::Capacity, sched.figures(cpu).cpu_capacity);
@@ -163,6 +166,20 @@ impl Exporter {
             if let Some(shared) = of_cpu.sd_llc_shared.filter(|_| of_cpu.sd_llc_id == cpu) {
                 let nr = sched.domains().shared[shared].nr_idle_scan;
                 self.count(now, cpu, Counter::NrIdleScan, u64::try_from(nr).unwrap_or(0));
+            }
+        }
+    }
+
+    /// The same of a kernel engine, which does not tell either when averages and numbers of tasks change.
+    fn sample_shown(&mut self, machine: &Machine<impl Engine>) {
+        let (now, sched) = (machine.now(), machine.sched());
+        for cpu in sched.cpu_ids() {
+            let shown = sched.shows_rq(cpu);
+            self.count(now, cpu, Counter::Capacity, shown.cpu_capacity);
+            self.count(now, cpu, Counter::UtilAvg, shown.util_avg);
+            self.count(now, cpu, Counter::NrRunning, u64::from(shown.nr_running));
+            if let Some(llc) = sched.shows_llc(cpu) {
+                self.count(now, cpu, Counter::NrIdleScan, u64::try_from(llc.nr_idle_scan).unwrap_or(0));
             }
         }
     }

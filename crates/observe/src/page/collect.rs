@@ -6,6 +6,7 @@ use crate::export::Sink;
 use crate::export::record::{Counter, Group, Groups, Record, What};
 use crate::export::thread::{Thread, Threads};
 use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::seam::Engine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::told::wakeup::{WakeKind, WakeRule};
 use std::cell::RefCell;
@@ -92,7 +93,7 @@ pub(super) fn size_of(ns: u64) -> u32 {
 }
 
 impl Collected {
-    fn new(machine: &Machine) -> Self {
+    fn new(machine: &Machine<impl Engine>) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         let series = || vec![Series::new(); nr_cpus];
         Self {
@@ -178,7 +179,7 @@ pub struct Collector(pub(super) Rc<RefCell<Collected>>);
 
 impl Collector {
     /// For a machine whose run has not begun.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine<impl Engine>) -> Self {
         Self(Rc::new(RefCell::new(Collected::new(machine))))
     }
 

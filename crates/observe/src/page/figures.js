@@ -187,7 +187,7 @@ function legend() {
 
 function drawAll() {
   const { run: subject, digest } = run.summary;
-  $("subject").textContent = `${subject.workload}: ${subject.kind} on ${subject.machine}, ${run.cpus.length} CPUs, kernel ${subject.kernel}, ${time(run.length_ns)}, digest ${digest}, fairlab ${page.fairlab}`;
+  $("subject").textContent = `${subject.workload}: ${subject.kind} on ${subject.machine}, ${run.cpus.length} CPUs, ${run.summary.engine ? `${run.summary.engine.name} (Linux ${run.summary.engine.version})` : `kernel ${subject.kernel}`}, ${time(run.length_ns)}, digest ${digest}, fairlab ${page.fairlab}`;
   $("note").textContent = run.resolution_ns ? `Tasks that ran less than ${time(run.resolution_ns)} are drawn together with their neighbours.` : "Every time that a task ran is there.";
   legend(); drawFigures(); drawTimeline(); drawHeat(); drawLatency(); drawTables(); drawMigrations(); drawTopology();
 }

@@ -14,6 +14,7 @@ pub use collect::Collector;
 use crate::summary::Summary;
 use encode::{base64, segments_of};
 use fairlab_machine::engine::Machine;
+use fairlab_machine::seam::Engine;
 use fairlab_sched::told::wakeup::WakeRule;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ struct PageCpu {
 
 impl PageRun {
     /// Of a run that is over.
-    pub fn new(name: String, summary: &Summary, machine: &Machine, collector: &Collector) -> Self {
+    pub fn new(name: String, summary: &Summary, machine: &Machine<impl Engine>, collector: &Collector) -> Self {
         let collected = collector.0.borrow();
         let hardware = machine.hardware();
         let topology = &hardware.topology;
@@ -119,17 +120,17 @@ impl PageRun {
 
 /// Everything that the script reads.
 #[derive(Serialize)]
-struct Page<'a> {
+struct Page<'a, R> {
     fairlab: &'static str,
     /// Rules of selections: name and meaning, in the order of their numbers from 1.
     rules: Vec<(&'static str, &'static str)>,
     parts: usize,
     per_octave: u32,
-    runs: &'a [PageRun],
+    runs: &'a [R],
 }
 
-/// The page about some runs, the first of which others are compared with.
-pub fn page(runs: &[PageRun]) -> String {
+/// The page about some runs, the first of which others are compared with. A run is a [`PageRun`], or what one was written as.
+pub fn page<R: Serialize>(runs: &[R]) -> String {
     let page = Page {
         fairlab: env!("CARGO_PKG_VERSION"),
         rules: WakeRule::ALL.iter().map(|rule| (rule.name(), rule.meaning())).collect(),

@@ -120,6 +120,7 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
     let outputs = outputs.collect();
     let (title, source) = (study.title.clone(), study.source.clone());
     Ok(Report {
+        engine: None,
         schema: crate::report::SCHEMA,
         study: study.name.clone(),
         title,

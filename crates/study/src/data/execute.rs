@@ -4,12 +4,13 @@
 
 use super::runs::Case;
 use super::workloads::{Benches, Home, Prepared};
-use crate::StudyError;
 use crate::definition::{ArmDefinition, DefinitionError, GovernorName};
-use fairlab_machine::engine::{Machine, RunError, START};
+use crate::{Elsewhere, StudyError};
+use fairlab_machine::engine::{Machine, RunError, START, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer, Wants};
 use fairlab_machine::prices::Prices;
+use fairlab_machine::seam::Engine;
 use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_observe::bench::{self, Meter, Reached};
 use fairlab_observe::recorder::Recorder;
@@ -45,6 +46,20 @@ pub(crate) struct Site<'a> {
     pub(crate) home: &'a Home,
     pub(crate) benches: &'a dyn Benches,
     pub(crate) default_machine: &'a str,
+    /// Who runs instead.
+    pub(crate) elsewhere: Option<&'a dyn Elsewhere>,
+}
+
+/// A run that has been set up, and is to have a machine.
+pub struct Begun {
+    file: String,
+    case: Case,
+    seed: u64,
+    meter: Option<Box<dyn Meter>>,
+    begin: Nanos,
+    warm_up: Nanos,
+    /// Whether it has no length of its own, and must end by itself.
+    is_until_done: bool,
 }
 
 impl Site<'_> {
@@ -64,6 +79,24 @@ impl Site<'_> {
         seed: u64,
         variation: &Variation,
     ) -> Result<Value, StudyError> {
+        if let Some(elsewhere) = self.elsewhere {
+            return elsewhere.run(&case.name, &arm.name, seed);
+        }
+        let (setup, begun) = self.begin(case, arm, seed, variation)?;
+        begun.run(&mut Machine::new(setup)?)
+    }
+
+    /// Sets it up.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    pub(crate) fn begin(
+        &self,
+        case: &Case,
+        arm: &ArmDefinition,
+        seed: u64,
+        variation: &Variation,
+    ) -> Result<(Setup, Begun), StudyError> {
         let of_case = |message: String| {
             let (file, run) = (self.file.to_owned(), case.name.clone());
             StudyError::Definition(DefinitionError::Run { file, run, message })
@@ -95,17 +128,29 @@ impl Site<'_> {
         if let Some(trial) = variation.trial {
             setup.duration = setup.duration.min(warm_up + trial);
         }
-        let is_until_done = span.is_none() && !has_length;
-        let mut machine = Machine::new(setup)?;
+        let is_until_done = span.is_none() && !has_length && variation.trial.is_none();
+        let (file, case) = (self.file.to_owned(), case.clone());
+        Ok((setup, Begun { file, case, seed, meter, begin, warm_up, is_until_done }))
+    }
+}
+
+impl Begun {
+    /// Runs it on a machine of any engine, and tells what it has told.
+    ///
+    /// # Errors
+    /// If it makes no progress, or does not end.
+    pub fn run<E: Engine>(self, machine: &mut Machine<E>) -> Result<Value, StudyError> {
+        let Self { file, case, seed, meter, begin, warm_up, is_until_done } = self;
         if case.dice {
             machine.seed(seed);
         }
-        let mut ears = Ears::new(&machine, meter);
-        ears.measure(&mut machine, warm_up, case.warm_up > Nanos::ZERO)?;
-        if is_until_done && variation.trial.is_none() && !machine.is_done() {
-            return Err(of_case(format!("does not end within {PATIENCE}\nhelp: say a `span`")));
+        let mut ears = Ears::new(machine, meter);
+        ears.measure(machine, warm_up, case.warm_up > Nanos::ZERO)?;
+        if is_until_done && !machine.is_done() {
+            let message = format!("does not end within {PATIENCE}\nhelp: say a `span`");
+            return Err(StudyError::Definition(DefinitionError::Run { file, run: case.name, message }));
         }
-        Ok(ears.told(&machine, begin, warm_up, case))
+        Ok(ears.told(machine, begin, warm_up, &case))
     }
 }
 
@@ -144,12 +189,17 @@ struct Ears {
 }
 
 impl Ears {
-    fn new(machine: &Machine, meter: Option<Box<dyn Meter>>) -> Self {
+    fn new(machine: &Machine<impl Engine>, meter: Option<Box<dyn Meter>>) -> Self {
         Self { recorder: Recorder::new(machine), meter, marks: BTreeMap::new(), last_exit: LastExit::default() }
     }
 
     /// Runs a machine to its end, and forgets what was before the end of the warm-up if there is one.
-    fn measure(&mut self, machine: &mut Machine, warm_up: Nanos, has_warm_up: bool) -> Result<(), RunError> {
+    fn measure<E: Engine>(
+        &mut self,
+        machine: &mut Machine<E>,
+        warm_up: Nanos,
+        has_warm_up: bool,
+    ) -> Result<(), RunError> {
         let is_bench = self.meter.is_some();
         machine.start(self)?;
         if has_warm_up {
@@ -168,7 +218,7 @@ impl Ears {
         Ok(())
     }
 
-    fn told(&self, machine: &Machine, begin: Nanos, warm_up: Nanos, case: &Case) -> Value {
+    fn told(&self, machine: &Machine<impl Engine>, begin: Nanos, warm_up: Nanos, case: &Case) -> Value {
         let subject =
             Subject { workload: case.name.clone(), machine: machine.hardware().name.clone(), ..Subject::default() };
         let summary = Summary::new(subject, machine, &self.recorder);
@@ -194,10 +244,11 @@ impl Probe for Ears {
     }
 }
 
-impl Observer for Ears {
+impl<E: Engine> Observer<E> for Ears {
     fn wants(&self) -> Wants {
         let meter = self.meter.as_ref().map_or(Wants::NOTHING, |meter| meter.wants());
-        <Recorder as Observer>::wants(&self.recorder).or(self.last_exit.wants()).or(meter)
+        let last_exit = Observer::<E>::wants(&self.last_exit);
+        <Recorder as Observer<E>>::wants(&self.recorder).or(last_exit).or(meter)
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -208,8 +259,7 @@ impl Observer for Ears {
         if let MachineEvent::Mark { phase, .. } = *event {
             *self.marks.entry(phase).or_default() += 1;
         }
-        <Recorder as Observer>::machine_event(&mut self.recorder, now, event);
-        self.last_exit.machine_event(now, event);
+        <Recorder as Observer<E>>::machine_event(&mut self.recorder, now, event);
         if let Some(meter) = &mut self.meter {
             meter.machine_event(now, event);
         }

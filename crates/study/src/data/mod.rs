@@ -18,11 +18,12 @@ pub mod span;
 pub mod tasks;
 pub mod workloads;
 
-use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
+use crate::definition::{ArmDefinition, DefinitionError, StudyDefinition, TableDefinition};
 use crate::pictures::Picture;
 use crate::report::Table;
-use crate::{Choices, Options, StudyError};
-use execute::{Site, Variation};
+use crate::{Choices, Elsewhere, Options, StudyError};
+use execute::{Begun, Site, Variation};
+use fairlab_machine::engine::Setup;
 use rows::Question;
 use runs::Case;
 use std::path::Path;
@@ -104,11 +105,12 @@ impl<'a> Study<'a> {
         choices: &'a Choices,
         home: &'a Home,
         benches: &'a dyn Benches,
+        elsewhere: Option<&'a dyn Elsewhere>,
     ) -> Result<Self, DefinitionError> {
         let cases = cases_of(file, definition, choices)?;
         let questions = rows::questions(file, definition, &cases)?;
         let default_machine = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-        let site = Site { file, home, benches, default_machine };
+        let site = Site { file, home, benches, default_machine, elsewhere };
         let study = Self { definition, choices, file, cases, questions, site };
         study.check_names()?;
         Ok(study)
@@ -135,6 +137,26 @@ impl<'a> Study<'a> {
         let wanted = measure::wanted(chosen.iter().flat_map(|(_, questions)| questions));
         let numbers = measure::run(self.definition, cases, &wanted, &[], &self.site, variation, &|_, _| {})?;
         Ok(chosen.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect())
+    }
+
+    /// Sets one run up, for who has a machine of another engine for it. The engine is the kernel: what all arms name as such is not set.
+    ///
+    /// # Errors
+    /// If there is no such case or arm, or it cannot be set up.
+    pub(crate) fn begin(&self, case: &str, arm: &str, seed: u64) -> Result<(Setup, Begun), StudyError> {
+        let found = self.cases.iter().find(|known| known.name == case);
+        let arm = self.definition.arms.iter().find(|known| known.name == arm);
+        let (case, arm) = found.zip(arm).ok_or_else(|| StudyError::Measurement(format!("there is no run `{case}`")))?;
+        let kernel = arm.kernel.as_deref().unwrap_or_default();
+        if self.definition.arms.iter().any(|other| other.kernel != arm.kernel) {
+            let what =
+                format!("arm `{}` differs from others by its kernel, {kernel}, and an engine is one kernel", arm.name);
+            let help = "choose rows without that arm: --row, --table".to_owned();
+            return Err(StudyError::Refused(self.definition.name.clone(), what, help));
+        }
+        let arm = ArmDefinition { kernel: None, ..arm.clone() };
+        let variation = Variation { perturb: self.choices.perturb, ..Variation::default() };
+        self.site.begin(case, &arm, seed, &variation)
     }
 
     /// Runs all that rows and pictures ask for. `told` hears of each step, and which part of all of them it is.

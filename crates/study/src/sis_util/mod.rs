@@ -59,6 +59,7 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
     let pictures = plots::pictures(&tables);
     let (title, source) = (study.title.clone(), study.source.clone());
     Ok(Report {
+        engine: None,
         schema: crate::report::SCHEMA,
         study: study.name.clone(),
         title,

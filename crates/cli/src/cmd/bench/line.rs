@@ -60,7 +60,7 @@ fn told(line: &str, error: &clap::Error) -> String {
 fn of_the_study(on: &On) -> Option<(&'static str, &'static str)> {
     let variant = &on.variant;
     let given = [
-        (variant.engine.is_some(), "--engine", "`engine=` of an arm of fairlab compare"),
+        (!variant.engine.is_empty(), "--engine", "`engine=` of an arm of fairlab compare"),
         (variant.machine.is_some(), "--machine", "`machine` of a run"),
         (variant.kernel.is_some(), "--kernel", "`kernel` of an arm"),
         (!variant.features.is_empty(), "--features", "`features` of an arm"),

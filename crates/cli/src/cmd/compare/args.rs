@@ -26,6 +26,7 @@ Examples:
   fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
   fairlab compare app.json --arm NO_SIS_UTIL
   fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --json
+  fairlab compare app.json --engine kernel:6.1 --engine kernel:6.12        the schedulers of two kernel trees
   fairlab compare app.json --arm NO_SIS_UTIL --runs 20
   fairlab compare --bench 'hackbench -g 4 -l 100' --machine xeon-1s-112 --arm NO_SIS_UTIL --until-significant --budget 5m
   fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --runs 20 --format lkp --format html=page.html
@@ -38,8 +39,8 @@ Examples:
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) work: WorkArgs,
-    /// What to compare; several times
-    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = hinted(arm_of, hints::changes), required = true)]
+    /// What to compare; several times. Without it: the engines that are given, or one with the built-in scheduler
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = hinted(arm_of, hints::changes), required_unless_present = "engine")]
     pub(crate) arm: Vec<Arm>,
     /// Draw the scheduler's dice from this seed, in all arms; of repetitions, the first seed [default: as the kernel after its boot; 1]
     #[arg(long, value_name = "N")]

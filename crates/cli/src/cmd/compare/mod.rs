@@ -12,15 +12,20 @@ pub(crate) mod once;
 pub(crate) mod report;
 pub(crate) mod trials;
 
+use crate::args::{Plain, VariantArgs};
 use crate::arms::Arm;
 use crate::error::{CliError, command_line};
+use crate::input::WorkloadText;
 use crate::interrupt;
 use crate::output::Output;
+use crate::plan::DEFAULT_MACHINE;
 use crate::trial::{Files, Trial};
+use crate::values::EngineName;
 use crate::whole_file::WholeFile;
 use args::CompareArgs;
 use fairlab_study::experiment::comparison::Rules;
 use fairlab_study::experiment::{repeat, until_found};
+use fairlab_workload::load::{Kind, detect};
 use forms::{Form, Wanted};
 use report::Report;
 use std::path::Path;
@@ -35,11 +40,7 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
     args.exports.refuse_stdout("compare")?;
     args.jobs.apply();
     interrupt::listen();
-    let arms = if args.arm.len() < 2 {
-        std::iter::once(Arm::unchanged()).chain(args.arm.iter().cloned()).collect()
-    } else {
-        args.arm.clone()
-    };
+    let arms = arms(args)?;
     if args.is_experiment() {
         return experiment(output, args, &arms);
     }
@@ -48,6 +49,40 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
         return Err(CliError::Input(format!("--hold-still is about repetitions\nhelp: {help}")));
     }
     once::once(output, args, &arms)
+}
+
+/// The arms: those that were given, after the workload as it is if that is a single one; or the engines that were given.
+fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
+    let engines = &args.work.variant.engine;
+    if args.arm.is_empty() {
+        let first = if engines.len() == 1 { vec![Arm::of_engine(&EngineName::BuiltIn)] } else { Vec::new() };
+        return Ok(first.into_iter().chain(engines.iter().map(Arm::of_engine)).collect());
+    }
+    if engines.len() > 1 {
+        let help = "say it in the arms: --arm 'NAME: engine=kernel:6.1,...'";
+        return Err(CliError::Input(format!("several engines and arms: which arm has which engine?\nhelp: {help}")));
+    }
+    let first = (args.arm.len() < 2).then(Arm::unchanged);
+    Ok(first.into_iter().chain(args.arm.iter().cloned()).collect())
+}
+
+/// What all arms run on. Where engines are compared and nobody names the machine of an rt-app file or a benchmark, it is what engines have of the default one.
+pub(super) fn variant_of(output: &Output, args: &CompareArgs, brings_machine: bool) -> Result<VariantArgs, CliError> {
+    let mut variant = args.work.variant.clone();
+    let is_named = variant.machine.is_some() || variant.plain.is_some() || brings_machine;
+    if args.arm.is_empty() && !is_named {
+        variant.plain = Some(Plain::Priced);
+        output.note(&format!(
+            "{DEFAULT_MACHINE} is taken as with --plain=priced, for all arms: without frequencies, which engines do not drive as it does; \
+             --machine names another one\n"
+        ))?;
+    }
+    Ok(variant)
+}
+
+/// Whether a workload's file has its own machine: rt-app's files have none.
+pub(super) fn brings_machine(text: &WorkloadText) -> Result<bool, CliError> {
+    Ok(!matches!(detect(&text.name, &text.text).map_err(CliError::input)?, Kind::RtApp))
 }
 
 fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
@@ -64,10 +99,12 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         (None, Some(line)) => Some(crate::trial::Work::Bench(line.clone())),
         (None, None) => None,
     };
+    let brings_machine = matches!(&base, Some(crate::trial::Work::File(text)) if brings_machine(text)?);
+    let variant = variant_of(output, args, brings_machine)?;
     let trial = |arm: &Arm| {
         Ok::<_, CliError>(Trial {
             work: files.of_arm(arm, base.as_ref())?,
-            variant: arm.on(&args.work.variant),
+            variant: arm.on(&variant),
             duration: args.work.duration,
             warmup: args.work.warmup.unwrap_or_default(),
             vary: if is_single { args.vary } else { !how.hold_still },

@@ -2,7 +2,7 @@
 //! One run of each arm, side by side.
 
 use super::args::CompareArgs;
-use crate::args::Plain;
+use crate::args::{Plain, VariantArgs};
 use crate::arms::Arm;
 use crate::cmd::run::{Listeners, simulate_telling};
 use crate::error::CliError;
@@ -49,11 +49,12 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
     };
     // Once for all arms: what comes through a pipe can be read once only.
     let input = Arc::new(input::workload(file)?);
+    let variant = super::variant_of(output, args, super::brings_machine(&input)?)?;
     let progress = RunsProgress::new(arms.len());
     let whole = arms.len();
     let arms: Vec<&Arm> = arms.iter().collect();
     let outcomes = pool::all(arms, |arm| {
-        let summary = run_arm(args, arm, Arc::clone(&input), &progress)?;
+        let summary = run_arm(args, &variant, arm, Arc::clone(&input), &progress)?;
         Ok::<_, CliError>(summary.map(|(summary, is_free)| Outcome { arm: &arm.name, summary, is_free }))
     });
     progress.clear();
@@ -103,6 +104,7 @@ fn identical(outcomes: &[Outcome<'_>]) -> Option<String> {
 /// Runs an arm; also tells whether kernel code was free. Nothing is told of one that a signal has stopped before its end.
 fn run_arm(
     args: &CompareArgs,
+    variant: &VariantArgs,
     arm: &Arm,
     input: Arc<WorkloadText>,
     progress: &RunsProgress,
@@ -111,15 +113,12 @@ fn run_arm(
         return Ok(None);
     }
     let work = Work::File(Arc::clone(&input));
-    let variant = arm.on(&args.work.variant);
+    let variant = arm.on(variant);
     let trial = Trial { work, variant, duration: args.work.duration, warmup: Nanos::ZERO, vary: args.vary };
     if trial.variant.kernel_engine().is_some() {
-        if !args.exports.export.is_empty() {
-            let help = "leave --export out";
-            return Err(CliError::Input(format!("{}: kernel engines write no traces yet\nhelp: {help}", arm.name)));
-        }
         let length = trial.length(&input, args.seed)?;
-        return match trial.run(args.seed, &mut |_, more| progress.add(length, more)) {
+        let exports = args.exports.of_run(&arm.name);
+        return match trial.run_with_traces(args.seed, &exports, &mut |_, more| progress.add(length, more)) {
             Err(CliError::Stopped { .. }) => Ok(None),
             // A kernel engine has the machine's prices only where it is asked to.
             told => Ok(Some((told?.summary, trial.variant.plain != Some(Plain::Priced)))),
@@ -229,6 +228,7 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
         row(format!("{}: max", family.name), time, &|summary| latency(summary, |latency| latency.max_ns));
         row(format!("{}: queued p99", family.name), time, &|summary| Some(of(summary)?.wakeup_latency?.p99_ns));
         let missed = |family: &FamilySummary| family.timers.as_ref().map(|timers| timers.missed);
+        row(format!("{}: fairness", family.name), index, &|summary| of(summary)?.fairness_ppm);
         row(format!("{}: timers missed", family.name), count, &|summary| missed(&of(summary)?));
         for cpus in kinds_that_differ(family) {
             row(format!("{}: on {}", family.name, cpus_named(cpus)), millionths, &|summary| {
@@ -238,6 +238,7 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
             });
         }
     }
+    row("fairness".to_owned(), index, &|summary| summary.totals.fairness_ppm);
     row("migrations".to_owned(), count, &|summary| Some(summary.totals.migrations));
     row("switches".to_owned(), count, &|summary| Some(summary.totals.switches));
     row("CPUs scanned".to_owned(), count, &|summary| decided(summary).then_some(summary.selection.cpus_scanned));
@@ -259,6 +260,11 @@ fn kinds_that_differ(family: &FamilySummary) -> Vec<&[u32]> {
 
 fn joules(uj: u64) -> String {
     format!("{:.3} J", uj as f64 / 1e6)
+}
+
+/// Jain's index.
+fn index(ppm: u64) -> String {
+    format!("{:.4}", ppm as f64 / 1e6)
 }
 
 fn count(number: u64) -> String {

@@ -96,7 +96,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         }
         if let Some((kernel, _)) = &covered {
             let [_, mut patched] = trials(case, kernels, mix)?;
-            patched.variant.engine = Some(EngineName::of_kernel(&kernel.name));
+            patched.variant.engine = vec![EngineName::of_kernel(&kernel.name)];
             // A kernel that does not come back has been told of; what it has reached until then is lost.
             let _told = patched.run(Some(args.seed), &mut |_, _| {});
         }
@@ -141,7 +141,7 @@ fn trials(case: &Case, kernels: &[Entry; 2], mix: &str) -> Result<[Trial; 2], Cl
         work: work.clone(),
         variant: VariantArgs {
             machine: Some(case.machine.to_owned()),
-            engine: Some(EngineName::of_kernel(&kernel.name)),
+            engine: vec![EngineName::of_kernel(&kernel.name)],
             plain: Some(Plain::Priced),
             ..VariantArgs::default()
         },
