@@ -37,9 +37,10 @@ fn heat_takes_capacity_and_gives_it_back() {
         let figures = run.machine.sched().figures(CpuId(1));
         (figures.thermal_load_avg, figures.cpu_capacity)
     };
-    // 32 ms after the pressure began half of it counts; what is added within a ms, and the time to the tick, matter a little.
+    // 32 ms after the pressure began half of it counts, and up to a tick more, since the first look at it counts the time since the look before:
+    // 512 * (1 - 2^(-36 / 32)) is 277.
     let (half, _) = capacity_at("end 232ms");
-    assert!((235..=262).contains(&half), "{half}");
+    assert!((256..=277).contains(&half), "{half}");
     let (all, capacity) = capacity_at("end 599ms");
     assert!((508..=512).contains(&all), "{all}");
     assert!((510..=520).contains(&capacity), "{capacity}");
