@@ -38,7 +38,6 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
         return Some(format!("{}\nhelp: {plain}", not_yet(what)));
     }
     let of_run = [
-        (!setup.workload.packets.is_empty(), "packets from a network"),
         (!setup.tunables.is_empty(), "tunables that are set by code"),
         (setup.policy.is_some(), "policies of one's own"),
     ];

@@ -44,6 +44,9 @@ use std::path::Path;
 /// The kernel's TASK_DEAD.
 const TASK_DEAD: u32 = 0x80;
 
+/// MAX_SOFTIRQ_TIME, before it is made jiffies.
+const MAX_SOFTIRQ_NS: u64 = 2_000_000;
+
 /// What the search before 5.19 measures for each CPU that it looks at, in ns.
 const SCAN_COST: &str = "scan_cost";
 
@@ -478,6 +481,11 @@ impl Engine for KernelEngine {
             true => self.cpus.set(ctx.cpu),
             false => self.cpus.clear(ctx.cpu),
         }
+    }
+
+    /// Softirqs of the machine's network end by it; nothing goes over to a thread, since no path pauses.
+    fn max_softirq_jiffies(&self) -> u64 {
+        MAX_SOFTIRQ_NS.div_ceil(self.tick_ns)
     }
 
     fn is_online(&self, cpu: CpuId) -> bool {
