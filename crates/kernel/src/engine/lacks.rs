@@ -44,6 +44,15 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
     if let Some((_, what)) = of_run.iter().find(|(is_wanted, _)| *is_wanted) {
         return Some(not_yet(what));
     }
+    let groups = &setup.workload.groups;
+    let wants_idle = groups.iter().any(|group| group.idle);
+    if wants_idle && !object.has_group_file("idle") {
+        return Some("this kernel has no idle groups (cpu.idle)".to_owned());
+    }
+    let wants_burst = groups.iter().any(|group| group.quota.is_some_and(|quota| quota.burst_us > 0));
+    if wants_burst && !object.has_group_file("cfs_burst_us") {
+        return Some("this kernel has no bursts of quotas (cpu.cfs_burst_us)".to_owned());
+    }
     let mut changes = setup.workload.changes.iter().filter_map(|(_, change)| change_lacks(object, change));
     if let Some(what) = changes.next() {
         return Some(what);

@@ -323,6 +323,11 @@ impl Object {
         CString::new(name).is_ok_and(|name| call!(self, fl_has_tunable(name.as_ptr())) != 0)
     }
 
+    /// Whether the tree's cgroups have a file of this name, without the controller's prefix.
+    pub fn has_group_file(&self, name: &str) -> bool {
+        CString::new(name).is_ok_and(|name| call!(self, fl_has_group_file(name.as_ptr())) != 0)
+    }
+
     /// Sets a tunable. Nothing happens if there is none of that name.
     pub fn set_tunable(&self, name: &str, value: u32) {
         if self.has_tunable(name) {

@@ -220,6 +220,7 @@ functions! {
     fl_has_feature(*const c_char) -> c_int;
     fl_feature(*const c_char, c_int);
     fl_has_tunable(*const c_char) -> c_int;
+    fl_has_group_file(*const c_char) -> c_int;
     fl_tunable(*const c_char, c_uint);
     fl_timer_resolution(c_uint);
     fl_jiffies(c_ulonglong);

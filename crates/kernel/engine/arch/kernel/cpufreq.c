@@ -128,10 +128,13 @@ void *devm_kmalloc(struct device *dev, size_t size, gfp_t flags) { return fl_hos
 
 #ifdef FL_POWER_IN_MICROWATTS
 #define REGISTER(dev, nr, powers, cpus) em_dev_register_perf_domain(dev, nr, powers, cpus, true)
-#define UW_IN_UNIT 1
+#define IN_UNITS(uw) (uw)
 #else
 #define REGISTER(dev, nr, powers, cpus) em_dev_register_perf_domain(dev, nr, powers, cpus)
-#define UW_IN_UNIT 1000
+/* Trees before 5.11 have room for small numbers, and ask only that all are of one unit. */
+static unsigned int highest_uw;
+#define UNIT_UW DIV_ROUND_UP(highest_uw, EM_MAX_POWER)
+#define IN_UNITS(uw) max(1u, (uw) / UNIT_UW)
 #endif
 
 #ifdef FL_POWER_BEFORE_DEVICE
@@ -146,7 +149,7 @@ static int power_at(struct device *dev, unsigned long *power, unsigned long *khz
 	if (point->khz < *khz)
 		return -EINVAL;
 	*khz = point->khz;
-	*power = point->uw / UW_IN_UNIT;
+	*power = IN_UNITS(point->uw);
 	return 0;
 }
 
@@ -202,6 +205,10 @@ void fl_make_frequency_domains(void)
 		device_of[cpu]->bus = &cpu_subsys;
 		device_of[cpu]->id = cpu;
 	}
+#ifndef FL_POWER_IN_MICROWATTS
+	for (i = 0; i < nr_domains; i++)
+		highest_uw = max(highest_uw, domains[i]->points[domains[i]->nr_points - 1].uw);
+#endif
 	for (i = 0; i < nr_domains; i++) {
 		struct cpufreq_policy *policy = &domains[i]->policy;
 

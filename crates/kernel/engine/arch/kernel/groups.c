@@ -63,6 +63,8 @@ static struct cftype *file_of_cpu_cgroup(const char *name)
 	return NULL;
 }
 
+int fl_has_group_file(const char *name) { return file_of_cpu_cgroup(name) != NULL; }
+
 #ifdef CONFIG_CFS_BANDWIDTH
 /* As somebody does who writes the files: no quota while period and burst change, so that runtime is filled up once, when the quota is written. */
 int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us)

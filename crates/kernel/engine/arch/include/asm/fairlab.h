@@ -119,6 +119,7 @@ void fl_steal(int cpu, unsigned long long ns);
 void fl_limit(int cpu, int other, int is_thermal, unsigned long part);
 void fl_exit_latency(int cpu, long long ns);
 
+int fl_has_group_file(const char *name);	/* of the controller, without its prefix */
 int fl_group_new(int cpu, int parent);
 int fl_group_shares(int cpu, int group, unsigned long shares);
 int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us);
