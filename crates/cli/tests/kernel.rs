@@ -138,7 +138,7 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
     let refused = on(&["run", "scenarios/hello.json", "--prices", "zero"]);
     assert!(refused.contains("fast_switch") && refused.contains("--plain=priced"), "{refused}");
     assert!(on(&["run", "scenarios/ksoftirqd.scn"]).contains("packets"));
-    assert!(on(&["run", "scenarios/fair-share.scn", "--set", "scan_cost=1"]).contains("scan_cost"));
+    assert!(on(&["run", "scenarios/fair-share.scn", "--set", "redo_max=1"]).contains("redo_max"));
     assert!(on(&["check", "scenarios/ksoftirqd.scn"]).contains("packets"));
     let bench = ["bench", "hackbench", "-g", "1", "-l", "5", "--machine"];
     assert!(on(&[&bench[..], &["xeon-1s-112"]].concat()).contains("poll"));
@@ -178,6 +178,32 @@ fn a_run_directory_of_an_engine_is_repeated_with_it() {
     assert!(page.contains("kernel:under-test"), "the page names the engine");
     let why = with_engines(&["findings", &dir]);
     assert!(complaint("findings", &why).contains("cannot be used for this"));
+}
+
+#[test]
+fn a_study_runs_with_an_engine_and_names_it() {
+    if !has_engine() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("mine.toml");
+    let study = file.to_str().expect("it has a plain name");
+    assert!(fairlab(&["study", "new", study]).status.success());
+    let run = ["study", "run", study, "--quick", "--table", "gain", "--engine", "kernel:under-test", "--plain=priced"];
+    let refused = complaint("an arm", &with_engines(&run)).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(refused.contains("arm `before`") && refused.contains("wakelist_far"), "{refused}");
+    // What the tree has as well.
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let changed = text.replace("wakelist_far = 1", "min_granularity_ns = 750000");
+    let changed = changed.replace("wakelist_far = 0", "min_granularity_ns = 3000000");
+    assert!(changed.matches("min_granularity_ns").count() >= 2, "{changed}");
+    std::fs::write(&file, changed).expect("there is room");
+    let page = with_engines(&run);
+    let told = String::from_utf8_lossy(&page.stdout).into_owned();
+    assert!(page.status.success(), "{}", String::from_utf8_lossy(&page.stderr));
+    for said in ["kernel:under-test (Linux 6.1", "--plain=priced", "no evidence for the model"] {
+        assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{said}: {told}");
+    }
 }
 
 #[test]
