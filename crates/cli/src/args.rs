@@ -554,7 +554,7 @@ pub(crate) enum StudyCommand {
         jobs: JobsArgs,
     },
     /// Run a study: its published tables with the simulated figures beside them
-    Run(StudyRunArgs),
+    Run(Box<StudyRunArgs>),
 }
 
 #[derive(Debug, ClapArgs)]

@@ -188,7 +188,7 @@ impl Pair<'_> {
             operations.add(counted);
             match outcome {
                 Outcome::Identical { lines } => {
-                    (tally.identical, tally.lines) = (tally.identical + 1, tally.lines + lines)
+                    (tally.identical, tally.lines) = (tally.identical + 1, tally.lines + lines);
                 }
                 Outcome::Different { line } => tally.bad.push(format!("seed {} differs in line {line}", case.seed)),
                 Outcome::Failed(why) => tally.bad.push(format!("seed {} fails: {why}", case.seed)),

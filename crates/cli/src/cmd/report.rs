@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 #[serde(untagged)]
 enum OfRun {
     /// With the built-in scheduler, which has run here.
-    Here(PageRun),
+    Here(Box<PageRun>),
     /// With an engine, which has run in its worker.
     There(Value),
 }
@@ -63,7 +63,7 @@ fn of_run(output: &Output, dir: &Path) -> Result<OfRun, CliError> {
         return engine::page(output, dir, &engine.name).map(OfRun::There);
     }
     let plan = rerun::repeat(dir, &manifest)?;
-    repeat(output, dir, &manifest, plan, || Ok(None)).map(OfRun::Here)
+    repeat(output, dir, &manifest, plan, || Ok(None)).map(|page| OfRun::Here(Box::new(page)))
 }
 
 /// Runs it again, with whichever engine, of which somebody tells afterwards.
