@@ -228,6 +228,9 @@ pub(crate) struct VariantArgs {
     /// The same, up to this time on the machine's clock: then write the engine's state, and nothing else.
     #[arg(long, hide = true, requires = "engine", value_name = "NS")]
     pub(crate) engine_state: Option<u64>,
+    /// The same, at this time: write which functions each call of the kernel enters, and nothing else.
+    #[arg(long, hide = true, requires = "engine", value_name = "NS", conflicts_with = "engine_state")]
+    pub(crate) engine_calls: Option<u64>,
     /// A policy of the program that embeds this one, in the place of the kernel's selection at wake-ups.
     #[arg(long, hide = true, value_name = "NAME", value_parser = policy_of)]
     pub(crate) policy: Option<Policy>,

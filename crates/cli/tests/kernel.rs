@@ -5,6 +5,8 @@
 mod common;
 
 use common::{complaint, fairlab, json_of, program};
+use fairlab_kernel::museum::edit::{Action, Edit, Place, Script};
+use fairlab_kernel::store::{Store, Wish};
 use serde_json::Value;
 use std::io::Write;
 use std::process::Output;
@@ -340,6 +342,12 @@ fn what_patch_cannot_run_is_said_with_status_2() {
     assert!(told(&["patch", "kernel:no-such", "kernel:no-such", "--only", "mainframe"]).contains("--list"));
     assert!(told(&["patch", ".", "HEAD"]).contains("BASE..HEAD"));
     assert!(told(&["patch", ".", "no-such-commit..HEAD"]).contains("no-such-commit"));
+    let configured = told(&["patch", "kernel:one", "kernel:other", "--config", "CONFIG_HZ_1000=y"]);
+    assert!(configured.contains("CONFIG_HZ_1000=y") && configured.contains("kernel add"), "{configured}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().display().to_string();
+    assert!(told(&["patch", &folder, "HEAD~1..HEAD"]).contains("no git repository"));
+    assert!(told(&["kernel", "add", "patch.mine", "--source", "debian:6.1"]).contains("choose another one"));
 }
 
 #[test]
@@ -369,4 +377,53 @@ fn a_bug_of_the_museum_is_put_back_and_told_apart_from_the_tree_as_it_is() {
     let bug = &tour["bugs"][0];
     assert_eq!(bug["is_told_apart"], true, "{tour}");
     assert!(bug["buggy"].as_u64() > bug["fixed"].as_u64(), "{tour}");
+}
+
+/// A call that holds more at its end than at its beginning ends the run, with the place; so it is with an RCU reader that never ends.
+#[test]
+fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_repeats_it() {
+    if !has_engine() {
+        return;
+    }
+    let kept = concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels");
+    let edit = Edit {
+        file: "core.c".to_owned(),
+        place: Place::Function("scheduler_tick".to_owned()),
+        action: Action::Insert("rcu_read_lock();".to_owned()),
+        nth: None,
+    };
+    let script = Script { bug: "a-reader".to_owned(), edits: vec![edit] };
+    let wish = Wish {
+        name: "unbalanced",
+        workshop: "unbalanced",
+        source: "debian:6.1",
+        title: None,
+        patches: &[],
+        scripts: &[script],
+        config: &[],
+        is_covered: false,
+    };
+    Store::at(kept.into()).make(&wish, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    let run = ["run", "scenarios/fair-share.scn", "--engine", "kernel:unbalanced"];
+    let output = with_engines(&run);
+    // Lines are broken anywhere.
+    let flat = |text: &[u8]| String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = flat(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in [
+        "rcu_read_lock() or",
+        "scheduler_tick at kernel/sched/core.c:",
+        "(patched)",
+        "as patched by a-reader",
+        "the same command",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let patch = ["patch", "kernel:under-test", "kernel:unbalanced", "--only", "uniprocessor", "--runs", "1"];
+    let output = with_engines(&patch);
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{page}");
+    let command = page.lines().find_map(|line| line.split_once("this repeats it: fairlab ")).expect("it is told").1;
+    let again = with_engines(&command.split(' ').collect::<Vec<_>>());
+    assert!(flat(&again.stderr).contains("rcu_read_lock() or"), "{command}");
 }

@@ -129,7 +129,7 @@ impl Workshop {
         say("linking the tree");
         overlay::make(&recipe.tree, &self.overlay, &recipe.patches, &recipe.scripts)?;
         self.configure(recipe, say)?;
-        say("compiling");
+        say("compiling: about 45 s of CPU time, less if little has changed");
         self.make(recipe, &["prepare"])?;
         let wanted: Vec<&str> = crate::entries(crate::embedded("objects.txt"))
             .filter(|name| name.ends_with('/') || self.overlay.join(name).with_extension("c").exists())
@@ -192,11 +192,34 @@ impl Workshop {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&run.stderr);
-        let said = said.replace(&format!("{}/", self.overlay.display()), &format!("{}/", recipe.tree.display()));
+        let (said, patched) = self.as_in_tree(recipe, &said);
         let is_makes = |line: &&str| line.starts_with("make") || line.contains("#warning syscall");
         let message: Vec<&str> = said.lines().filter(|line| !is_makes(line)).collect();
         let message = if message.is_empty() { said.trim_end().to_owned() } else { message.join("\n") };
+        let message = message + &patched;
         Err(KernelError::Build { step: step.split_whitespace().take(3).collect::<Vec<_>>().join(" "), message })
+    }
+
+    /// Text with the tree's own paths. Files that a patch changes are not the tree's: they have no folder, and a line says of what they are.
+    fn as_in_tree(&self, recipe: &Recipe, said: &str) -> (String, String) {
+        let overlay = format!("{}/", self.overlay.display());
+        let changed = overlay::changed(&recipe.patches, &recipe.scripts).unwrap_or_default();
+        let (mut said, mut named) = (said.to_owned(), Vec::new());
+        for name in changed {
+            let path = overlay::place(&self.overlay, &name).display().to_string();
+            if said.contains(&path) {
+                said = said.replace(&path, &name);
+                named.push(name);
+            }
+        }
+        let said = said.replace(&overlay, &format!("{}/", recipe.tree.display()));
+        if named.is_empty() {
+            return (said, String::new());
+        }
+        let patches = recipe.patches.iter().map(|patch| patch.display().to_string());
+        let bugs = recipe.scripts.iter().map(|script| script.bug.clone());
+        let by: Vec<String> = patches.chain(bugs).collect();
+        (said, format!("\nlines of {} are those of the file as patched by {}", named.join(", "), by.join(", ")))
     }
 
     fn link(&self, recipe: &Recipe, targets: &[&str], object: &Path) -> Result<(), KernelError> {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which functions of a tree are counted as which operation: the table `engine/operations.txt`, and where those functions are in an object.
+//! Where functions are in an object, and which of them are counted as which operation: the table `engine/operations.txt`.
 
 use crate::error::{KernelError, at};
 use crate::object::Counted;
 use fairlab_sched::work::Op;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,20 +54,15 @@ pub fn beside(object: &Path) -> PathBuf {
     object.with_extension("functions")
 }
 
-/// What stands in that file: name and place of each function of the table, from what `nm -P` says of the object.
+/// What stands in that file: name and place of each function, from what `nm -P` says of the object.
 pub fn functions(nm: &str) -> String {
-    let table = table();
-    let wanted: BTreeSet<&str> =
-        table.iter().flat_map(|entry| [Some(entry.function), entry.within]).flatten().collect();
     let mut text = String::new();
     for line in nm.lines() {
         let mut words = line.split_whitespace();
         let (Some(name), Some("T" | "t" | "W"), Some(place)) = (words.next(), words.next(), words.next()) else {
             continue;
         };
-        if wanted.contains(name) {
-            writeln!(text, "{name} {place}").expect("a string takes text");
-        }
+        writeln!(text, "{name} {place}").expect("a string takes text");
     }
     text
 }
@@ -82,12 +77,24 @@ pub fn counted(object: &Path) -> Result<Vec<Counted>, KernelError> {
     Ok(resolve(&text))
 }
 
+/// Names of an object's functions by their places; parts that the compiler has made of a function have its name.
+///
+/// # Errors
+/// If the file beside it cannot be read.
+pub fn names(object: &Path) -> Result<BTreeMap<u64, String>, KernelError> {
+    let path = beside(object);
+    let text = fs::read_to_string(&path).map_err(at(&path))?;
+    let whole = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
+    Ok(text.lines().filter_map(name_and_place).map(|(name, place)| (place, whole(&name))).collect())
+}
+
+fn name_and_place(line: &str) -> Option<(String, u64)> {
+    let (name, place) = line.split_once(' ')?;
+    Some((name.to_owned(), u64::from_str_radix(place, 16).ok()?))
+}
+
 fn resolve(functions: &str) -> Vec<Counted> {
-    let place = |line: &str| {
-        let (name, place) = line.split_once(' ')?;
-        Some((name.to_owned(), u64::from_str_radix(place, 16).ok()?))
-    };
-    let places: BTreeMap<String, u64> = functions.lines().filter_map(place).collect();
+    let places: BTreeMap<String, u64> = functions.lines().filter_map(name_and_place).collect();
     let counted = |entry: Entry| {
         let within = match entry.within {
             None => None,
@@ -109,7 +116,7 @@ mod tests {
         let nm = "cpu_runnable_without t 1a0 20\nupdate_cfs_group t 2b0 20\nenqueue_task_fair t 3c0 8\nother T 500 8\ndata D 600\n\
                   idle_cpu T 700 8\n_nohz_idle_balance t 800 8\n";
         let text = functions(nm);
-        let known = "cpu_runnable_without 1a0\nupdate_cfs_group 2b0\nenqueue_task_fair 3c0\nidle_cpu 700\n_nohz_idle_balance 800\n";
+        let known = "cpu_runnable_without 1a0\nupdate_cfs_group 2b0\nenqueue_task_fair 3c0\nother 500\nidle_cpu 700\n_nohz_idle_balance 800\n";
         assert_eq!(text, known);
         let counted = resolve(&text);
         let of = |op: Op| counted.iter().filter(|one| one.operation == op as usize).copied().collect::<Vec<_>>();

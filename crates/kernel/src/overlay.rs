@@ -28,8 +28,7 @@ pub(crate) const WRAPPED: (&str, &str) = ("kernel/sched/stats.h", "kernel/sched/
 /// If it cannot be written, or a patch or script does not apply.
 pub fn make(tree: &Path, overlay: &Path, patches: &[PathBuf], scripts: &[Script]) -> Result<(), KernelError> {
     let mut wanted: BTreeSet<String> = tree::files(tree)?.into_iter().collect();
-    let mut changed = patches.iter().map(|patch| changed_files(patch)).collect::<Result<Vec<_>, _>>()?.concat();
-    changed.extend(scripts.iter().flat_map(Script::files));
+    let changed = changed(patches, scripts)?;
     remove_strangers(overlay, &wanted)?;
     for name in &changed {
         wanted.remove(name);
@@ -48,7 +47,7 @@ pub fn make(tree: &Path, overlay: &Path, patches: &[PathBuf], scripts: &[Script]
     }
     // The patched header, if a patch concerns it.
     let tail = overlay.join(WRAPPED.1);
-    match changed.iter().any(|name| name == WRAPPED.0) {
+    match changed.contains(WRAPPED.0) {
         true => fs::rename(overlay.join(WRAPPED.0), &tail).map_err(at(&tail))?,
         false => link(&tree.join(WRAPPED.0), &tail)?,
     }
@@ -61,6 +60,20 @@ pub fn make(tree: &Path, overlay: &Path, patches: &[PathBuf], scripts: &[Script]
         write(&place, text)?;
     }
     write(&overlay.join(FACTS), &facts(overlay))
+}
+
+/// Files that are not as in the tree: those of patches and scripts, in order.
+///
+/// # Errors
+/// If a patch cannot be read, or concerns what is no part of an engine.
+pub fn changed(patches: &[PathBuf], scripts: &[Script]) -> Result<BTreeSet<String>, KernelError> {
+    let of_patches = patches.iter().map(|patch| changed_files(patch)).collect::<Result<Vec<_>, _>>()?.concat();
+    Ok(of_patches.into_iter().chain(scripts.iter().flat_map(Script::files)).collect())
+}
+
+/// Where a file of the tree is in an overlay.
+pub fn place(overlay: &Path, name: &str) -> PathBuf {
+    overlay.join(if name == WRAPPED.0 { WRAPPED.1 } else { name })
 }
 
 /// What is otherwise in this tree: see `engine/facts.txt`.

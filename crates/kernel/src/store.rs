@@ -4,17 +4,23 @@
 //!
 //! ```text
 //! names/NAME.json     what was asked for, and the key
-//! objects/KEY/        engine.so
+//! objects/KEY/        engine.so, engine.functions, and what patches made of the tree's files
 //! work/NAME/          overlay and products: the next build under this name compiles only what has changed
-//! trees/              unpacked tarballs
+//! work/NAME.lock      held by who builds there
+//! trees/              unpacked tarballs and commits
+//! in-use              held, with others, by who builds or runs engines; alone by who clears up
 //! ```
+//!
+//! [`clear`] removes what nobody needs.
+
+pub mod clear;
 
 use crate::compile::{self, Recipe, Workshop};
 use crate::coverage::Covered;
 use crate::error::{KernelError, at};
 use crate::museum::edit::Script;
-use crate::operations;
 use crate::tree::{self, Source};
+use crate::{operations, overlay};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -32,6 +38,9 @@ pub struct Entry {
     pub version: String,
     /// Patches, in their order.
     pub patches: Vec<String>,
+    /// What the tree is to people, if its folder does not say it: where it was taken from, the commit and its subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Bugs of the museum that were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bugs: Vec<String>,
@@ -44,6 +53,13 @@ pub struct Entry {
     /// Hash of fairlab's own part of it: another fairlab may speak another way with its engines.
     #[serde(default)]
     pub own: String,
+}
+
+impl Entry {
+    /// Its tree, as people know it.
+    pub fn origin(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.source)
+    }
 }
 
 /// The hash of fairlab's own part of an engine.
@@ -60,6 +76,8 @@ pub struct Wish<'a> {
     pub workshop: &'a str,
     /// The tree, as a person writes it.
     pub source: &'a str,
+    /// What it is to people, if that does not say it.
+    pub title: Option<&'a str>,
     /// Patches, in their order.
     pub patches: &'a [PathBuf],
     /// Edits, after them.
@@ -151,15 +169,45 @@ impl Store {
         Self { root }
     }
 
-    /// Keeps others from building here until the file is closed.
-    fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<fs::File, KernelError> {
-        let path = self.root.join("lock");
+    /// Keeps others from building in a folder until the file is closed.
+    fn lock(&self, workshop: &str, say: &mut dyn FnMut(&str)) -> Result<fs::File, KernelError> {
+        let folder = self.root.join("work");
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
+        let path = folder.join(format!("{workshop}.lock"));
         let file = fs::File::create(&path).map_err(at(&path))?;
         if file.try_lock().is_err() {
-            say("waiting for another build");
+            say(&format!("waiting for another build in the folder of {workshop}"));
             file.lock().map_err(at(&path))?;
         }
         Ok(file)
+    }
+
+    /// Keeps others from clearing up until the file is closed. Who runs engines that are not the user's own, or builds, holds it.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn hold(&self) -> Result<fs::File, KernelError> {
+        fs::create_dir_all(&self.root).map_err(at(&self.root))?;
+        let path = self.root.join("in-use");
+        let file = fs::File::create(&path).map_err(at(&path))?;
+        file.lock_shared().map_err(at(&path))?;
+        Ok(file)
+    }
+
+    /// A file of the laboratory's own that commands may be given: it is written if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn file(&self, name: &str, text: &str) -> Result<PathBuf, KernelError> {
+        let path = self.root.join(name);
+        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            return Ok(path);
+        }
+        fs::create_dir_all(&self.root).map_err(at(&self.root))?;
+        let fresh = self.root.join(format!("{name}.new-{}", std::process::id()));
+        fs::write(&fresh, text).map_err(at(&fresh))?;
+        fs::rename(&fresh, &path).map_err(at(&path))?;
+        Ok(path)
     }
 
     /// Builds an engine under a name, if it is not there already. A name that was taken stands for the new one then.
@@ -174,7 +222,7 @@ impl Store {
         config: &[String],
         say: &mut dyn FnMut(&str),
     ) -> Result<Added, KernelError> {
-        let wish = Wish { name, workshop: name, source, patches, scripts: &[], config, is_covered: false };
+        let wish = Wish { name, workshop: name, source, title: None, patches, scripts: &[], config, is_covered: false };
         self.make(&wish, say)
     }
 
@@ -191,6 +239,7 @@ impl Store {
         say: &mut dyn FnMut(&str),
     ) -> Result<Option<(Entry, Covered)>, KernelError> {
         compile::check_coverage()?;
+        let _held = self.hold()?;
         let path = self.root.join("covered.lock");
         let alone = fs::File::create(&path).map_err(at(&path))?;
         if alone.try_lock().is_err() {
@@ -198,7 +247,9 @@ impl Store {
         }
         let patches: Vec<PathBuf> = like.patches.iter().map(PathBuf::from).collect();
         let (source, config) = (&like.source, &like.config);
-        let wish = Wish { name, workshop: name, source, patches: &patches, scripts: &[], config, is_covered: true };
+        let title = like.title.as_deref();
+        let patches = &patches;
+        let wish = Wish { name, workshop: name, source, title, patches, scripts: &[], config, is_covered: true };
         let added = self.make(&wish, say)?;
         let base = Source::parse(&against.source)?.folder(&self.root)?;
         let workshop = Workshop::new(&self.root.join("work").join(name));
@@ -212,16 +263,16 @@ impl Store {
     /// # Errors
     /// If the name or anything else that was asked for is wrong, or the build fails.
     pub fn make(&self, wish: &Wish<'_>, say: &mut dyn FnMut(&str)) -> Result<Added, KernelError> {
-        let Wish { name, workshop, source, patches, scripts, config, is_covered } = *wish;
+        let Wish { name, workshop, source, title, patches, scripts, config, is_covered } = *wish;
         let began = Instant::now();
         check_name(name)?;
         compile::check_config(config)?;
         let tree = Source::parse(source)?;
         compile::check_programs()?;
-        fs::create_dir_all(&self.root).map_err(at(&self.root))?;
-        let _alone = self.lock(say)?;
+        let _held = self.hold()?;
         say("reading the tree");
         let tree = tree.folder(&self.root)?;
+        tree::check(&tree)?;
         let patches: Vec<PathBuf> =
             patches.iter().map(|patch| fs::canonicalize(patch).map_err(at(patch))).collect::<Result<_, _>>()?;
         let recipe = Recipe { tree, patches, scripts: scripts.to_vec(), config: config.to_vec(), is_covered };
@@ -229,12 +280,17 @@ impl Store {
         let key = key(&recipe, &compiler)?;
         let object = self.object(&key);
         // Counters lie where the object was built, beside the overlay of which it is.
-        let is_new = !object.exists() || is_covered;
+        let is_wanted = || is_covered || !object.exists();
+        let alone = if is_wanted() { Some(self.lock(workshop, say)?) } else { None };
+        // Somebody else may have built it meanwhile.
+        let is_new = alone.is_some() && is_wanted();
         if is_new {
             let folder = object.parent().expect("objects are in folders");
             fs::create_dir_all(folder).map_err(at(folder))?;
             let fresh = folder.join(format!("new-{}.so", std::process::id()));
-            Workshop::new(&self.root.join("work").join(workshop)).build(&recipe, &fresh, say)?;
+            let workshop = Workshop::new(&self.root.join("work").join(workshop));
+            workshop.build(&recipe, &fresh, say)?;
+            keep_patched(&recipe, workshop.folders().0, &patched(&object))?;
             for (from, to) in [(operations::beside(&fresh), operations::beside(&object)), (fresh, object.clone())] {
                 fs::rename(&from, &to).map_err(at(&to))?;
             }
@@ -242,6 +298,7 @@ impl Store {
         let entry = Entry {
             name: name.to_owned(),
             source: source.to_owned(),
+            title: title.map(str::to_owned),
             version: tree::version(&recipe.tree),
             patches: recipe.patches.iter().map(|patch| patch.display().to_string()).collect(),
             bugs: scripts.iter().map(|script| script.bug.clone()).collect(),
@@ -331,25 +388,6 @@ impl Store {
         })
     }
 
-    /// Forgets an engine, and removes what was only there for it.
-    ///
-    /// # Errors
-    /// If there is none of that name, or something cannot be removed.
-    pub fn remove(&self, name: &str) -> Result<(), KernelError> {
-        let entry = self.get(name)?;
-        let path = self.name(name);
-        fs::remove_file(&path).map_err(at(&path))?;
-        let work = self.root.join("work").join(name);
-        let mut gone = vec![work];
-        if !self.list()?.iter().any(|other| other.key == entry.key) {
-            gone.push(self.object(&entry.key).parent().expect("objects are in folders").to_owned());
-        }
-        for folder in gone.into_iter().filter(|folder| folder.exists()) {
-            fs::remove_dir_all(&folder).map_err(at(&folder))?;
-        }
-        Ok(())
-    }
-
     /// Where the files of a commit are, or would be.
     pub fn folder_of_commit(&self, commit: &str) -> PathBuf {
         self.root.join("trees").join(format!("commit-{commit}"))
@@ -363,6 +401,25 @@ impl Store {
     fn name(&self, name: &str) -> PathBuf {
         self.root.join("names").join(format!("{name}.json"))
     }
+}
+
+/// Where files are, beside an object, that are not as in the tree.
+pub fn patched(object: &std::path::Path) -> PathBuf {
+    object.with_file_name("patched")
+}
+
+/// Keeps what patches made of files: reports name their lines.
+fn keep_patched(recipe: &Recipe, overlay: &std::path::Path, to: &std::path::Path) -> Result<(), KernelError> {
+    for name in overlay::changed(&recipe.patches, &recipe.scripts)? {
+        let (from, to) = (overlay::place(overlay, &name), to.join(&name));
+        let folder = to.parent().expect("files of a tree are in folders");
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        // A patch may remove a file.
+        if from.is_file() {
+            fs::copy(&from, &to).map_err(at(&to))?;
+        }
+    }
+    Ok(())
 }
 
 /// Names are names of files.

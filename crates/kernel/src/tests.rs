@@ -204,14 +204,110 @@ fn the_version_of_a_tree_is_what_its_makefile_says() {
     assert_eq!(tree::version(&scratch_tree(folder.path())), "9.8.7-rc6");
 }
 
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
 #[test]
 fn a_report_has_the_lines_the_end_and_the_frames() {
     let text = "log 5 1 WARNING: at x.c:1\nstop crash Segmentation fault at address (nil)\nduring 7 2 schedule, of a task\n\
-                frame 10\nframe 20\n";
-    let (report, frames) = worker::parse(text);
+                frame 10\nframe 20\ntaken 30\nsection 40\n";
+    let (report, places) = worker::parse(text);
     assert_eq!((report.log[0].at_ns, report.log[0].cpu, report.log[0].text.as_str()), (5, 1, "WARNING: at x.c:1"));
     let end = report.end.expect("it ended");
     assert_eq!((end.why.as_str(), end.at_ns, end.cpu, end.during.as_str()), ("crash", 7, 2, "schedule, of a task"));
     assert_eq!(end.text, "Segmentation fault at address (nil)");
-    assert_eq!(frames, ["10", "20"]);
+    assert_eq!((places.stack, places.taken, places.sections), (words("10 20"), words("30"), words("40")));
+}
+
+#[test]
+fn all_that_a_tree_lacks_is_said_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tree = scratch_tree(folder.path());
+    for part in ["scripts", "lib", "init"] {
+        fs::create_dir_all(tree.join(part)).expect("made");
+    }
+    let write = |name: &str, text: &str| {
+        fs::create_dir_all(tree.join(name).parent().expect("in a folder")).expect("made");
+        fs::write(tree.join(name), text).expect("written");
+    };
+    write("Kconfig", "source \"init/Kconfig\"\nsource \"arch/$(SRCARCH)/Kconfig\"\nsource \"mm/Kconfig\"\n");
+    write("init/Kconfig", "config A\n\thelp\n\t  source code of it\n\nsource \"usr/Kconfig\"\n");
+    let error = text_of(tree::check(&tree).expect_err("something lacks"));
+    for name in ["Kbuild", "mm/Kconfig", "usr/Kconfig", "kernel/Kconfig.hz"] {
+        assert!(error.contains(name), "{name}: {error}");
+    }
+    assert!(
+        !error.contains("code of it") && !error.contains("SRCARCH") && error.contains("engines need include/"),
+        "{error}"
+    );
+    for name in
+        ["Kbuild", "mm/Kconfig", "usr/Kconfig", "kernel/Kconfig.hz", "drivers/cpufreq/Kconfig", "kernel/power/Kconfig"]
+    {
+        write(name, "");
+    }
+    tree::check(&tree).expect("all is there");
+}
+
+/// A store as commands leave it, without a build.
+fn store_with(folder: &Path, names: &[(&str, &str)]) -> Store {
+    let root = folder.join("store");
+    let write = |path: PathBuf, text: &str| {
+        fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    };
+    let tree = scratch_tree(folder);
+    for (name, key) in names {
+        let entry = store::Entry {
+            name: (*name).to_owned(),
+            source: tree.display().to_string(),
+            version: "9.8.7".to_owned(),
+            patches: Vec::new(),
+            title: None,
+            bugs: Vec::new(),
+            config: Vec::new(),
+            compiler: "cc".to_owned(),
+            key: (*key).to_owned(),
+            own: store::own(),
+        };
+        write(root.join("names").join(format!("{name}.json")), &serde_json::to_string(&entry).expect("JSON"));
+        write(root.join("objects").join(key).join("engine.so"), "an object");
+        write(root.join("work").join(name).join("build/x.o"), "a product");
+    }
+    write(root.join("objects/nobodys/engine.so"), "an object");
+    write(root.join("trees/commit-1/Makefile"), "a tree");
+    Store::at(root)
+}
+
+#[test]
+fn what_no_engine_of_a_person_needs_is_removed_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store =
+        store_with(folder.path(), &[("mine", "1"), ("patch.base", "2"), ("patch.base-1", "1"), ("bisect", "3")]);
+    let is_own: Vec<bool> = store.list_with_sizes().expect("a list").iter().map(|listed| listed.is_own).collect();
+    assert_eq!(is_own, [true, false, true, true]);
+    let would = store.prune(true).expect("nothing is removed");
+    assert_eq!(store.list().expect("a list").len(), 4);
+    let held = store.hold().expect("held");
+    assert!(text_of(store.prune(false).expect_err("somebody runs engines")).contains("another command"));
+    drop(held);
+    assert_eq!(store.prune(false).expect("removed"), would);
+    assert!(would.iter().any(|gone| gone.what == "an object of no name" && gone.bytes == 9), "{would:?}");
+    let left: Vec<String> = store.list().expect("a list").into_iter().map(|entry| entry.name).collect();
+    assert_eq!(left, ["mine"]);
+    assert!(store.object("1").is_file() && !store.object("2").exists() && !store.object("nobodys").exists());
+    assert!(store.root().join("work/mine/build/x.o").is_file() && !store.root().join("work/bisect").exists());
+    assert!(!store.root().join("trees/commit-1").exists());
+    assert!(store.prune(false).expect("nothing is left to remove").is_empty());
+}
+
+#[test]
+fn an_engine_is_removed_with_what_was_only_there_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store_with(folder.path(), &[("one", "1"), ("same", "1"), ("other", "2")]);
+    let gone = store.remove("one").expect("removed");
+    assert!(store.object("1").is_file() && gone.iter().all(|gone| gone.what != "its object"), "{gone:?}");
+    let gone = store.remove("same").expect("removed");
+    assert!(!store.object("1").exists() && gone.iter().any(|gone| gone.what == "its object" && gone.bytes == 9));
+    assert!(store.object("2").is_file());
 }

@@ -2,6 +2,7 @@
 //! Finds a kernel tree: a folder, a tarball, or Debian's package of a version.
 
 use crate::error::{KernelError, at};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,8 +18,12 @@ pub enum Source {
 
 /// What of a tree an engine needs.
 pub const PARTS: [&str; 7] = ["include", "scripts", "kernel", "lib", "init", "io_uring", "tools/include"];
+/// So many of them each tree has; the others only newer ones.
+const NEEDED_PARTS: usize = 5;
 /// Single files that it needs besides, and all whose name begins with Kconfig: the first one names them all.
 pub const FILES: [&str; 4] = ["Makefile", "Kbuild", "Kconfig", "arch/x86/entry/syscalls/syscall_32.tbl"];
+/// So many of them each tree has.
+const NEEDED_FILES: usize = 3;
 
 /// Releases of which the engines were run.
 pub const TRIED: [&str; 4] = ["5.10", "6.1", "6.12", "7.3"];
@@ -48,11 +53,11 @@ impl Source {
         Ok(Self::Folder(path))
     }
 
-    /// The tree as a folder: a tarball's needed part is unpacked into the cache once.
+    /// Where the tree is as a folder, or would be.
     ///
     /// # Errors
-    /// If the tarball cannot be unpacked, or holds no kernel.
-    pub fn folder(&self, cache: &Path) -> Result<PathBuf, KernelError> {
+    /// If the tarball cannot be looked at.
+    pub fn place(&self, cache: &Path) -> Result<PathBuf, KernelError> {
         let tarball = match self {
             Self::Folder(path) => return Ok(path.clone()),
             Self::Tarball(path) => path,
@@ -60,7 +65,19 @@ impl Source {
         let meta = fs::metadata(tarball).map_err(at(tarball))?;
         let modified = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let words = format!("{} {} {modified:?} {PARTS:?} {FILES:?}", tarball.display(), meta.len());
-        let folder = cache.join("trees").join(&crate::store::hash([words.as_bytes()])[..16]);
+        Ok(cache.join("trees").join(&crate::store::hash([words.as_bytes()])[..16]))
+    }
+
+    /// The tree as a folder: a tarball's needed part is unpacked into the cache once.
+    ///
+    /// # Errors
+    /// If the tarball cannot be unpacked, or holds no kernel.
+    pub fn folder(&self, cache: &Path) -> Result<PathBuf, KernelError> {
+        let folder = self.place(cache)?;
+        let tarball = match self {
+            Self::Folder(_) => return Ok(folder),
+            Self::Tarball(path) => path,
+        };
         if folder.is_dir() {
             return Ok(folder);
         }
@@ -87,7 +104,11 @@ impl Source {
             ))
         })?;
         let kept = fresh.keep();
-        fs::rename(&kept, &folder).map_err(at(&folder))?;
+        match fs::rename(&kept, &folder) {
+            // Another process has been faster.
+            Err(_) if folder.is_dir() => fs::remove_dir_all(&kept).map_err(at(&kept))?,
+            other => other.map_err(at(&folder))?,
+        }
         Ok(folder)
     }
 }
@@ -98,6 +119,42 @@ fn is_tree(path: &Path) -> Result<(), KernelError> {
     }
     let message = format!("{}: no kernel tree: kernel/sched/fair.c is not there", path.display());
     Err(KernelError::Input(format!("{message}\nhelp: give the folder in which the tree's Makefile is")))
+}
+
+/// Looks whether all is there that an engine needs: parts, single files, and whatever files of its configuration name one another.
+///
+/// # Errors
+/// If something is not, with all of it.
+pub fn check(tree: &Path) -> Result<(), KernelError> {
+    let mut lacking: Vec<String> =
+        PARTS[..NEEDED_PARTS].iter().filter(|part| !tree.join(part).is_dir()).map(|part| format!("{part}/")).collect();
+    lacking
+        .extend(FILES[..NEEDED_FILES].iter().filter(|file| !tree.join(file).is_file()).map(|file| (*file).to_owned()));
+    let own = crate::embedded("arch/Kconfig");
+    let (mut known, mut texts) = (BTreeSet::from(["Kconfig".to_owned()]), vec![own.to_owned()]);
+    texts.extend(fs::read_to_string(tree.join("Kconfig")));
+    while let Some(text) = texts.pop() {
+        // Texts of help have lines that begin so too, but no file in quotes.
+        let named = |line: &'_ str| Some(line.trim().strip_prefix("source \"")?.split_once('"')?.0.to_owned());
+        let names: Vec<String> = text.lines().filter_map(named).filter(|name| !name.contains('$')).collect();
+        for name in names.into_iter().filter(|name| known.insert(name.clone())) {
+            match fs::read_to_string(tree.join(&name)) {
+                Ok(text) => texts.push(text),
+                Err(_) => lacking.push(name),
+            }
+        }
+    }
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    lacking.sort();
+    let message = format!("{}: an engine needs what is not there: {}", tree.display(), lacking.join(", "));
+    let help = format!(
+        "engines need {}, {} and all files whose name begins with Kconfig",
+        PARTS.map(|part| format!("{part}/")).join(", "),
+        FILES[..NEEDED_FILES].join(", ")
+    );
+    Err(KernelError::Input(format!("{message}\nhelp: {help}")))
 }
 
 /// The version that a tree's Makefile names.

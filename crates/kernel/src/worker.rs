@@ -28,7 +28,8 @@ pub struct Line {
 /// How kernel code ended that did not return.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct End {
-    /// `panic`, `lock`, `forbidden`, `crash`, `loop`, `books`: tasks that are lost or counted wrongly, or `shim`: something that fairlab's own part of the engine does not do.
+    /// `panic`, `lock`, `forbidden`, `crash`, `loop`, `books`: tasks that are lost or counted wrongly, `context`: something is held at the end of a
+    /// call that was not held before, or `shim`: something that fairlab's own part of the engine does not do.
     pub why: String,
     /// What it said.
     pub text: String,
@@ -40,6 +41,12 @@ pub struct End {
     pub during: String,
     /// Functions and their places in the sources, innermost first.
     pub stack: Vec<String>,
+    /// The same of where what it is about was taken: a lock that is held, a section that was not ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<String>,
+    /// Sections that began in the call, outermost first, one of which has not ended: an RCU reader's, or one without preemption.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<String>,
 }
 
 /// What a worker has reported.
@@ -65,16 +72,32 @@ pub fn run(command: &mut Command, object: &Path) -> Result<(Output, Report), Ker
     let program = PathBuf::from(command.get_program());
     let output = command.env(REPORT, file.path()).output().map_err(at(&program))?;
     let text = fs::read_to_string(file.path()).map_err(at(file.path()))?;
-    let (mut report, frames) = parse(&text);
+    let (mut report, places) = parse(&text);
     if let Some(end) = &mut report.end {
-        end.stack = symbolise(object, &frames);
+        // A call that is over has no stack any more.
+        if end.why != "context" {
+            end.stack = symbolise(object, &places.stack);
+        }
+        end.taken = symbolise(object, &places.taken);
+        end.sections = sections(object, &places.sections);
     }
     Ok((output, report))
 }
 
-/// Reads a report: the lines that `engine/host/host.c` writes. Frames are places in the object.
-pub fn parse(text: &str) -> (Report, Vec<String>) {
-    let (mut report, mut frames) = (Report::default(), Vec::new());
+/// Places in an object that a report names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Of its stack.
+    pub stack: Vec<String>,
+    /// Of where something was taken.
+    pub taken: Vec<String>,
+    /// Of sections that began, outermost first, one of which has not ended.
+    pub sections: Vec<String>,
+}
+
+/// Reads a report: the lines that `engine/host/host.c` writes.
+pub fn parse(text: &str) -> (Report, Places) {
+    let (mut report, mut places) = (Report::default(), Places::default());
     let moment = |rest: &str| {
         let mut words = rest.splitn(3, ' ');
         let at_ns = words.next()?.parse().ok()?;
@@ -94,25 +117,25 @@ pub fn parse(text: &str) -> (Report, Vec<String>) {
                     (end.at_ns, end.cpu, end.during) = (at_ns, cpu, during);
                 }
             }
-            "frame" => frames.push(rest.to_owned()),
+            "frame" => places.stack.push(rest.to_owned()),
+            "section" => places.sections.push(rest.to_owned()),
+            "taken" => places.taken.push(rest.to_owned()),
             _ => {}
         }
     }
-    (report, frames)
+    (report, places)
 }
 
-/// Names of functions that are the report's own, and end above which nobody wants to read on.
-const OWN: [&str; 9] = [
-    "say_stack",
-    "stop",
-    "on_crash",
-    "on_watch",
-    "fl_host_stop",
-    "fl_forbidden",
-    "fl_lock_is_held",
-    "fl_lock_is_free",
-    "panic",
-];
+/// The laboratory's own files and functions, in which a report begins, and the kernel's that only take a lock or give it back.
+const OWN_FILES: [&str; 5] =
+    ["host.c:", "arch/fairlab/", "kernel/locking/", "include/linux/spinlock", "include/linux/preempt.h:"];
+const OWN_FUNCTIONS: [&str; 2] = ["panic", "raw_spin_rq_lock_nested"];
+
+/// Whether somebody who reads a report wants to begin below this line.
+fn is_own(line: &str) -> bool {
+    let (function, place) = line.split_once(" at ").unwrap_or((line, ""));
+    OWN_FUNCTIONS.contains(&function) || OWN_FILES.iter().any(|file| place.starts_with(file))
+}
 
 /// Names for places in an object, from its debug information. Where there is no addr2line the places stay numbers.
 fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
@@ -127,8 +150,26 @@ fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
         Command::new("addr2line").args(["-f", "-i", "-p", "-e"]).arg(object).args(frames.iter().map(before)).output();
     let Ok(run) = run else { return frames.to_vec() };
     let text = String::from_utf8_lossy(&run.stdout).into_owned();
-    let is_own = |line: &&str| OWN.iter().any(|own| line.split_whitespace().next() == Some(own));
-    text.lines().skip_while(is_own).map(tree_path).collect()
+    let lines: Vec<String> = text.lines().map(tree_path).collect();
+    let own = lines.iter().take_while(|line| is_own(line)).count();
+    // What only the laboratory has called is told as it is.
+    if own == lines.len() { lines } else { lines[own..].to_vec() }
+}
+
+/// So many sections are told that may be meant.
+const MOST_SECTIONS: usize = 3;
+
+/// Places of sections, each with the functions that became a part of another; locks have places of their own.
+fn sections(object: &Path, places: &[String]) -> Vec<String> {
+    let of_place = |place: &String| symbolise(object, std::slice::from_ref(place));
+    let mut told: Vec<Vec<String>> = Vec::new();
+    for lines in places.iter().map(of_place) {
+        if lines.first().is_some_and(|line| !is_own(line)) && !told.contains(&lines) {
+            told.push(lines);
+        }
+    }
+    told.truncate(MOST_SECTIONS);
+    told.concat()
 }
 
 /// A place without the overlay's folder, and without what addr2line says of the code's discriminators.
@@ -136,7 +177,8 @@ fn tree_path(line: &str) -> String {
     let line = line.split(" (discriminator").next().unwrap_or(line);
     match line.split_once(" at ") {
         Some((function, place)) => {
-            let place = place.split_once("/overlay/").map_or(place, |(_, rest)| rest);
+            let in_work = ["/overlay/", "/build/"].iter().find_map(|part| place.split_once(part));
+            let place = in_work.map_or(place, |(_, rest)| rest);
             format!("{} at {place}", function.trim().trim_start_matches("(inlined by) "))
         }
         None => line.trim().to_owned(),

@@ -4,9 +4,12 @@
 use super::museum::{self, MuseumArgs};
 use crate::cmd::kernel_bisect::{KernelBisectArgs, kernel_bisect};
 use crate::error::CliError;
+use crate::output::figures;
+use crate::output::table::{Align, Table};
 use crate::output::{Output, wrap};
 use clap::{Args as ClapArgs, Subcommand, ValueHint};
 use fairlab_kernel::error::KernelError;
+use fairlab_kernel::store::clear::{Gone, Listed, is_own};
 use fairlab_kernel::store::{Entry, Store};
 use std::path::PathBuf;
 
@@ -30,8 +33,12 @@ pub(crate) struct KernelArgs {
 enum What {
     /// Build an engine from a tree, under a name; what is already there is not built again
     Add(AddArgs),
-    /// List engines
-    List,
+    /// List engines, with what they take
+    List {
+        /// Those too that commands have built for themselves
+        #[arg(long)]
+        all: bool,
+    },
     /// Show what an engine was made of
     Show {
         /// The engine
@@ -41,10 +48,16 @@ enum What {
     Bisect(Box<KernelBisectArgs>),
     /// Put bugs that are fixed back into a tree, and see them with scenarios
     Museum(MuseumArgs),
-    /// Forget an engine
+    /// Forget an engine, and remove what was only there for it
     Remove {
         /// The engine
         name: String,
+    },
+    /// Remove what no engine of yours needs: engines that commands have built for themselves, folders of builds, extracted trees
+    Prune {
+        /// Show what would go, and remove nothing
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -75,23 +88,23 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
     let store = Store::of_user()?;
     match &args.what {
         What::Add(add) => self::add(output, &store, add),
-        // Those that other commands have built for themselves are not the user's.
-        What::List => {
-            let all = store.list()?;
-            let own: Vec<Entry> = all
-                .into_iter()
-                .filter(|entry| !["patch.", "museum", "bisect"].iter().any(|own| entry.name.starts_with(own)))
-                .collect();
-            list(output, &own)
-        }
+        What::List { all } => list(output, &store, *all),
         What::Show { name } => show(output, &store, &store.get(name)?),
         What::Bisect(bisect) => kernel_bisect(output, bisect),
         What::Museum(museum) => museum::museum(output, &store, museum),
-        What::Remove { name } => Ok(store.remove(name)?),
+        What::Remove { name } => tell_gone(output, &store.remove(name)?, false),
+        What::Prune { dry_run } => tell_gone(output, &store.prune(*dry_run)?, *dry_run),
     }
 }
 
 fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliError> {
+    if is_own(&args.name) {
+        let help = "choose another one: these are of fairlab patch, kernel museum and kernel bisect";
+        return Err(CliError::Input(format!(
+            "{}: a name that commands give to engines of their own\nhelp: {help}",
+            args.name
+        )));
+    }
     let mut told = Ok(());
     let mut say = |what: &str| told = output.note(&format!("{}: {what}\n", args.name));
     let added = store.add(&args.name, &args.source, &args.patch, &args.config, &mut say)?;
@@ -107,21 +120,48 @@ fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliErro
     ))
 }
 
-fn list(output: &mut Output, entries: &[Entry]) -> Result<(), CliError> {
+fn list(output: &mut Output, store: &Store, all: bool) -> Result<(), CliError> {
+    let mut entries = store.list_with_sizes()?;
+    entries.retain(|listed| all || !listed.is_own);
     if output.is_json() {
         return output.json(&entries);
     }
-    if entries.is_empty() {
-        return output.text("no engines yet: fairlab kernel add NAME --source DIR\n");
-    }
     let mut page = String::new();
-    for entry in entries {
-        let Entry { name, version, source, patches, bugs, .. } = entry;
-        let several = |what: &str, nr: usize| if nr == 0 { String::new() } else { format!(", {nr} {what}") };
-        let patched = several("patches", patches.len()) + &several("bugs of the museum", bugs.len());
-        page.push_str(&wrap(&format!("{name}: Linux {version}, from {source}{patched}"), 2));
+    if entries.is_empty() {
+        page.push_str("no engines yet: fairlab kernel add NAME --source DIR\n");
     }
+    for Listed { entry, object_bytes, work_bytes, .. } in &entries {
+        let Entry { name, version, patches, bugs, .. } = entry;
+        let several = |what: &str, nr: usize| match nr {
+            0 => String::new(),
+            1 => format!(", 1 {what}"),
+            _ => format!(", {nr} {}", if what == "patch" { "patches" } else { "bugs" }),
+        };
+        let patched = several("patch", patches.len()) + &several("bug", bugs.len());
+        let sizes = format!("{}, its folder {}", figures::bytes(*object_bytes), figures::bytes(*work_bytes));
+        page.push_str(&wrap(&format!("{name}: Linux {version}, from {}{patched}; {sizes}", entry.origin()), 2));
+    }
+    let (root, whole) = (store.root().display(), figures::bytes(store.bytes()));
+    page.push_str(&format!("{whole} in {root}; fairlab kernel prune removes what none of these needs\n"));
     output.text(&page)
+}
+
+/// What was removed, with sizes.
+fn tell_gone(output: &mut Output, gone: &[Gone], is_dry: bool) -> Result<(), CliError> {
+    if output.is_json() {
+        return output.json(&gone);
+    }
+    let mut table = Table::new(&[("size", Align::Right), ("what", Align::Left)]);
+    let is_large = |one: &&Gone| one.bytes >= 1 << 20;
+    for one in gone.iter().filter(is_large) {
+        table.row(vec![figures::bytes(one.bytes).into(), format!("{}: {}", one.what, one.path.display()).into()]);
+    }
+    let small = gone.iter().filter(|one| !is_large(one)).count();
+    let bytes = figures::bytes(gone.iter().map(|one| one.bytes).sum());
+    let page = if gone.iter().any(|one| is_large(&one)) { table.render(output.styles()) + "\n" } else { String::new() };
+    let (what, freed) = if is_dry { ("would go", "would be freed") } else { ("removed", "freed") };
+    let more = if small == 0 { String::new() } else { format!(", {small} of them smaller than 1 MB") };
+    output.text(&format!("{page}{} files and folders {what}{more}; {bytes} {freed}\n", gone.len()))
 }
 
 fn show(output: &mut Output, store: &Store, entry: &Entry) -> Result<(), CliError> {
@@ -134,7 +174,7 @@ fn show(output: &mut Output, store: &Store, entry: &Entry) -> Result<(), CliErro
         "engine    {}\nkernel    Linux {}\nsource    {}\npatches   {}\nbugs      {}\nconfig    {}\ncompiler  {}\nkey       {}\nobject    {object}\n",
         entry.name,
         entry.version,
-        entry.source,
+        entry.origin(),
         several(&entry.patches),
         several(&entry.bugs),
         several(&entry.config),

@@ -136,6 +136,7 @@ struct Looked {
 /// Runs the command.
 pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Result<(), CliError> {
     let store = Store::of_user()?;
+    let _held = store.hold()?;
     let (good, bad) = (commit(&args.tree, &args.good)?, commit(&args.tree, &args.bad)?);
     let clone = tempfile::tempdir().map_err(|error| CliError::run(format!("a temporary folder: {error}")))?;
     let clone = clone.path().join("clone");

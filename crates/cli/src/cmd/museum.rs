@@ -98,6 +98,7 @@ pub(crate) fn museum(output: &mut Output, store: &Store, args: &MuseumArgs) -> R
     if args.list {
         return list(output, &bugs);
     }
+    let _held = store.hold()?;
     let begun = Instant::now();
     let batches = batches(&bugs, args.alone);
     let build = |name: &str, batch: Option<&Batch<'_>>| {
@@ -108,6 +109,7 @@ pub(crate) fn museum(output: &mut Output, store: &Store, args: &MuseumArgs) -> R
             name,
             workshop: FIXED,
             source: &args.source,
+            title: None,
             patches: &[],
             scripts: &scripts,
             config: &[],

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Looks at a run with an engine from outside its worker: every event, or the state at some time.
+//! Looks at a run with an engine from outside its worker: every event, the state at some time, or the functions that calls enter then.
 
 use crate::args::VariantArgs;
 use crate::error::CliError;
 use crate::output::Output;
 use fairlab_kernel::engine::KernelEngine;
+use fairlab_kernel::object::Domain;
 use fairlab_machine::engine::Machine;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::seam::Engine;
 use fairlab_observe::trace_jsonl::TraceJsonl;
-use fairlab_sched::ids::CpuId;
+use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -28,6 +29,15 @@ pub(crate) struct CpuState {
     pub(crate) load_avg: u64,
     pub(crate) runnable_avg: u64,
     pub(crate) cpu_capacity: u64,
+    /// In nanoseconds.
+    #[serde(default)]
+    pub(crate) avg_idle: u64,
+    /// Its sched domains, lowest first.
+    #[serde(default)]
+    pub(crate) domains: Vec<Domain>,
+    /// Tasks that are runnable there.
+    #[serde(default)]
+    pub(crate) queued: Vec<String>,
 }
 
 /// A task.
@@ -49,7 +59,7 @@ pub(crate) struct EngineState {
 
 /// Whether somebody only looks.
 pub(super) fn is_wanted(variant: &VariantArgs) -> bool {
-    variant.engine_trace || variant.engine_state.is_some()
+    variant.engine_trace || variant.engine_state.is_some() || variant.engine_calls.is_some()
 }
 
 /// Runs for the sake of looking.
@@ -65,6 +75,15 @@ pub(super) fn look(
         machine.advance(&mut NoObserver, Nanos(until)).map_err(failed)?;
         return output.json(&state(machine));
     }
+    if let Some(at) = variant.engine_calls {
+        machine.start(&mut NoObserver).map_err(failed)?;
+        machine.advance(&mut NoObserver, Nanos(at.saturating_sub(1))).map_err(failed)?;
+        machine.sched().object().trace(true);
+        let came = machine.advance(&mut NoObserver, Nanos(at)).map_err(failed);
+        let calls = machine.sched().object().called();
+        came?;
+        return output.json(&calls);
+    }
     let mut trace = TraceJsonl::new(io::stdout().lock(), machine.hardware().nr_cpus(), LEVEL, false);
     machine.run(&mut trace).map_err(failed)?;
     trace.finish().map_err(|error| CliError::write("standard output", &error))
@@ -75,6 +94,14 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
     let name_of = |id: u32| {
         let task = machine.tasks().iter().find(|task| task.id.is_some_and(|its| its.0 == id));
         task.map_or_else(|| "idle".to_owned(), |task| task.name.clone())
+    };
+    let queued = |cpu: u32| {
+        let is_there = |id: &TaskId| {
+            let its = machine.sched().shows_task(*id);
+            its.on_rq != 0 && its.cpu == cpu
+        };
+        let tasks = machine.tasks().iter().filter(|task| !task.dead && task.id.as_ref().is_some_and(is_there));
+        tasks.map(|task| task.name.clone()).collect()
     };
     let cpu = |cpu: CpuId| {
         let its = machine.sched().shows_rq(cpu);
@@ -87,6 +114,9 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
             load_avg: its.load_avg,
             runnable_avg: its.runnable_avg,
             cpu_capacity: its.cpu_capacity,
+            avg_idle: its.avg_idle,
+            domains: object.domains(cpu.0),
+            queued: queued(cpu.0),
         }
     };
     let task = |task: &fairlab_machine::engine::HostTask| {

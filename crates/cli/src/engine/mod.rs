@@ -3,6 +3,7 @@
 //! panics or does not end takes one run with it. [`trial`] makes one of several runs.
 
 pub(crate) mod look;
+mod reports;
 pub(crate) mod study;
 pub(crate) mod trial;
 
@@ -56,10 +57,10 @@ impl Engine {
     }
 
     /// What became of a worker that did not end well.
-    fn failure(&self, status: ExitStatus, end: Option<&End>) -> Option<CliError> {
+    fn failure(&self, status: ExitStatus, end: Option<&End>, command: Option<&str>) -> Option<CliError> {
         let name = &self.entry.name;
         match (end, status.code()) {
-            (Some(end), _) => Some(CliError::Run(sentences(&self.entry, end))),
+            (Some(end), _) => Some(CliError::Run(reports::sentences(&self.store, &self.entry, end, command))),
             (None, Some(0)) => None,
             (None, Some(code)) => Some(CliError::Told { status: u8::try_from(code).unwrap_or(1) }),
             (None, None) => {
@@ -106,7 +107,7 @@ pub(crate) fn bench(
     if look::is_wanted(variant) {
         return look::look(output, &mut machine, variant, about.name);
     }
-    if engine_trial.is_some() {
+    if *engine_trial {
         interrupt::listen();
         let mut told = crate::trial::measure(&about, &mut machine, &mut *meter, warmup, about.name, &mut |_, _| {})?;
         told.summary.engine = Some(about_engine(&engine, &report)?);
@@ -132,41 +133,20 @@ fn once_more(output: &Output, engine: &Engine) -> Result<(), CliError> {
     if !output.is_json() || report.end.is_some() {
         tell_log(output, &report)?;
     }
-    engine.failure(ended.status, report.end.as_ref()).map_or(Ok(()), Err)
+    engine.failure(ended.status, report.end.as_ref(), None).map_or(Ok(()), Err)
 }
 
 fn tell_log(output: &Output, report: &Report) -> Result<(), CliError> {
     let mut text = String::new();
     for line in report.log.iter().take(MOST_LINES) {
-        writeln!(text, "[{} ns, CPU {}] {}", line.at_ns, line.cpu, line.text).expect("a string takes text");
+        writeln!(text, "[{}, CPU {}] {}", reports::on_runs_clock(line.at_ns), line.cpu, line.text)
+            .expect("a string takes text");
     }
     let hidden = report.log.len().saturating_sub(MOST_LINES);
     if hidden > 0 {
         writeln!(text, "... and {hidden} lines more: --json has all").expect("a string takes text");
     }
     output.note(&text)
-}
-
-/// What somebody has to know whose kernel did not come back.
-fn sentences(entry: &Entry, end: &End) -> String {
-    let what = match end.why.as_str() {
-        "panic" => "the kernel has panicked",
-        "crash" => "the kernel has crashed",
-        "loop" => "kernel code does not end",
-        "lock" => "a lock is not used as it must be",
-        "forbidden" => "the kernel has called what an engine does not have",
-        "books" => "the scheduler's books are wrong, as seen at a tick",
-        _ => "the engine is used as it cannot be",
-    };
-    let mut text = format!(
-        "kernel:{} (Linux {}): {what}: {}\n  at {} ns on CPU {}, in: {}\n",
-        entry.name, entry.version, end.text, end.at_ns, end.cpu, end.during
-    );
-    for frame in &end.stack {
-        writeln!(text, "    {frame}").expect("a string takes text");
-    }
-    text.push_str("help: the run is the same each time: the same command repeats it");
-    text
 }
 
 /// A machine with the engine, in its worker. What the kernel says goes to the report.
@@ -266,7 +246,7 @@ pub(crate) fn page(output: &Output, dir: &Path, name: &str) -> Result<Value, Cli
     command.arg("report").arg(dir).args(["--engine-page", "-o", "-"]).stdin(Stdio::null());
     let (ended, report) = engine.work(&mut command)?;
     let said = String::from_utf8_lossy(&ended.stderr);
-    match engine.failure(ended.status, report.end.as_ref()) {
+    match engine.failure(ended.status, report.end.as_ref(), None) {
         Some(CliError::Told { .. }) => {
             return Err(CliError::Run(said.trim().trim_start_matches("error: ").to_owned()));
         }

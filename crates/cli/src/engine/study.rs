@@ -38,7 +38,7 @@ impl Workers {
         command.args(std::env::args_os().skip(1));
         command.args(["--engine-case", case, "--engine-arm", arm, "--engine-seed", &seed.to_string()]);
         let (ended, report) = self.engine.work(command.stdin(Stdio::null()))?;
-        match self.engine.failure(ended.status, report.end.as_ref()) {
+        match self.engine.failure(ended.status, report.end.as_ref(), None) {
             Some(CliError::Told { .. }) => Err(CliError::Input(String::from_utf8_lossy(&ended.stderr).into_owned())),
             Some(error) => Err(error),
             None => serde_json::from_slice(&ended.stdout).map_err(CliError::run),

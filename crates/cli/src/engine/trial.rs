@@ -33,10 +33,29 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// As words of a command for a worker, which tells all.
+    fn words_of_worker(&self, engine: &str) -> Vec<String> {
+        let mut words = vec!["--json".to_owned()];
+        words.extend(self.words(engine));
+        if matches!(self.what, What::Bench(_)) {
+            words.push("--engine-trial".to_owned());
+        }
+        words
+    }
+
+    /// The command that a person gives to repeat it.
+    fn command(&self, engine: &str) -> String {
+        let quoted = |word: &String| {
+            let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-+=/:,@%".contains(letter);
+            if word.chars().all(is_plain) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+        };
+        format!("fairlab {}", self.words(engine).iter().map(quoted).collect::<Vec<_>>().join(" "))
+    }
+
     /// The run as words of a command.
     fn words(&self, engine: &str) -> Vec<String> {
         let Self { what, variant, choices, warmup, exports } = self;
-        let mut words = vec!["--json".to_owned()];
+        let mut words = Vec::new();
         let (warmup_option, flags) = match what {
             What::File(text) => {
                 words.extend(["run".to_owned(), text.given.clone()]);
@@ -48,8 +67,7 @@ impl Wanted<'_> {
             What::Bench(line) => {
                 words.push("bench".to_owned());
                 words.extend(line.split_whitespace().map(str::to_owned));
-                words.push(format!("--engine-trial={}", choices.vary));
-                ("--warmup", Vec::new())
+                ("--warmup", vec![("--vary", choices.vary)])
             }
         };
         words.extend(["--engine".to_owned(), format!("kernel:{engine}")]);
@@ -59,7 +77,7 @@ impl Wanted<'_> {
             option("--prices", prices.name().to_owned());
         }
         if *warmup > Nanos::ZERO {
-            option(warmup_option, format!("{}ns", warmup.0));
+            option(warmup_option, time(*warmup));
         }
         if let Some(machine) = &variant.machine {
             option("--machine", machine.clone());
@@ -68,7 +86,7 @@ impl Wanted<'_> {
             option("--kernel", kernel.name.to_owned());
         }
         if let Some(duration) = choices.duration {
-            option("--for", format!("{}ns", duration.0));
+            option("--for", time(duration));
         }
         for (name, number) in [("--seed", choices.seed), ("--perturb", choices.perturb)] {
             if let Some(number) = number {
@@ -83,12 +101,19 @@ impl Wanted<'_> {
     }
 }
 
+/// A time as options take it, in the largest unit in which it is a whole number.
+fn time(time: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")];
+    let whole = units.iter().find(|(ns, _)| time.0.is_multiple_of(*ns));
+    whole.map_or_else(String::new, |(ns, unit)| format!("{}{unit}", time.0 / ns))
+}
+
 /// A worker that was started, and what it reports to.
 pub(crate) fn looking(name: &str, wanted: &Wanted<'_>, how: &[String]) -> Result<(Child, NamedTempFile), CliError> {
     Engine::named(name)?;
     let report = NamedTempFile::new().map_err(|error| CliError::run(format!("a temporary file: {error}")))?;
     let mut command = this_program()?;
-    command.args(wanted.words(name)).args(how).env(worker::REPORT, report.path());
+    command.args(wanted.words_of_worker(name)).args(how).env(worker::REPORT, report.path());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let child = command.spawn().map_err(|error| CliError::run(format!("a worker: {error}")))?;
     Ok((child, report))
@@ -115,9 +140,10 @@ pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<Told, CliError> {
         let help = "compare it with the built-in engine";
         return Err(CliError::Input(format!("a kernel engine asks no policy of one's own\nhelp: {help}")));
     }
-    let (ended, report) = engine.work(this_program()?.args(wanted.words(name)).stdin(Stdio::null()))?;
+    let (ended, report) = engine.work(this_program()?.args(wanted.words_of_worker(name)).stdin(Stdio::null()))?;
     let unread = |error| CliError::Run(format!("what the engine kernel:{name} told cannot be read: {error}"));
-    match (engine.failure(ended.status, report.end.as_ref()), &wanted.what) {
+    let command = wanted.command(name);
+    match (engine.failure(ended.status, report.end.as_ref(), Some(&command)), &wanted.what) {
         (None, What::File(_)) => {
             let summary = serde_json::from_slice(&ended.stdout).map_err(unread)?;
             Ok(Told { summary, bench: None })

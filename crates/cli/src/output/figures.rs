@@ -59,6 +59,15 @@ pub(crate) fn bar(part: u64, whole: u64, width: usize) -> String {
 }
 
 /// A number of events in a second, with three digits.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// A rate.
 pub(crate) fn rate(per_s: f64) -> String {
     match per_s {
         ..1e3 => format!("{per_s:.0}"),

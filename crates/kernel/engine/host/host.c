@@ -170,6 +170,41 @@ static void count(const struct entry *one)
 		fl_host_measured += (long long)one->times * measured_ns;
 }
 
+/* ---- what is traced: which functions were entered ---- */
+
+static struct fl_called *called;
+static unsigned int nr_called, room_for_called;
+static int is_traced, depth;
+static const char *beginning;		/* of the object */
+
+static void note_call(struct fl_called one)
+{
+	if (nr_called == room_for_called) {
+		room_for_called = room_for_called ? 2 * room_for_called : 1024;
+		called = realloc(called, room_for_called * sizeof(*called));
+		if (!called)
+			fl_host_stop(FL_STOP_SHIM, "there is no memory left");
+	}
+	called[nr_called++] = one;
+}
+
+void fl_trace(int on)
+{
+	Dl_info here;
+
+	if (!dladdr((void *)fl_trace, &here))
+		fl_host_stop(FL_STOP_SHIM, "the object does not know where it is");
+	beginning = here.dli_fbase;
+	is_traced = on;
+}
+
+const struct fl_called *fl_called(unsigned int *nr)
+{
+	*nr = nr_called;
+	nr_called = 0;
+	return called;
+}
+
 /* The compiler calls these. */
 void __cyg_profile_func_enter(void *function, void *site)
 {
@@ -178,6 +213,8 @@ void __cyg_profile_func_enter(void *function, void *site)
 	int i;
 
 	(void)site;
+	if (is_traced)
+		note_call((struct fl_called){ .function = (const char *)function - beginning, .depth = depth++ });
 	if (!its->function)
 		return;
 	innermost = nr_nested ? stack[nr_nested - 1] : NULL;
@@ -198,6 +235,7 @@ void __cyg_profile_func_exit(void *function, void *site)
 	struct watched *its = place_of(function);
 
 	(void)site;
+	depth -= is_traced;
 	if (!its->function)
 		return;
 	nr_nested--;
@@ -249,6 +287,19 @@ static void say_stack(void)
 			say("frame %lx\n", (unsigned long)((char *)frames[i] - (char *)here.dli_fbase));
 }
 
+/* Where something was taken: `taken`, with callers; or `section`, once for each that may be meant. */
+void fl_host_taken(const char *what, const void *const *places, int nr)
+{
+	Dl_info here, its;
+	int i;
+
+	if (!dladdr((void *)say_stack, &here))
+		return;
+	for (i = 0; i < nr && places[i]; i++)
+		if (dladdr(places[i], &its) && its.dli_fbase == here.dli_fbase)
+			say("%s %lx\n", what, (unsigned long)((const char *)places[i] - (const char *)here.dli_fbase));
+}
+
 static void __attribute__((noreturn)) stop(const char *why, const char *text)
 {
 	say("stop %s %s\n", why, text);
@@ -259,7 +310,7 @@ static void __attribute__((noreturn)) stop(const char *why, const char *text)
 
 void fl_host_stop(int why, const char *text)
 {
-	static const char *const names[] = { "panic", "lock", "forbidden", "shim", "books" };
+	static const char *const names[] = { "panic", "lock", "forbidden", "shim", "books", "context" };
 
 	stop(names[why], text);
 }
@@ -322,6 +373,9 @@ void fl_entering(const char *what, int cpu, unsigned long long at)
 	entry_cpu = cpu;
 	now = at;
 	nr_entries++;
+	depth = 0;
+	if (is_traced)
+		note_call((struct fl_called){ .cpu = cpu, .at = at, .what = what });
 }
 
 /* What a kernel has and an engine has not. */

@@ -113,6 +113,7 @@ impl KernelEngine {
         self.object.set_clock(ctx.now.0, ctx.ahead.0, cost.0);
         self.object.entering(what, ctx.cpu.0, ctx.now.0);
         let result = act(&self.object, ctx.cpu.0);
+        self.object.leaving();
         ctx.ahead = Nanos(self.object.ahead());
         ctx.effects.append(&mut self.left_over);
         let pending = &mut self.ipi_pending;

@@ -121,6 +121,36 @@ pub(crate) enum Told {
     Frequency { cpu: u32, part: u64 },
 }
 
+/// What balancing keeps of a sched domain, under the kernel's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Domain {
+    /// Name, where the tree has one.
+    pub name: String,
+    /// Level in the topology.
+    pub level: u32,
+    /// Passes since the last one that moved something.
+    pub nr_balance_failed: u32,
+    /// So many of them before tasks are taken whose caches are warm.
+    pub cache_nice_tries: u32,
+    /// From which imbalance on it balances, of 100.
+    pub imbalance_pct: u32,
+    /// In milliseconds.
+    pub balance_interval: u32,
+}
+
+/// A call of the kernel's side by the laboratory, with the functions that it entered.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Called {
+    /// What was called.
+    pub what: String,
+    /// On which CPU.
+    pub cpu: u32,
+    /// When, on the machine's clock.
+    pub at_ns: u64,
+    /// Functions in the order in which they were entered: how deep, and their places in the object.
+    pub functions: Vec<(u32, u64)>,
+}
+
 /// What a CPU has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
@@ -224,6 +254,36 @@ impl Object {
         for (operation, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count != 0) {
             listen(operation, std::mem::take(count));
         }
+    }
+
+    /// Has it remembered which functions are entered, or not any more.
+    pub fn trace(&self, is_wanted: bool) {
+        call!(self, fl_trace(c_int::from(is_wanted)));
+    }
+
+    /// What was called since the last call of this, as far as it was traced.
+    pub fn called(&self) -> Vec<Called> {
+        let mut nr = 0;
+        let entries = call!(self, fl_called(&raw mut nr));
+        if nr == 0 {
+            return Vec::new();
+        }
+        // SAFETY: so many entries stand there, and stay until the kernel's side is entered again, which this borrow of the object does not do.
+        let entries = unsafe { std::slice::from_raw_parts(entries, nr as usize) };
+        let mut calls: Vec<Called> = Vec::new();
+        for &raw::Called { function, depth, cpu, at, what } in entries {
+            if function != 0 {
+                if let Some(call) = calls.last_mut() {
+                    call.functions.push((depth as u32, function));
+                }
+                continue;
+            }
+            // SAFETY: the text is the one that `entering` was given, a constant of this program.
+            let what: &'static CStr = unsafe { CStr::from_ptr(what) };
+            let what = what.to_string_lossy().into_owned();
+            calls.push(Called { what, cpu: cpu as u32, at_ns: at, functions: Vec::new() });
+        }
+        calls
     }
 
     /// Most CPUs, and ticks in a second.
@@ -430,6 +490,11 @@ impl Object {
     /// The idle task of a CPU enters its loop; its tick stops, or goes on.
     pub fn idle_enter(&self, cpu: u32, stops_tick: bool) {
         call!(self, fl_idle_enter(self.cpu(cpu), c_int::from(stops_tick)));
+    }
+
+    /// The end of each call: ends the process if something is held that was not held before.
+    pub(crate) fn leaving(&self) {
+        call!(self, fl_leaving());
     }
 
     /// It leaves its loop.

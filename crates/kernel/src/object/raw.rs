@@ -142,6 +142,10 @@ pub(crate) const MOST_DOMAINS: usize = 16;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Domain {
+    pub(crate) name: [c_char; 16],
+    pub(crate) nr_balance_failed: c_uint,
+    pub(crate) cache_nice_tries: c_uint,
+    pub(crate) imbalance_pct: c_uint,
     pub(crate) level: c_uint,
     pub(crate) lb: [[c_uint; 7]; 3],
     pub(crate) alb: [c_uint; 3],
@@ -169,8 +173,19 @@ pub(crate) struct Clock {
     pub(crate) newidle_cost: c_ulonglong,
 }
 
+/// A function that was entered, or a call of the laboratory (`function` is 0).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called {
+    pub(crate) function: c_ulong,
+    pub(crate) depth: c_int,
+    pub(crate) cpu: c_int,
+    pub(crate) at: c_ulonglong,
+    pub(crate) what: *const c_char,
+}
+
 /// Sizes, in the order of `fl_layout()`.
-pub(crate) const SIZES: [usize; 11] = [
+pub(crate) const SIZES: [usize; 12] = [
     size_of::<Record>(),
     size_of::<Cpu>(),
     size_of::<Policy>(),
@@ -182,6 +197,7 @@ pub(crate) const SIZES: [usize; 11] = [
     size_of::<Task>(),
     size_of::<Schedstat>(),
     size_of::<FrequencyDomain>(),
+    size_of::<Called>(),
 ];
 
 /// Writes the table of functions, and how each is found.
@@ -268,6 +284,7 @@ functions! {
     fl_wake_idle(c_int);
     fl_idle_enter(c_int, c_int);
     fl_idle_exit(c_int);
+    fl_leaving();
     fl_duty(c_int) -> c_int;
     fl_running(c_int) -> c_uint;
     fl_cpu_of(c_uint) -> c_int;
@@ -282,6 +299,8 @@ functions! {
     fl_count(c_ulong, c_int, c_int, c_ulong, c_int);
     fl_measure(c_ulong, c_int, c_uint);
     fl_counts() -> *mut c_longlong;
+    fl_trace(c_int);
+    fl_called(*mut c_uint) -> *const Called;
     fl_guard(c_int, c_uint);
     fl_entering(*const c_char, c_int, c_ulonglong);
 }

@@ -37,6 +37,20 @@ impl Object {
         })
     }
 
+    /// What balancing keeps of the sched domains of a CPU, lowest first.
+    pub fn domains(&self, cpu: u32) -> Vec<super::Domain> {
+        let shown: raw::Schedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
+        let of = |domain: &raw::Domain| super::Domain {
+            name: domain.name.iter().map_while(|&letter| (letter != 0).then_some(char::from(letter as u8))).collect(),
+            level: domain.level,
+            nr_balance_failed: domain.nr_balance_failed,
+            cache_nice_tries: domain.cache_nice_tries,
+            imbalance_pct: domain.imbalance_pct,
+            balance_interval: domain.balance_interval,
+        };
+        shown.domains[..shown.nr_domains as usize].iter().map(of).collect()
+    }
+
     pub(crate) fn rq(&self, cpu: u32) -> RqShown {
         let shown = self.raw_rq(cpu);
         RqShown {

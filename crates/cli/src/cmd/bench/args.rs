@@ -56,6 +56,9 @@ pub(crate) struct On {
     /// Draw everything random in the scheduler and in the benchmark from this seed
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Vary with the seed what nobody holds still: when tasks start, against the tick and each other
+    #[arg(long, requires = "seed")]
+    pub(crate) vary: bool,
     /// Permute what happens at one instant, another way for each N: what changes is an accident
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
@@ -70,9 +73,9 @@ pub(crate) struct On {
     pub(crate) warmup: Option<Nanos>,
     #[command(flatten)]
     pub(crate) exports: ExportArgs,
-    /// One of several runs with an engine, for which a worker tells all: what cannot be held still varies with the seed, or not.
-    #[arg(long, hide = true, requires = "engine", value_name = "VARIES")]
-    pub(crate) engine_trial: Option<bool>,
+    /// One of several runs with an engine, of which a worker tells all.
+    #[arg(long, hide = true, requires = "engine")]
+    pub(crate) engine_trial: bool,
 }
 
 /// Which schbench: they differ in who works when, and in what is told.

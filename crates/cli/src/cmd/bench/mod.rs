@@ -5,7 +5,7 @@ pub(crate) mod args;
 pub(crate) mod line;
 pub(crate) mod models;
 
-use crate::args::VariantArgs;
+use crate::args::{Plain, VariantArgs};
 use crate::engine;
 use crate::error::CliError;
 use crate::exports::Traces;
@@ -58,10 +58,9 @@ pub(crate) struct Answer {
 
 /// Runs the command.
 pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> {
-    let On { variant, seed, perturb, duration, warmup, exports, engine_trial } = bench.on();
+    let On { variant, seed, vary, perturb, duration, warmup, exports, engine_trial: _ } = bench.on();
     let warmup = warmup.unwrap_or_default();
-    let vary = *engine_trial == Some(true);
-    let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, vary, ..Choices::default() };
+    let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, vary: *vary, ..Choices::default() };
     exports.refuse_stdout("bench")?;
     if let Some(engine) = variant.kernel_engine() {
         return engine::bench(output, bench, warmup, choices, engine);
@@ -213,7 +212,12 @@ pub(crate) fn prepare(
     let mut hardware = Hardware::from_description(&given.description);
     price(&mut hardware, variant)?;
     if hardware.prices.is_free() && bench.is_kernel_work() {
-        let help = "choose a machine with prices (`fairlab machine show NAME` has them), or give its file `base = \"xeon-1s-112\"`";
+        let is_plain = variant.plain == Some(Plain::Shape);
+        let help = if is_plain {
+            "--plain=priced leaves the machine its prices, if it has some"
+        } else {
+            "choose a machine with prices (`fairlab machine show NAME` has them), or give its file `base = \"xeon-1s-112\"`"
+        };
         return Err(CliError::Input(format!(
             "{name} does nothing but kernel work, and kernel code is free on {} without prices: no time would pass\nhelp: {help}",
             hardware.name

@@ -47,6 +47,11 @@ impl<'a> TrialArms<'a> {
         Self { trials, asked, is_seedless, telling: Some(telling), warnings: Mutex::default(), has_to_end: false }
     }
 
+    /// Tells nothing meanwhile.
+    pub(crate) fn quiet(self) -> Self {
+        Self { telling: None, ..self }
+    }
+
     /// A benchmark that does not end is an error.
     pub(crate) fn having_to_end(self) -> Self {
         Self { has_to_end: true, ..self }

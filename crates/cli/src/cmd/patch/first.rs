@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where two kernels first differ in a run: both tell every event, line by line, and the first line that is not the same is it. The state just
-//! before comes from both once more, since a run is the same each time.
+//! before comes from both once more, since a run is the same each time, and so do the functions that are entered then ([`super::calls`]).
 
-use crate::engine::look::{CpuState, EngineState};
+use super::calls::{self, Decision};
+use crate::engine::look::{CpuState, EngineState, TaskState};
 use crate::engine::trial::{Wanted, looking};
 use crate::error::CliError;
 use crate::trial::Trial;
+use fairlab_kernel::object::Called;
+use fairlab_kernel::operations;
+use fairlab_kernel::store::Store;
 use fairlab_machine::engine::START;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 
 /// An event of both, or the end of a run.
@@ -24,12 +28,22 @@ pub(crate) struct First {
     pub(crate) same_events: u64,
     /// When its event happens in the second kernel, if that is another time.
     pub(crate) patched_at_ns: Option<u64>,
+    /// Equal events of that time, the last ones.
+    pub(crate) before: Vec<String>,
+    /// The decision that is another one; none: the same functions are entered.
+    pub(crate) decision: Option<Decision>,
     /// What happens in the first kernel.
     pub(crate) base: String,
     /// What happens in the second.
     pub(crate) patched: String,
+    /// What follows at the same time in the first and in the second.
+    pub(crate) then: [Vec<String>; 2],
     /// CPUs that the two events are about, as the first kernel has them just before.
     pub(crate) cpus: Vec<CpuState>,
+    /// Tasks that the two events are about, as the first kernel has them just before.
+    pub(crate) tasks: Vec<TaskState>,
+    /// Fields of the two events that differ, where their words are the same.
+    pub(crate) fields: Vec<String>,
     /// What is not the same before, although nothing that happened was another thing: where, in the first and in the second.
     pub(crate) hidden: Vec<String>,
 }
@@ -43,33 +57,58 @@ pub(crate) fn first(base: &Trial, patched: &Trial, seed: u64) -> Result<Option<F
     let (one, _one_report) = start(base, seed, &trace)?;
     let (other, _other_report) = start(patched, seed, &trace)?;
     let (mut one, mut other) = (Lines::of(one), Lines::of(other));
-    let mut same_events = 0;
+    let (mut same_events, mut last) = (0, VecDeque::new());
     let (line, beside) = loop {
         match (one.next(), other.next()) {
             (None, None) => return Ok(None),
-            (line, beside) if line == beside => same_events += 1,
+            (line, beside) if line == beside => {
+                same_events += 1;
+                last.extend(line);
+                if last.len() > MOST_BEFORE {
+                    last.pop_front();
+                }
+            }
             (line, beside) => break (line, beside),
         }
     };
-    drop((one, other));
     let parsed = |line: &Option<String>| line.as_deref().and_then(|line| serde_json::from_str::<Value>(line).ok());
     let (line, beside) = (parsed(&line), parsed(&beside));
     let time = |event: &Option<Value>| event.as_ref().and_then(|event| event["t"].as_u64());
     let (one_at, other_at) = (time(&line), time(&beside));
+    let mut then = [(); 2].map(|()| Vec::new());
+    for ((lines, first_at), then) in [(&mut one, one_at), (&mut other, other_at)].into_iter().zip(&mut then) {
+        let next = std::iter::from_fn(|| parsed(&lines.next()));
+        then.extend(next.take_while(|event| event["t"].as_u64() == first_at).take(MOST_AFTER));
+    }
+    drop((one, other));
     let at = one_at.into_iter().chain(other_at).min().unwrap_or(START.0);
     let before = ["--engine-state".to_owned(), at.saturating_sub(1).to_string()];
     let states = [state(base, seed, &before)?, state(patched, seed, &before)?];
     let told =
         |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| sentence(event, &states[0]));
-    let concerned: BTreeSet<u64> = [&line, &beside].into_iter().flatten().flat_map(cpus_of).collect();
+    let decision = decision(base, patched, seed, at)?;
+    let is_then = |event: &Value| event["t"].as_u64() == Some(at);
+    let equal = last.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(is_then);
+    let equal: Vec<String> = equal.map(|event| sentence(&event, &states[0])).collect();
+    let events = || [&line, &beside].into_iter().flatten().chain(then.iter().flatten());
+    let mut concerned: BTreeSet<u64> = events().flat_map(cpus_of).collect();
+    concerned.extend(decision.iter().map(|decision| u64::from(decision.cpu)));
+    let pids: BTreeSet<i64> = events().flat_map(pids_of).collect();
+    let is_told = |task: &&TaskState| pids.contains(&i64::from(task.pid));
+    let fields = if told(&line) == told(&beside) { differing(&line, &beside) } else { Vec::new() };
     let is_concerned = |cpu: &&CpuState| concerned.contains(&u64::from(cpu.cpu));
     Ok(Some(First {
         at_ns: one_at.unwrap_or(at).saturating_sub(START.0),
         patched_at_ns: other_at.filter(|at| one_at.is_some_and(|one| one != *at)).map(|at| at.saturating_sub(START.0)),
         same_events,
+        before: equal,
+        decision,
         base: told(&line),
         patched: told(&beside),
+        then: then.each_ref().map(|events| events.iter().map(|event| sentence(event, &states[0])).collect()),
         cpus: states[0].cpus.iter().filter(is_concerned).cloned().collect(),
+        tasks: states[0].tasks.iter().filter(is_told).cloned().collect(),
+        fields,
         hidden: hidden(&states),
     }))
 }
@@ -81,6 +120,53 @@ fn engine_of(trial: &Trial) -> &str {
 fn start(trial: &Trial, seed: u64, how: &[String]) -> Result<(std::process::Child, tempfile::NamedTempFile), CliError> {
     let wanted: Wanted<'_> = trial.wanted(Some(seed));
     looking(engine_of(trial), &wanted, how)
+}
+
+/// So many equal events are told.
+const MOST_BEFORE: usize = 4;
+
+/// So many events that follow are told.
+const MOST_AFTER: usize = 3;
+
+/// What both do at that time, function by function.
+fn decision(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Option<Decision>, CliError> {
+    let how = ["--engine-calls".to_owned(), at.to_string()];
+    let store = Store::of_user()?;
+    let mut both = Vec::new();
+    for trial in [base, patched] {
+        let (mut child, _report) = start(trial, seed, &how)?;
+        let mut text = String::new();
+        let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text));
+        child.wait().map_err(|error| CliError::run(format!("a worker: {error}")))?;
+        // Who does not come so far tells nothing.
+        let calls: Vec<Called> =
+            read.and_then(Result::ok).and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let names = operations::names(&store.object(&store.get(engine_of(trial))?.key))?;
+        both.push((calls::named(calls, &names), names));
+    }
+    let known = |which: usize| both[which].1.values().map(String::as_str).collect::<BTreeSet<_>>();
+    let (ours, theirs) = (known(0), known(1));
+    Ok(calls::decision(&both[0].0, &both[1].0, [&ours, &theirs]))
+}
+
+/// Tasks that an event is about.
+fn pids_of(event: &Value) -> Vec<i64> {
+    ["pid", "prev", "next"].iter().filter_map(|key| event[*key].as_i64()).filter(|pid| *pid != 0).collect()
+}
+
+/// Fields of two events that are not the same, times as of the run.
+fn differing(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
+    let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else { return Vec::new() };
+    let time = |value: &Value| value.as_u64().map_or(0, |at| at.saturating_sub(START.0));
+    let told = |key: &str, one: &Value, other: &Value| match key {
+        "t" => format!("time: {} ns, {} ns", time(one), time(other)),
+        key => format!("{key}: {one}, {other}"),
+    };
+    let nothing = Value::Null;
+    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let values =
+        keys.into_iter().map(|key| (key, one.get(key).unwrap_or(&nothing), other.get(key).unwrap_or(&nothing)));
+    values.filter(|(_, one, other)| one != other).map(|(key, one, other)| told(key, one, other)).collect()
 }
 
 /// The state of an engine that came so far; of one that did not, nothing.
@@ -149,7 +235,14 @@ fn sentence(event: &Value, state: &EngineState) -> String {
             let word = |key: &str| event[key].as_str().unwrap_or("-");
             let when = if word("idle") == "-" { String::new() } else { format!(", {}", word("idle")) };
             let (on, cpu, level) = (number("on"), number("cpu"), number("lvl"));
-            format!("CPU {on} balances for CPU {cpu} at level {level}{when}: {} grows by {}", word("c"), number("n"))
+            let its = state.cpus.iter().find(|its| u64::from(its.cpu) == cpu);
+            let domain = its.and_then(|its| its.domains.iter().find(|domain| u64::from(domain.level) == level));
+            let name = domain.map_or_else(String::new, |domain| format!(" ({})", domain.name));
+            format!(
+                "CPU {on} balances for CPU {cpu} at level {level}{name}{when}: {} grows by {}",
+                word("c"),
+                number("n")
+            )
         }
         // What a snapshot shows, when nothing that happened was another thing.
         "nohz" | "llc" | "rq" | "se" => format!("no event is another one; the state is: {event}"),
@@ -173,6 +266,19 @@ fn hidden(states: &[EngineState; 2]) -> Vec<String> {
         ];
         let differ = figures.iter().filter(|(_, one, other)| one != other);
         found.extend(differ.map(|(name, one, other)| format!("CPU {} {name}: {one}, {other}", cpu.cpu)));
+        for (domain, other) in cpu.domains.iter().zip(&beside.domains) {
+            let figures = [
+                ("nr_balance_failed", domain.nr_balance_failed, other.nr_balance_failed),
+                ("cache_nice_tries", domain.cache_nice_tries, other.cache_nice_tries),
+                ("imbalance_pct", domain.imbalance_pct, other.imbalance_pct),
+                ("balance_interval", domain.balance_interval, other.balance_interval),
+            ];
+            let differ = figures.iter().filter(|(_, one, other)| one != other);
+            let told = |(name, one, other): &(&str, u32, u32)| {
+                format!("CPU {} domain {} {name}: {one}, {other}", cpu.cpu, domain.name)
+            };
+            found.extend(differ.map(told));
+        }
     }
     for (task, beside) in one.tasks.iter().zip(&other.tasks) {
         let figures = [("util_avg", task.util_avg, beside.util_avg), ("vruntime", task.vruntime, beside.vruntime)];
@@ -203,6 +309,9 @@ mod tests {
             load_avg: 1024,
             runnable_avg: 500,
             cpu_capacity: 1024,
+            avg_idle: 0,
+            domains: Vec::new(),
+            queued: Vec::new(),
         };
         let task = TaskState { task: "ui".to_owned(), pid: 1001, cpu: 3, util_avg: 77, vruntime };
         EngineState { cpus: vec![cpu], tasks: vec![task] }
@@ -220,6 +329,13 @@ mod tests {
         assert_eq!(told(pass), "CPU 1 balances for CPU 1 at level 2, newidle: lb_gained grows by 3");
         let migrate = json!({ "t": 5, "e": "migrate", "pid": 1002, "from": 1, "to": 3, "on": 0 });
         assert_eq!(told(migrate), "pid 1002 goes from CPU 1 to CPU 3, by CPU 0");
+    }
+
+    #[test]
+    fn where_words_are_the_same_the_fields_that_differ_are_named() {
+        let event = |t: u64, n: u64| Some(json!({ "t": t, "e": "lb", "n": n }));
+        assert_eq!(differing(&event(1_000_000_005, 1), &event(1_000_000_006, 1)), ["time: 5 ns, 6 ns"]);
+        assert_eq!(differing(&event(1_000_000_005, 1), &event(1_000_000_005, 2)), ["n: 1, 2"]);
     }
 
     #[test]

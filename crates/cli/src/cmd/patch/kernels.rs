@@ -5,7 +5,7 @@ use super::args::PatchArgs;
 use crate::error::CliError;
 use crate::output::Output;
 use fairlab_kernel::coverage::Covered;
-use fairlab_kernel::store::{Entry, Store};
+use fairlab_kernel::store::{Entry, Store, Wish};
 use fairlab_kernel::tree::{self, PARTS};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,6 +24,12 @@ pub(crate) struct Kernels {
 pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<Kernels, CliError> {
     let store = Store::of_user()?;
     let named = |name: &str| name.strip_prefix("kernel:").map(|name| store.usable(name)).transpose();
+    let are_named = args.base.starts_with("kernel:") && args.other.iter().any(|other| other.starts_with("kernel:"));
+    if are_named && let Some(line) = args.config.first() {
+        let help = "fairlab kernel add NAME --config builds an engine with it; here it is for kernels that are built from a tree";
+        let (base, other) = (&args.base, args.other.as_deref().unwrap_or_default());
+        return Err(CliError::Input(format!("--config {line}: {base} and {other} are there already\nhelp: {help}")));
+    }
     if let (Some(base), Some(other)) = (named(&args.base)?, args.other.as_deref().map(named).transpose()?.flatten()) {
         return Ok(Kernels { kernels: [base, other], is_of_trees: false });
     }
@@ -31,19 +37,26 @@ pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<Kernels, CliE
         let help = "name a second engine (kernel:NAME), or give the tree instead of the first";
         return Err(CliError::Input(format!("{}: an engine is compared with another engine\nhelp: {help}", args.base)));
     }
-    let build = |which: usize, source: &str, patches: &[PathBuf]| {
+    let build = |which: usize, source: &str, title: Option<&str>, patches: &[PathBuf]| {
         let mut told = Ok(());
         let mut say = |what: &str| told = output.note(&format!("{}: {what}\n", NAMES[which]));
-        let added = store.add(NAMES[which], source, patches, &args.config, &mut say)?;
+        let (name, config) = (NAMES[which], &args.config[..]);
+        let wish = Wish { name, workshop: name, source, title, patches, scripts: &[], config, is_covered: false };
+        let added = store.make(&wish, &mut say)?;
         told?;
         Ok::<_, CliError>(store.pin(&added.entry)?)
     };
     let kernels = match &args.other {
-        None => [build(0, &args.base, &[])?, build(1, &args.base, &args.patch)?],
+        None => [build(0, &args.base, None, &[])?, build(1, &args.base, None, &args.patch)?],
         Some(range) => {
-            let [from, to] = commits(&args.base, range)?;
-            let trees = [export(&store, &args.base, &from)?, export(&store, &args.base, &to)?];
-            [build(0, &trees[0], &[])?, build(1, &trees[1], &[])?]
+            let commits = commits(&args.base, range)?;
+            let tree = |which: usize| {
+                let (name, commit) = &commits[which];
+                let source = export(&store, &args.base, commit)?;
+                let title = format!("{}, {name} ({})", args.base, subject(&args.base, commit)?);
+                build(which, &source, Some(&title), &[])
+            };
+            [tree(0)?, tree(1)?]
         }
     };
     Ok(Kernels { kernels, is_of_trees: true })
@@ -73,24 +86,35 @@ pub(crate) fn covered(
     Ok(covered)
 }
 
-/// The two commits of `BASE..HEAD`, by their names.
-fn commits(tree: &str, range: &str) -> Result<[String; 2], CliError> {
+/// The two commits of `BASE..HEAD`: as they were given, and by their whole names.
+fn commits(tree: &str, range: &str) -> Result<[(String, String); 2], CliError> {
     let Some((from, to)) = range.split_once("..") else {
         let help = "write BASE..HEAD, two commits of the tree; or --patch FILE";
         return Err(CliError::Input(format!("{range}: not two commits\nhelp: {help}")));
     };
     let to = if to.is_empty() { "HEAD" } else { to.trim_start_matches('.') };
-    Ok([commit(tree, from)?, commit(tree, to)?])
+    Ok([(from.to_owned(), commit(tree, from)?), (to.to_owned(), commit(tree, to)?)])
 }
 
 /// A commit by its whole name.
 pub(crate) fn commit(tree: &str, name: &str) -> Result<String, CliError> {
     let run = git(tree).args(["rev-parse", "--verify", "--quiet"]).arg(format!("{name}^{{commit}}")).output();
     let run = run.map_err(|error| CliError::Input(format!("git: {error}\nhelp: commits of a tree need git")))?;
+    let is_repository = || git(tree).args(["rev-parse", "--git-dir"]).output().is_ok_and(|run| run.status.success());
+    if !run.status.success() && !is_repository() {
+        let help = "give the folder of a repository, or --patch FILE in the place of commits";
+        return Err(CliError::Input(format!("{tree}: it is no git repository, so it has no commits\nhelp: {help}")));
+    }
     if !run.status.success() {
         let help = "git log shows what there is";
         return Err(CliError::Input(format!("{tree}: it has no commit {name}\nhelp: {help}")));
     }
+    Ok(String::from_utf8_lossy(&run.stdout).trim().to_owned())
+}
+
+/// The beginning of a commit's name, and its subject.
+fn subject(tree: &str, commit: &str) -> Result<String, CliError> {
+    let run = git(tree).args(["log", "-1", "--format=%h %s", commit]).output().map_err(CliError::run)?;
     Ok(String::from_utf8_lossy(&run.stdout).trim().to_owned())
 }
 

@@ -4,11 +4,13 @@
 //! 1. Both kernels are built, or found ([`kernels`]).
 //! 2. Each case of the fleet ([`fleet`]) is an experiment: the two are arms, with the seeds and statistics of `fairlab compare`. The level of the tests
 //!    is divided by the number of cases.
-//! 3. In cases that are not the same in every event, the first one that differs is looked for ([`first`]).
-//! 4. The patched kernel runs each case once more with lines that are counted: what of the patch no run has reached is told.
-//! 5. A kernel that does not come back in a case is a result of that case.
+//! 3. With a budget, all cases are run once before any is repeated: then it is known what the budget has room for, and told.
+//! 4. In cases that are not the same in every event, the first one that differs is looked for ([`first`]), and the decision behind it ([`calls`]).
+//! 5. The patched kernel runs each case once more with lines that are counted: what of the patch no run has reached is told.
+//! 6. A kernel that does not come back in a case is a result of that case.
 
 pub(crate) mod args;
+mod calls;
 mod first;
 mod fleet;
 pub(crate) mod kernels;
@@ -22,16 +24,16 @@ use crate::output::Output;
 use crate::trial::{Trial, Work};
 use crate::values::EngineName;
 use args::PatchArgs;
-use fairlab_kernel::store::Entry;
+use fairlab_kernel::store::{Entry, Store};
+use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::comparison::{Comparison, Rules, compare};
 use fairlab_study::experiment::metrics::Better;
 use fairlab_study::experiment::rank::enough;
-use fairlab_study::experiment::{Observation, repeat};
+use fairlab_study::experiment::{Observation, Repetitions, repeat};
 use first::First;
 use fleet::{Case, FLEET, Load, MIX};
 use report::Report;
 use serde::Serialize;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -59,6 +61,9 @@ pub(crate) struct Outcome {
     pub(crate) first: Option<First>,
     /// Lines that kernels printed.
     pub(crate) warnings: Vec<String>,
+    /// How long its runs took.
+    #[serde(rename = "took_s", serialize_with = "report::seconds")]
+    pub(crate) took: Duration,
 }
 
 /// Runs the command.
@@ -77,18 +82,44 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         return output
             .text(&cases.iter().map(|case| format!("{:<14} {}\n", case.machine, case.load())).collect::<String>());
     }
+    // Engines of this command stay until it has ended.
+    let store = Store::of_user()?;
+    let _held = store.hold()?;
     let begun = Instant::now();
     let built_here = kernels::kernels(output, args).map_err(not_run)?;
     let kernels = &built_here.kernels;
     let covered = kernels::covered(output, args, &built_here).map_err(not_run)?;
     let built = begun.elapsed();
-    let mix_file = mix_file()?;
-    let mix = mix_file.path().to_str().unwrap_or_default();
-    let mut outcomes = Vec::new();
+    // Where somebody finds it who repeats a run of it.
+    let mix = store.file(MIX_NAME, MIX)?.display().to_string();
+    let mix = mix.as_str();
+    let mut running = Vec::new();
     for (nr, case) in cases.iter().enumerate() {
-        let left = args.budget.map(|budget| Duration::from_nanos(budget.0).saturating_sub(begun.elapsed()));
-        let share = left.map(|left| left / u32::try_from(cases.len() - nr).unwrap_or(1));
-        let mut outcome = run(args, case, kernels, mix, share).map_err(not_run)?;
+        let one = Running::begin(args, case, kernels, mix)?;
+        if nr == 0 {
+            let seconds = one.took.as_secs_f64();
+            output
+                .note(&format!("{} cases; the first one, once with each kernel, took {seconds:.1} s\n", cases.len()))?;
+        }
+        running.push(one);
+        if args.budget.is_none() {
+            let one = running.last_mut().expect("it was pushed");
+            one.go_on(args, args.runs.unwrap_or_else(least), &|| true);
+        }
+    }
+    let budget = args.budget.map(|budget| Budget::after_first(budget, begun.elapsed(), built, &running));
+    if let Some(budget) = &budget {
+        output.note(&format!("{}\n", budget.sentence()))?;
+        for nr in 0..running.len() {
+            let left = budget.whole.saturating_sub(begun.elapsed());
+            let share = left / u32::try_from(running.len() - nr).unwrap_or(1);
+            let again = Instant::now();
+            running[nr].go_on(args, MOST_RUNS, &|| again.elapsed() < share);
+        }
+    }
+    let mut outcomes = Vec::new();
+    for (one, case) in running.into_iter().zip(&cases) {
+        let mut outcome = one.outcome(mix).map_err(not_run)?;
         let is_wanted = outcomes.iter().filter(|outcome: &&Outcome| outcome.first.is_some()).count() < args.differences;
         if is_wanted && outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]) {
             let [base, patched] = trials(case, kernels, mix)?;
@@ -103,7 +134,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         outcomes.push(outcome);
     }
     let coverage = covered.map(|(_, covered)| covered.end()).transpose()?;
-    let report = Report { kernels, outcomes, coverage, built, took: begun.elapsed() };
+    let report = Report { kernels, outcomes, coverage, budget, built, took: begun.elapsed() };
     if output.is_json() {
         output.json(&report)?;
     } else {
@@ -123,12 +154,51 @@ fn not_run(error: CliError) -> CliError {
     }
 }
 
-/// The mix as a file, which workers read.
-fn mix_file() -> Result<tempfile::NamedTempFile, CliError> {
-    let failed = |error: std::io::Error| CliError::run(format!("a temporary file: {error}"));
-    let mut file = tempfile::Builder::new().prefix("mix-").suffix(".json").tempfile().map_err(failed)?;
-    file.write_all(MIX.as_bytes()).map_err(failed)?;
-    Ok(file)
+/// The mix's file in the store, which workers read.
+const MIX_NAME: &str = "rt-app-mix.json";
+
+/// As many repetitions as a difference needs to be found.
+fn least() -> u64 {
+    enough(FIGURES, level()) as u64
+}
+
+fn level() -> f64 {
+    LEVEL / FLEET.len() as f64
+}
+
+/// What a budget has room for.
+#[derive(Debug, Serialize)]
+pub(crate) struct Budget {
+    #[serde(rename = "budget_s", serialize_with = "report::seconds")]
+    pub(crate) whole: Duration,
+    /// What building and one repetition of each case took.
+    #[serde(rename = "first_s", serialize_with = "report::seconds")]
+    first: Duration,
+    #[serde(rename = "repetition_s", serialize_with = "report::seconds")]
+    repetition: Duration,
+    built: bool,
+}
+
+impl Budget {
+    fn after_first(budget: Nanos, first: Duration, built: Duration, running: &[Running<'_>]) -> Self {
+        let repetition = running.iter().map(|one| one.took).sum();
+        Self { whole: Duration::from_nanos(budget.0), first, repetition, built: built > repetition }
+    }
+
+    /// What it has room for, once each case has been run once.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { whole, first, repetition, built } = self;
+        let [whole, first, repetition] = [whole, first, repetition].map(|time| time.as_secs_f64());
+        let once = format!("one repetition of the fleet takes {repetition:.0} s");
+        if first < whole {
+            return format!(
+                "{once}: the budget of {whole:.0} s has room for {:.0} more",
+                (whole - first) / repetition.max(0.1)
+            );
+        }
+        let what = if *built { ", most of it for building" } else { "" };
+        format!("{once}: the budget of {whole:.0} s is over after {first:.0} s{what}, so each case was run once")
+    }
 }
 
 /// A case with each kernel.
@@ -146,7 +216,7 @@ fn trials(case: &Case, kernels: &[Entry; 2], mix: &str) -> Result<[Trial; 2], Cl
             ..VariantArgs::default()
         },
         duration: case.span(),
-        warmup: fairlab_sched::units::Nanos::from_millis(case.warmup_ms),
+        warmup: Nanos::from_millis(case.warmup_ms),
         vary: true,
     };
     Ok(kernels.each_ref().map(trial))
@@ -166,46 +236,68 @@ fn in_a_line(said: &str, mix: &str) -> String {
     said.replace(mix, "rt-app mix").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a case, so often or for so long.
-fn run(
-    args: &PatchArgs,
-    case: &Case,
-    kernels: &[Entry; 2],
-    mix: &str,
-    share: Option<Duration>,
-) -> Result<Outcome, CliError> {
-    let trials = trials(case, kernels, mix)?;
-    let level = LEVEL / FLEET.len() as f64;
-    let least = enough(FIGURES, level) as u64;
-    let runs = args.runs.unwrap_or_else(|| if share.is_some() { MOST_RUNS } else { least });
-    let telling = share.map_or(Ok(2 * runs as usize), Err);
-    let mut arms = TrialArms::new(trials.into(), &[], false, telling).having_to_end();
-    let begun = Instant::now();
-    let goes_on = || share.is_none_or(|share| begun.elapsed() < share);
-    let mut outcome = Outcome {
-        machine: case.machine,
-        load: case.load(),
-        comparison: None,
-        failure: None,
-        left_out: None,
-        first: None,
-        warnings: Vec::new(),
-    };
-    // The first repetition is made whatever it takes.
-    let repetitions = repeat(&arms, args.seed..args.seed + 1, &|| true).and_then(|mut first| {
-        first.extend(repeat(&arms, args.seed + 1..args.seed + runs, &goes_on)?);
-        Ok(first)
-    });
-    arms.finish();
-    outcome.warnings = arms.warnings().iter().map(|warning| in_a_line(warning, mix)).collect();
-    match repetitions {
-        Ok(mut repetitions) => {
-            repetitions.iter_mut().flatten().for_each(keep_main);
-            outcome.comparison = Some(compare(&repetitions, Rules { level, ..Rules::default() }));
-        }
-        Err(error @ CliError::Run(_)) => outcome.failure = Some(error.to_string()),
-        Err(CliError::Input(what)) => outcome.left_out = Some(in_a_line(&what, mix)),
-        Err(other) => return Err(other),
+/// A case that is being repeated.
+struct Running<'a> {
+    case: &'a Case,
+    arms: TrialArms<'static>,
+    repetitions: Result<Repetitions, CliError>,
+    took: Duration,
+}
+
+impl<'a> Running<'a> {
+    /// The first repetition is made whatever it takes.
+    fn begin(args: &PatchArgs, case: &'a Case, kernels: &[Entry; 2], mix: &str) -> Result<Self, CliError> {
+        let runs = usize::try_from(2 * args.runs.unwrap_or_else(least)).unwrap_or(usize::MAX);
+        let arms = TrialArms::new(trials(case, kernels, mix)?.into(), &[], false, Ok(runs)).having_to_end();
+        let arms = if args.budget.is_some() { arms.quiet() } else { arms };
+        let begun = Instant::now();
+        let repetitions = repeat(&arms, args.seed..args.seed + 1, &|| true);
+        Ok(Self { case, arms, repetitions, took: begun.elapsed() })
     }
-    Ok(outcome)
+
+    /// Repeats it, up to so often altogether.
+    fn go_on(&mut self, args: &PatchArgs, runs: u64, goes_on: &(dyn Fn() -> bool + Sync)) {
+        let Ok(repetitions) = &mut self.repetitions else { return };
+        let begun = Instant::now();
+        match repeat(&self.arms, args.seed + 1..args.seed + runs, goes_on) {
+            Ok(more) => repetitions.extend(more),
+            Err(error) => self.repetitions = Err(error),
+        }
+        self.took += begun.elapsed();
+        self.arms.finish();
+    }
+
+    /// What came of it.
+    fn outcome(mut self, mix: &str) -> Result<Outcome, CliError> {
+        self.arms.finish();
+        let mut outcome = Outcome {
+            machine: self.case.machine,
+            load: self.case.load(),
+            comparison: None,
+            failure: None,
+            left_out: None,
+            first: None,
+            warnings: self.arms.warnings().iter().map(|warning| in_a_line(warning, mix)).collect(),
+            took: self.took,
+        };
+        match self.repetitions {
+            Ok(repetitions) if repetitions.is_empty() => return Err(stopped()),
+            Ok(mut repetitions) => {
+                repetitions.iter_mut().flatten().for_each(keep_main);
+                outcome.comparison = Some(compare(&repetitions, Rules { level: level(), ..Rules::default() }));
+            }
+            Err(error @ CliError::Run(_)) => outcome.failure = Some(error.to_string()),
+            Err(CliError::Input(what)) => outcome.left_out = Some(in_a_line(&what, mix)),
+            Err(other) => return Err(other),
+        }
+        Ok(outcome)
+    }
+}
+
+/// A first repetition that is not there was stopped.
+fn stopped() -> CliError {
+    match crate::interrupt::requested() {
+        Some(signal) => CliError::Stopped { signal },
+        None => CliError::run("a run was stopped"),
+    }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a fleet amounts to: a table in the form of mailing lists, what became better and worse, and where the two first differ.
 
-use super::Outcome;
 use super::first::First;
+use super::{Budget, Outcome};
+use crate::engine::look::TaskState;
 use fairlab_kernel::coverage::{Coverage, Line};
 use fairlab_kernel::store::Entry;
 use fairlab_study::experiment::comparison::{Comparison, Row, Verdict};
@@ -19,6 +20,8 @@ pub(crate) struct Report<'a> {
     pub(crate) outcomes: Vec<Outcome>,
     /// Lines of the patch that runs have reached, if that was asked.
     pub(crate) coverage: Option<Coverage>,
+    /// What the budget had room for, if there was one.
+    pub(crate) budget: Option<Budget>,
     /// How long building took.
     #[serde(rename = "built_s", serialize_with = "seconds")]
     pub(crate) built: Duration,
@@ -27,7 +30,7 @@ pub(crate) struct Report<'a> {
     pub(crate) took: Duration,
 }
 
-fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(time.as_secs_f64())
 }
 
@@ -69,45 +72,64 @@ impl Report<'_> {
         for (what, kernel) in ["base    ", "patched "].iter().zip(self.kernels) {
             let patches =
                 if kernel.patches.is_empty() { String::new() } else { format!(" + {}", kernel.patches.join(" + ")) };
-            writeln!(text, "{what} kernel:{}: Linux {}, {}{patches}", kernel.name, kernel.version, kernel.source)?;
+            writeln!(text, "{what} kernel:{}: Linux {}, {}{patches}", kernel.name, kernel.version, kernel.origin())?;
         }
-        writeln!(
-            text,
-            "\ncase            load                                 metric            baseline(std%)  compare%( std%)"
-        )?;
+        let width = |of: fn(&Outcome) -> &str| self.outcomes.iter().map(|outcome| of(outcome).len()).max().unwrap_or(0);
+        let (machines, loads) = (width(|outcome| outcome.machine).max(4), width(|outcome| outcome.load).max(4));
+        let head = |machine: &str, load: &str| format!("{machine:<machines$}  {load:<loads$}");
+        writeln!(text, "\n{}  runs  metric             baseline(std%)  compare%( std%)", head("case", "load"))?;
+        let mut reasons: Vec<(String, String)> = Vec::new();
         for outcome in &self.outcomes {
-            let Outcome { machine, load, comparison, failure, .. } = outcome;
-            if let Some(failure) = failure {
-                writeln!(text, "{machine:<15} {load:<36} DID NOT COME BACK")?;
-                for line in failure.lines() {
-                    writeln!(text, "    {line}")?;
-                }
+            let Outcome { machine, load, comparison, failure, left_out, .. } = outcome;
+            let head = head(machine, load);
+            if failure.is_some() {
+                writeln!(text, "{head}     -  DID NOT COME BACK")?;
             }
-            if let Some(why) = &outcome.left_out {
-                writeln!(text, "{machine:<15} {load:<36} left out: {why}")?;
+            if left_out.is_some() {
+                writeln!(text, "{head}     -  left out")?;
+            }
+            for (what, why) in [("did not come back", failure), ("left out", left_out)] {
+                reasons.extend(why.iter().map(|why| (format!("{machine}, {load}: {what}"), why.clone())));
             }
             let Some(comparison) = comparison else { continue };
+            let runs = comparison.repetitions;
             if comparison.identical[0] {
-                writeln!(text, "{machine:<15} {load:<36} identical in every event")?;
+                writeln!(text, "{head}  {runs:>4}  identical in every event")?;
                 continue;
             }
             for row in told(comparison) {
                 let verdict = match row.changes[0].verdict {
                     Verdict::Better => "  better",
                     Verdict::Worse => "  WORSE",
-                    Verdict::TooFew => "  too few",
+                    Verdict::TooFew | Verdict::Untested => "  too few",
                     _ => "",
                 };
-                let (before, after) = (deviation(row, 0), deviation(row, 1));
-                let name = &row.metric.name;
+                // One run has no deviation.
+                let deviation = |arm: usize| match runs {
+                    1 => "   -  ".to_owned(),
+                    _ => format!("{:6.2}", deviation(row, arm)),
+                };
+                let (before, after, name) = (deviation(0), deviation(1), &row.metric.name);
                 writeln!(
                     text,
-                    "{machine:<15} {load:<36} {name:<17} 1.00 ({before:6.2})  {:+8.2} ({after:6.2}){verdict}",
+                    "{head}  {runs:>4}  {name:<17}  1.00 ({before})  {:+8.2} ({after}){verdict}",
                     gain(row)
                 )?;
             }
         }
         self.write_summary(text)?;
+        for (what, why) in &reasons {
+            writeln!(text, "\n{what}")?;
+            // What was broken into lines stays so.
+            let lines: Vec<String> = why
+                .split("help: ")
+                .enumerate()
+                .map(|(nr, part)| if nr == 0 { part.to_owned() } else { format!("help: {part}") })
+                .collect();
+            for line in lines.iter().flat_map(|part| part.lines()).filter(|line| !line.trim().is_empty()) {
+                writeln!(text, "    {}", line.trim_end())?;
+            }
+        }
         if let Some(coverage) = &self.coverage {
             write_coverage(text, coverage)?;
         }
@@ -125,6 +147,17 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// How often each case was run.
+    fn repetitions(&self) -> String {
+        let runs = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).map(|one| one.repetitions);
+        match (runs.clone().min(), runs.max()) {
+            (None, _) | (_, None) => "none of which was run to its end".to_owned(),
+            (Some(1), Some(1)) => "one run each with either kernel".to_owned(),
+            (Some(least), Some(most)) if least == most => format!("{least} repetitions of each"),
+            (Some(least), Some(most)) => format!("{least} to {most} repetitions of each"),
+        }
+    }
+
     fn write_summary(&self, text: &mut String) -> std::fmt::Result {
         let count = |wanted: Verdict| {
             let rows = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).flat_map(|one| &one.rows);
@@ -133,24 +166,30 @@ impl Report<'_> {
         let of = |is: fn(&Outcome) -> bool| self.outcomes.iter().filter(|outcome| is(outcome)).count();
         let identical = of(|outcome| outcome.comparison.as_ref().is_some_and(|one| one.identical[0]));
         let lost = of(|outcome| outcome.failure.is_some());
-        let runs =
-            self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).map(|one| one.repetitions).min();
+        let cases = if self.outcomes.len() == 1 { "1 case" } else { &format!("{} cases", self.outcomes.len()) };
         writeln!(
             text,
-            "\n{} cases, {} repetitions or more of each; {identical} identical in every event; {} figures better, {} worse; {lost} did not come \
-             back{}\nA positive change is one for the better. Verdicts: Wilcoxon's signed ranks of pairs, 5 % for the whole fleet.\nbuilding {:.0} s, all {:.0} s",
-            self.outcomes.len(),
-            runs.unwrap_or(0),
+            "\n{cases}, {}; {identical} identical in every event; {} figures better, {} worse; {lost} did not come back",
+            self.repetitions(),
             count(Verdict::Better),
             count(Verdict::Worse),
-            if count(Verdict::TooFew) > 0 {
-                "\ntoo few: so few repetitions can find no difference in so many cases, however large it is"
-            } else {
-                ""
-            },
-            self.built.as_secs_f64(),
-            self.took.as_secs_f64()
-        )
+        )?;
+        writeln!(
+            text,
+            "A positive change is one for the better. Verdicts: Wilcoxon's signed ranks of pairs, 5 % for the whole fleet."
+        )?;
+        let enough = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).map(|one| one.enough).max();
+        if count(Verdict::TooFew) + count(Verdict::Untested) > 0 {
+            let enough = enough.unwrap_or(0);
+            writeln!(
+                text,
+                "too few: so few repetitions can find no difference in so many cases, however large it is; --runs {enough} can"
+            )?;
+        }
+        if let Some(budget) = &self.budget {
+            writeln!(text, "{}", budget.sentence())?;
+        }
+        writeln!(text, "building {:.0} s, all {:.0} s", self.built.as_secs_f64(), self.took.as_secs_f64())
     }
 }
 
@@ -184,25 +223,71 @@ fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
 }
 
 fn write_first(text: &mut String, outcome: &Outcome, first: &First) -> std::fmt::Result {
-    let First { at_ns, patched_at_ns, same_events, base, patched, cpus, hidden } = first;
+    let First { at_ns, patched_at_ns, same_events, before, decision, base, patched, then, cpus, tasks, fields, hidden } =
+        first;
+    let ms = |ns: u64| format!("{:.6} ms", ns as f64 / 1e6);
     writeln!(
         text,
-        "\n{}, {}: they first differ at {:.6} ms, after {same_events} equal events",
+        "\n{}, {}: they first differ at {}, after {same_events} equal events",
         outcome.machine,
         outcome.load,
-        *at_ns as f64 / 1e6
+        ms(*at_ns)
     )?;
-    let when = patched_at_ns.map_or_else(String::new, |at| format!(" (at {:.6} ms)", at as f64 / 1e6));
-    writeln!(text, "  base:    {base}\n  patched: {patched}{when}\n  just before:")?;
+    for event in before {
+        writeln!(text, "  both:    {event}")?;
+    }
+    let when = patched_at_ns.map_or_else(String::new, |at| format!(" (at {})", ms(at)));
+    writeln!(text, "  base:    {base}")?;
+    then[0].iter().try_for_each(|event| writeln!(text, "           {event}"))?;
+    writeln!(text, "  patched: {patched}{when}")?;
+    then[1].iter().try_for_each(|event| writeln!(text, "           {event}"))?;
+    if !fields.is_empty() {
+        writeln!(text, "  in base and patched not the same: {}", fields.join("; "))?;
+    }
+    match decision {
+        Some(decision) => {
+            writeln!(text, "  decided otherwise: {}", decision.sentence())?;
+            writeln!(text, "  in the call: {}", decision.call)?;
+            for line in decision.lines() {
+                writeln!(text, "    {line}")?;
+            }
+        }
+        None => writeln!(text, "  both enter the same functions then: what differs are figures")?,
+    }
+    writeln!(text, "  just before:")?;
     for cpu in cpus {
+        let queued = if cpu.queued.is_empty() { "nothing".to_owned() } else { cpu.queued.join(", ") };
         writeln!(
             text,
-            "    CPU {}: runs {}, nr_running {}, util_avg {}, load_avg {}, runnable_avg {}, cpu_capacity {}",
-            cpu.cpu, cpu.curr, cpu.nr_running, cpu.util_avg, cpu.load_avg, cpu.runnable_avg, cpu.cpu_capacity
+            "    CPU {}: runs {}, nr_running {} ({queued}), util_avg {}, load_avg {}, runnable_avg {}, cpu_capacity {}, avg_idle {} ns",
+            cpu.cpu,
+            cpu.curr,
+            cpu.nr_running,
+            cpu.util_avg,
+            cpu.load_avg,
+            cpu.runnable_avg,
+            cpu.cpu_capacity,
+            cpu.avg_idle
         )?;
+        for domain in &cpu.domains {
+            writeln!(
+                text,
+                "      domain {} (level {}): nr_balance_failed {}, cache_nice_tries {}, imbalance_pct {}, balance_interval {}",
+                domain.name,
+                domain.level,
+                domain.nr_balance_failed,
+                domain.cache_nice_tries,
+                domain.imbalance_pct,
+                domain.balance_interval
+            )?;
+        }
+    }
+    for task in tasks {
+        let TaskState { task, pid, cpu, util_avg, vruntime } = task;
+        writeln!(text, "    {task} (pid {pid}) on CPU {cpu}: util_avg {util_avg}, vruntime {vruntime}")?;
     }
     if hidden.is_empty() {
-        writeln!(text, "    all averages are the same in both")
+        writeln!(text, "    all of that is the same in both")
     } else {
         writeln!(text, "    in base and patched not the same: {}", hidden.join("; "))
     }

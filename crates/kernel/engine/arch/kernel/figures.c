@@ -93,6 +93,9 @@ static void show_domain(const struct sched_domain *sd, struct fl_domain *to)
 
 	*to = (struct fl_domain) {
 		.level = sd->level,
+		.nr_balance_failed = sd->nr_balance_failed,
+		.cache_nice_tries = sd->cache_nice_tries,
+		.imbalance_pct = sd->imbalance_pct,
 		.alb = { sd->alb_count, sd->alb_failed, sd->alb_pushed },
 		.sb = { sd->sbe_count, sd->sbf_count },
 		.ttwu = { sd->ttwu_wake_remote, sd->ttwu_move_affine, sd->ttwu_move_balance },
@@ -102,6 +105,9 @@ static void show_domain(const struct sched_domain *sd, struct fl_domain *to)
 #endif
 		.max_newidle_lb_cost = sd->max_newidle_lb_cost,
 	};
+#ifdef CONFIG_SCHED_DEBUG
+	snprintf(to->name, sizeof(to->name), "%s", sd->name);
+#endif
 	for (idle = 0; idle < CPU_MAX_IDLE_TYPES; idle++) {
 		unsigned int *lb = to->lb[idle];
 
@@ -142,6 +148,7 @@ unsigned int fl_layout(int what)
 		sizeof(struct fl_record), sizeof(struct fl_cpu), sizeof(struct fl_policy), sizeof(struct fl_task_spec),
 		sizeof(struct fl_clock), sizeof(struct fl_nohz), sizeof(struct fl_llc), sizeof(struct fl_rq),
 		sizeof(struct fl_task), sizeof(struct fl_schedstat), sizeof(struct fl_frequency_domain),
+		sizeof(struct fl_called),
 	};
 
 	return what >= 0 && what < ARRAY_SIZE(sizes) ? sizes[what] : 0;

@@ -52,7 +52,6 @@ static void irq_ends(void)
 	preempt_count_sub(HARDIRQ_OFFSET);
 	fl_state.irqs_off = 0;
 	fl_softirqs();
-	fl_state.irqs_off = 0;
 }
 
 void fl_interrupt(int cpu, int irq)

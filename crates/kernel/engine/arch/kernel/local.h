@@ -35,7 +35,14 @@ extern int fl_nr_cpus;
 
 void fl_tell(enum fl_kind kind, unsigned int cpu, unsigned int task, long long a, long long b);
 
-static inline void fl_execute_on(int cpu) { fl_state.cpu = cpu; }
+/* A CPU begins: nothing is held but what an idle task always holds. */
+static inline void fl_execute_on(int cpu)
+{
+	fl_state.cpu = cpu;
+	fl_state.depth = 0;
+	memset(fl_state.began, 0, sizeof(fl_state.began));
+	preempt_count_set(current == cpu_rq(cpu)->idle ? PREEMPT_DISABLED : PREEMPT_ENABLED);
+}
 
 /* cpus.c */
 void fl_set_places(const struct fl_cpu *cpus);

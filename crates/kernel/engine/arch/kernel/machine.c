@@ -36,6 +36,7 @@ void fl_set_clock(const struct fl_clock *clock)
 	fl_state.now = clock->now;
 	fl_state.ahead = clock->ahead;
 	fl_state.newidle_cost = clock->newidle_cost;
+	fl_state.stack_end = __builtin_frame_address(0);
 }
 
 unsigned long long fl_ahead(void) { return fl_state.ahead; }
@@ -119,9 +120,10 @@ void fl_tell(enum fl_kind kind, unsigned int cpu, unsigned int task, long long a
  */
 struct task_struct *__switch_to(struct task_struct *prev, struct task_struct *next)
 {
-	int cpu = fl_state.cpu;
+	int cpu = fl_state.cpu, count = preempt_count();
 
 	fl_state.running[cpu] = next;
+	preempt_count_set(count);	/* who goes on has taken what the one before him has */
 	fl_tell(FL_SWITCH, cpu, task_thread_info(prev)->id, task_thread_info(next)->id, READ_ONCE(STATE_OF(prev)));
 	return prev;
 }
@@ -140,6 +142,44 @@ void arch_send_call_function_ipi_mask(const struct cpumask *mask)
 		arch_send_call_function_single_ipi(cpu);
 }
 
+/* ---- what is held at the end of a call ---- */
+
+/* A runqueue's lock that somebody has not given back. */
+static void expect_no_lock(void)
+{
+	char text[160];
+	int cpu;
+
+	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
+		const arch_spinlock_t *lock = &cpu_rq(cpu)->__lock.raw_lock;
+
+		if (!lock->holder)
+			continue;
+		fl_host_taken("taken", lock->taker, FL_CALLERS);
+		snprintf(text, sizeof(text), "the runqueue's lock of CPU %d was not released", cpu);
+		fl_host_stop(FL_STOP_CONTEXT, text);
+	}
+}
+
+/* A call that switches tasks ends as another one than it began, but holds as much as before. The tree corrects its own number when it switches. */
+void fl_leaving(void)
+{
+	int more = fl_state.depth;
+	char text[160];
+
+	if (fl_state.irqs_off) {
+		fl_host_taken("taken", &fl_state.turned_off, 1);
+		fl_host_stop(FL_STOP_CONTEXT, "interrupts were left off");
+	}
+	if (!more)
+		return;
+	expect_no_lock();
+	if (more > 0)
+		fl_host_taken("section", fl_state.began, FL_SECTIONS);
+	snprintf(text, sizeof(text), "a lock, rcu_read_lock() or preempt_disable() was %s", more > 0 ? "not undone" : "undone once too often");
+	fl_host_stop(FL_STOP_CONTEXT, text);
+}
+
 /* ---- locks ---- */
 
 static void name_lock(char *text, size_t size, const char *what, const void *lock)
@@ -154,12 +194,14 @@ static void name_lock(char *text, size_t size, const char *what, const void *loc
 	snprintf(text, size, "%s: a lock that is no runqueue's", what);
 }
 
-void fl_lock_is_held(const void *lock, unsigned int holder)
+void fl_lock_is_held(const void *lock, unsigned int holder, const void *const *taker)
 {
 	char what[64], text[160];
 
 	snprintf(what, sizeof(what), "CPU %d waits for ever for a lock that CPU %u holds", fl_state.cpu, holder);
 	name_lock(text, sizeof(text), what, lock);
+	if (taker)
+		fl_host_taken("taken", taker, FL_CALLERS);
 	fl_host_stop(FL_STOP_LOCK, text);
 }
 

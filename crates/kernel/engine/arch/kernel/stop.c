@@ -96,7 +96,7 @@ void fl_awaited_stopper(int cpu)
  */
 signed long schedule_timeout(signed long timeout)
 {
-	int me = fl_state.cpu, cpu;
+	int me = fl_state.cpu, cpu, count = preempt_count(), depth = fl_state.depth;
 	unsigned long irqs_off = fl_state.irqs_off;
 	bool has_worked = fl_stopper_has_work(me);
 
@@ -113,6 +113,8 @@ signed long schedule_timeout(signed long timeout)
 		has_worked = true;
 	}
 	fl_execute_on(me);
+	fl_state.depth = depth;
+	preempt_count_set(count);
 	fl_state.irqs_off = irqs_off;
 	if (!has_worked)
 		fl_host_stop(FL_STOP_SHIM, "kernel code wants to sleep where nothing will wake it");

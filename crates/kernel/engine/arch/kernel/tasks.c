@@ -221,8 +221,6 @@ void fl_check_books(void)
 	unsigned int id;
 	int cpu;
 
-	if (fl_state.irqs_off)
-		fl_host_stop(FL_STOP_BOOKS, "interrupts were left off");
 	memset(nr_of, 0, fl_nr_cpus * sizeof(*nr_of));
 	for (id = fl_nr_cpus; id < nr_tasks; id++) {
 		struct task_struct *p = tasks[id];

@@ -25,7 +25,7 @@ struct fl_record {
 	const char *text;
 };
 
-enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_STOP_BOOKS };
+enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_STOP_BOOKS, FL_STOP_CONTEXT };
 
 /* ---- provided by the host (host.c), which is part of the C library's world ---- */
 
@@ -34,6 +34,7 @@ void fl_host_log(const char *format, __builtin_va_list args);
 void __attribute__((noreturn)) fl_host_stop(int why, const char *text);
 void *fl_host_zalloc(unsigned long size);
 extern unsigned long long fl_host_measured;	/* clocks are ahead by this */
+void fl_host_taken(const char *what, const void *const *places, int nr);	/* for a report, before its end */
 
 /* ---- provided by the kernel's side: what the laboratory calls ---- */
 
@@ -85,6 +86,8 @@ struct fl_task {
 #define FL_MOST_DOMAINS 16
 
 struct fl_domain {
+	char name[16];
+	unsigned int nr_balance_failed, cache_nice_tries, imbalance_pct;
 	unsigned int level, lb[3][7], alb[3], sb[2], ttwu[3], balance_interval, imb_numa_nr;
 	unsigned long long max_newidle_lb_cost;
 };
@@ -165,6 +168,7 @@ void fl_awaited_stopper(int cpu);
 void fl_wake_idle(int cpu);
 void fl_idle_enter(int cpu, int stops_tick);
 void fl_idle_exit(int cpu);
+void fl_leaving(void);			/* the end of each call: is the context as it was */
 
 enum fl_duty { FL_DUTY_RESCHEDULE, FL_DUTY_STOPPER, FL_DUTY_IDLE, FL_DUTY_TASK };
 
@@ -187,6 +191,17 @@ const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; va
 void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct);
 void fl_measure(unsigned long function, int operation, unsigned int ns);
 long long *fl_counts(void);				/* by operation; who reads them sets them to 0 */
+
+/* A function that was entered, as long as that is wanted, or a call of the laboratory. */
+struct fl_called {
+	unsigned long function;		/* its place in the object; 0: the laboratory calls */
+	int depth, cpu;
+	unsigned long long at;
+	const char *what;		/* of a call of the laboratory */
+};
+
+void fl_trace(int on);
+const struct fl_called *fl_called(unsigned int *nr);	/* since the last call, in order */
 void fl_guard(int report, unsigned int loop_seconds);
 void fl_entering(const char *what, int cpu, unsigned long long at);
 void __attribute__((noreturn)) fl_forbidden(const char *symbol);

@@ -9,7 +9,12 @@
 #define ARCH_IRQ_ENABLED 0
 
 static inline unsigned long arch_local_save_flags(void) { return fl_state.irqs_off; }
-static inline void arch_local_irq_restore(unsigned long flags) { fl_state.irqs_off = flags; }
+static inline void arch_local_irq_restore(unsigned long flags)
+{
+	if (flags && !fl_state.irqs_off)
+		fl_state.turned_off = fl_here();
+	fl_state.irqs_off = flags;
+}
 #define arch_local_save_flags arch_local_save_flags
 #define arch_local_irq_restore arch_local_irq_restore
 

@@ -8,7 +8,7 @@
 
 #include <asm/fairlab_state.h>
 
-void fl_lock_is_held(const void *lock, unsigned int holder);
+void fl_lock_is_held(const void *lock, unsigned int holder, const void *const *taker);
 void fl_lock_is_free(const void *lock);
 
 #define arch_spin_is_locked(l) ((l)->holder != 0)
@@ -20,13 +20,14 @@ static inline int arch_spin_trylock(arch_spinlock_t *l)
 	if (l->holder)
 		return 0;
 	l->holder = fl_state.cpu + 1;
+	fl_note_callers(l->taker);
 	return 1;
 }
 
 static inline void arch_spin_lock(arch_spinlock_t *l)
 {
 	if (!arch_spin_trylock(l))
-		fl_lock_is_held(l, l->holder - 1);
+		fl_lock_is_held(l, l->holder - 1, l->taker);
 }
 
 static inline void arch_spin_unlock(arch_spinlock_t *l)
@@ -55,13 +56,13 @@ static inline int arch_write_trylock(arch_rwlock_t *l)
 static inline void arch_read_lock(arch_rwlock_t *l)
 {
 	if (!arch_read_trylock(l))
-		fl_lock_is_held(l, fl_state.cpu);
+		fl_lock_is_held(l, fl_state.cpu, NULL);
 }
 
 static inline void arch_write_lock(arch_rwlock_t *l)
 {
 	if (!arch_write_trylock(l))
-		fl_lock_is_held(l, fl_state.cpu);
+		fl_lock_is_held(l, fl_state.cpu, NULL);
 }
 
 static inline void arch_read_unlock(arch_rwlock_t *l)

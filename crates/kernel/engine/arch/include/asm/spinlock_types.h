@@ -2,8 +2,10 @@
 #ifndef _ASM_FAIRLAB_SPINLOCK_TYPES_H
 #define _ASM_FAIRLAB_SPINLOCK_TYPES_H
 
-/* Who holds it: 0 nobody, otherwise the CPU's number plus one. */
-typedef struct { unsigned int holder; } arch_spinlock_t;
+#include <asm/fairlab_state.h>
+
+/* Who holds it: 0 nobody, otherwise the CPU's number plus one; and where it was taken last. */
+typedef struct { unsigned int holder; const void *taker[FL_CALLERS]; } arch_spinlock_t;
 /* How many read; -1 if one writes. */
 typedef struct { int users; } arch_rwlock_t;
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which decision is the first that two kernels make differently: the functions that both enter at that time, call by call, up to the first that is
+//! not the same. Names are all that is needed of a tree, so this is for any.
+//!
+//! 1. Both runs are repeated up to the time of the first differing event, and tell which functions the calls of that time enter.
+//! 2. Functions that only one of the two has are passed over at first: a patch that adds a function is not yet a decision.
+//! 3. Where the same functions are entered, what differs are figures.
+
+use fairlab_kernel::object::Called;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many lines of what follows are told of each.
+const MOST_STEPS: usize = 14;
+/// So many of what came before in the same function.
+const MOST_BEFORE: usize = 3;
+
+/// A call of a kernel's scheduler by the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    what: String,
+    cpu: u32,
+    /// How deep, and which.
+    functions: Vec<(u32, String)>,
+}
+
+/// A function that was entered, perhaps several times in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Step {
+    /// How much deeper than the function in which the two part.
+    pub(crate) depth: u32,
+    /// Which.
+    pub(crate) function: String,
+    /// How often.
+    pub(crate) times: u32,
+}
+
+/// Where the two part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Decision {
+    /// What the machine had called, and on which CPU.
+    pub(crate) call: String,
+    /// What is decided there, if its functions are known by name.
+    pub(crate) kind: Option<&'static str>,
+    /// The CPU.
+    pub(crate) cpu: u32,
+    /// Functions that both are in, outermost first.
+    pub(crate) path: Vec<String>,
+    /// What both entered before in the innermost of them.
+    pub(crate) before: Vec<Step>,
+    /// What the first enters then, as long as it is in that function.
+    pub(crate) base: Vec<Step>,
+    /// What the second enters.
+    pub(crate) patched: Vec<Step>,
+}
+
+/// What functions decide, under the names that trees have for them.
+const KINDS: [(&str, &str); 24] = [
+    ("newidle_balance", "newly-idle balancing"),
+    ("sched_balance_newidle", "newly-idle balancing"),
+    ("rebalance_domains", "periodic balancing"),
+    ("sched_balance_domains", "periodic balancing"),
+    ("active_load_balance_cpu_stop", "active balancing"),
+    ("_nohz_idle_balance", "balancing for tickless CPUs"),
+    ("nohz_balancer_kick", "the kick of a tickless CPU"),
+    ("select_task_rq_fair", "the choice of a CPU"),
+    ("select_task_rq_rt", "the choice of a CPU"),
+    ("select_task_rq_dl", "the choice of a CPU"),
+    ("check_preempt_wakeup", "preemption at a wake-up"),
+    ("check_preempt_wakeup_fair", "preemption at a wake-up"),
+    ("wakeup_preempt_fair", "preemption at a wake-up"),
+    ("pick_next_task_fair", "the choice of the next task"),
+    ("pick_task_fair", "the choice of the next task"),
+    ("enqueue_task_fair", "enqueueing"),
+    ("dequeue_task_fair", "dequeueing"),
+    ("task_tick_fair", "the tick of a fair task"),
+    ("update_blocked_averages", "the decay of blocked load"),
+    ("sched_balance_update_blocked_averages", "the decay of blocked load"),
+    ("pull_rt_task", "pulling of real-time tasks"),
+    ("push_rt_task", "pushing of real-time tasks"),
+    ("scheduler_tick", "the tick"),
+    ("sched_tick", "the tick"),
+];
+
+/// Calls with the names of functions.
+pub(super) fn named(calls: Vec<Called>, names: &BTreeMap<u64, String>) -> Vec<Call> {
+    let name = |place: u64| names.get(&place).cloned().unwrap_or_else(|| format!("{place:x}"));
+    let named = |call: Called| Call {
+        what: call.what,
+        cpu: call.cpu,
+        functions: call.functions.into_iter().map(|(depth, place)| (depth, name(place))).collect(),
+    };
+    calls.into_iter().map(named).collect()
+}
+
+/// Where two lists of calls of one time part, if they do. Known are the functions that either kernel has.
+pub(super) fn decision(base: &[Call], patched: &[Call], known: [&BTreeSet<&str>; 2]) -> Option<Decision> {
+    let both = |name: &str| known.iter().all(|known| known.contains(name));
+    let of_both = |call: &Call| -> Vec<(u32, String)> {
+        // Depths would tell of functions that only one has.
+        call.functions.iter().filter(|(_, name)| both(name)).map(|(_, name)| (0, name.clone())).collect()
+    };
+    let is_same = |one: &Call, other: &Call| (&one.what, one.cpu) == (&other.what, other.cpu);
+    let number = base.len().max(patched.len());
+    let at = |is_same: &dyn Fn(&Call, &Call) -> bool| {
+        (0..number)
+            .find(|&nr| !matches!((base.get(nr), patched.get(nr)), (Some(one), Some(other)) if is_same(one, other)))
+    };
+    let nr = at(&|one, other| is_same(one, other) && of_both(one) == of_both(other))
+        .or_else(|| at(&|one, other| one == other))?;
+    let nothing = Call { what: String::new(), cpu: 0, functions: Vec::new() };
+    let (one, other) = (base.get(nr).unwrap_or(&nothing), patched.get(nr).unwrap_or(&nothing));
+    let call = if is_same(one, other) {
+        format!("{}, on CPU {}", one.what, one.cpu)
+    } else {
+        let told = |call: &Call| match call.what.as_str() {
+            "" => "no call of the kernel".to_owned(),
+            what => format!("{what}, on CPU {}", call.cpu),
+        };
+        format!("{} in the first, {} in the second", told(one), told(other))
+    };
+    Some(part(call, one, other))
+}
+
+fn part(call: String, one: &Call, other: &Call) -> Decision {
+    let (ours, theirs) = (&one.functions, &other.functions);
+    let place = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
+    let depth_at = |functions: &[(u32, String)]| functions.get(place).map(|(depth, _)| *depth);
+    let depth = match (depth_at(ours), depth_at(theirs)) {
+        (Some(one), Some(other)) => one.max(other),
+        (one, other) => one.or(other).unwrap_or(0),
+    };
+    // Both are in functions that are less deep and whose end has not been seen.
+    let (mut path, mut path_depth) = (Vec::new(), depth);
+    for (its, name) in ours[..place].iter().rev() {
+        if *its < path_depth {
+            path.push((*its, name.clone()));
+            path_depth = *its;
+        }
+    }
+    path.reverse();
+    let in_it = |(its, _): &&(u32, String)| *its >= depth;
+    let before: Vec<_> =
+        ours[..place].iter().rev().take_while(in_it).filter(|(its, _)| *its == depth).cloned().collect();
+    let before: Vec<_> = before.into_iter().rev().collect();
+    let mut before = steps(&before, depth);
+    before.drain(..before.len().saturating_sub(MOST_BEFORE));
+    let rest = |functions: &[(u32, String)]| {
+        let rest: Vec<_> = functions[place.min(functions.len())..].iter().take_while(in_it).cloned().collect();
+        steps(&rest, depth)
+    };
+    let kind = path.iter().rev().find_map(|(_, name)| KINDS.iter().find(|(known, _)| known == name));
+    Decision {
+        call,
+        kind: kind.map(|(_, what)| *what),
+        cpu: one.cpu,
+        path: path.into_iter().map(|(_, name)| name).collect(),
+        before,
+        base: rest(ours),
+        patched: rest(theirs),
+    }
+}
+
+/// Entries of one function in a row are one step.
+fn steps(functions: &[(u32, String)], depth: u32) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for (its, function) in functions {
+        let step = Step { depth: its - depth, function: function.clone(), times: 1 };
+        match steps.last_mut() {
+            Some(last) if last.depth == step.depth && last.function == step.function => last.times += 1,
+            _ => steps.push(step),
+        }
+    }
+    steps.truncate(MOST_STEPS);
+    steps
+}
+
+impl Step {
+    fn text(&self) -> String {
+        let times = if self.times == 1 { String::new() } else { format!(" ({} times)", self.times) };
+        format!("{}{}{times}", "  ".repeat(self.depth as usize), self.function)
+    }
+}
+
+impl Decision {
+    /// What is decided otherwise, in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let within = self.path.last().map_or_else(String::new, |name| format!("in {name}()"));
+        let next = |steps: &[Step]| match steps.first() {
+            Some(step) => format!("enters {}()", step.function),
+            None => "enters nothing more there".to_owned(),
+        };
+        let after = match self.before.last() {
+            Some(step) if step.times > 1 => format!(" after {} times {}()", step.times, step.function),
+            Some(step) => format!(" after {}()", step.function),
+            None => String::new(),
+        };
+        let kind = self.kind.map_or_else(String::new, |kind| format!("{kind} on CPU {}, ", self.cpu));
+        format!("{kind}{within}{after}: base {}, patched {}", next(&self.base), next(&self.patched))
+    }
+
+    /// The two beside each other from where they part, as lines.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("in {}", self.path.join(" > "))];
+        let text = |steps: &[Step]| steps.iter().map(Step::text).collect::<Vec<_>>();
+        let (base, patched) = (text(&self.base), text(&self.patched));
+        let width = text(&self.before).iter().chain(&base).map(String::len).max().unwrap_or(0).max(24);
+        lines.push(format!("{:<width$}  patched", "base"));
+        lines.extend(text(&self.before).iter().map(|step| format!("{step:<width$}  {step}")));
+        let of = |side: &[String], nr: usize| match side.get(nr) {
+            Some(step) => step.clone(),
+            None if nr == side.len() && nr < MOST_STEPS => "(returns)".to_owned(),
+            None => String::new(),
+        };
+        let number = base.len().max(patched.len());
+        lines.extend(
+            (0..number).map(|nr| format!("{:<width$}  {}", of(&base, nr), of(&patched, nr)).trim_end().to_owned()),
+        );
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(functions: &[(u32, &str)]) -> Call {
+        let functions = functions.iter().map(|(depth, name)| (*depth, (*name).to_owned())).collect();
+        Call { what: "schedule".to_owned(), cpu: 5, functions }
+    }
+
+    fn decided(base: &Call, patched: &Call, known: &[&str]) -> Option<Decision> {
+        let known: BTreeSet<&str> = known.iter().copied().collect();
+        decision(std::slice::from_ref(base), std::slice::from_ref(patched), [&known, &known])
+    }
+
+    #[test]
+    fn the_decision_is_where_the_functions_part() {
+        let begin = [(0, "newidle_balance"), (1, "load_balance"), (2, "detach_tasks"), (3, "can_migrate_task")];
+        let base = call(&[&begin[..], &[(3, "can_migrate_task"), (1, "update_rq_clock")]].concat());
+        let patched =
+            call(&[&begin[..], &[(3, "detach_task"), (4, "dequeue_task_fair"), (1, "attach_tasks")]].concat());
+        let decision = decided(&base, &patched, &["newidle_balance"]).expect("they differ");
+        assert_eq!(decision.path, ["newidle_balance", "load_balance", "detach_tasks"]);
+        assert_eq!(
+            decision.sentence(),
+            "newly-idle balancing on CPU 5, in detach_tasks() after can_migrate_task(): base enters can_migrate_task(), patched enters detach_task()"
+        );
+        let lines = decision.lines();
+        assert!(lines[2].starts_with("can_migrate_task ") && lines[2].ends_with("  can_migrate_task"), "{lines:?}");
+        assert!(
+            lines.iter().any(|line| line.contains("(returns)") && line.ends_with("  dequeue_task_fair")),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn a_function_that_only_one_kernel_has_is_no_decision_as_long_as_another_differs() {
+        let calls =
+            |new: &[(u32, &str)], last: &str| [call(&[&[(0, "a")], new].concat()), call(&[(0, "b"), (1, last)])];
+        let (base, patched) = (calls(&[], "x"), calls(&[(1, "added")], "y"));
+        let ours = BTreeSet::from(["a", "b", "x", "y"]);
+        let theirs = BTreeSet::from(["a", "b", "x", "y", "added"]);
+        let found = decision(&base, &patched, [&ours, &theirs]).expect("they differ");
+        assert_eq!((found.path, found.base[0].function.as_str()), (vec!["b".to_owned()], "x"));
+        let alone = decision(&base[..1], &patched[..1], [&ours, &theirs]).expect("they differ");
+        assert_eq!(alone.patched[0].function, "added");
+        assert!(decision(&base, &base, [&ours, &theirs]).is_none());
+    }
+}
