@@ -139,9 +139,9 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
     };
     let refused = on(&["run", "scenarios/hello.json", "--prices", "zero"]);
     assert!(refused.contains("fast_switch") && refused.contains("--plain=priced"), "{refused}");
-    assert!(on(&["run", "scenarios/ksoftirqd.scn"]).contains("packets"));
+    assert!(on(&["run", "scenarios/core-sharing.scn"]).contains("turbo"));
     assert!(on(&["run", "scenarios/fair-share.scn", "--set", "redo_max=1"]).contains("redo_max"));
-    assert!(on(&["check", "scenarios/ksoftirqd.scn"]).contains("packets"));
+    assert!(on(&["check", "scenarios/core-sharing.scn"]).contains("turbo"));
     let bench = ["bench", "hackbench", "-g", "1", "-l", "5", "--machine"];
     assert!(on(&[&bench[..], &["xeon-1s-112"]].concat()).contains("poll"));
     let state = ["hikey960", "--plain=priced", "--export", "schedstat=here"];
@@ -197,8 +197,7 @@ fn a_study_runs_with_an_engine_and_names_it() {
     // What the tree has as well.
     let text = std::fs::read_to_string(&file).expect("it was written");
     let changed = text.replace("wakelist_far = 1", "min_granularity_ns = 750000");
-    let changed = changed.replace("wakelist_far = 0", "min_granularity_ns = 3000000");
-    assert!(changed.matches("min_granularity_ns").count() >= 2, "{changed}");
+    assert!(changed.contains("min_granularity_ns"), "{changed}");
     std::fs::write(&file, changed).expect("there is room");
     let page = with_engines(&run);
     let told = String::from_utf8_lossy(&page.stdout).into_owned();

@@ -34,7 +34,7 @@ pub(crate) fn check(sched: &Sched) -> Checked {
             ensure!(*kept == sum, "{id:?} of {span} has {kept:?}, its CPUs {sum:?}");
         }
     }
-    let (kept, now) = (sched.max_balance_interval, max_balance_interval(sched.hz, &sched.domains.root.online));
+    let (kept, now) = (sched.max_balance_interval, max_balance_interval(sched.hz, &sched.hotplug.online));
     ensure!(kept == now, "the longest interval between passes is {kept}, not {now}");
     Ok(())
 }
