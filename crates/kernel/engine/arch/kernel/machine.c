@@ -151,7 +151,7 @@ static void expect_no_lock(void)
 	int cpu;
 
 	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
-		const arch_spinlock_t *lock = &cpu_rq(cpu)->__lock.raw_lock;
+		const arch_spinlock_t *lock = &LOCK_OF(cpu_rq(cpu)).raw_lock;
 
 		if (!lock->holder)
 			continue;
