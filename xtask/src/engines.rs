@@ -4,12 +4,10 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use fairlab_kernel::tree::TRIED;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-/// The releases that engines are known to work with.
-const RELEASES: &[&str] = &["5.10", "6.1", "6.12", "7.3"];
 
 #[derive(ClapArgs)]
 pub(crate) struct Args {
@@ -27,7 +25,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     }
     let scenarios = scenarios(root)?;
     let mut failed = Vec::new();
-    for release in RELEASES.iter().filter(|one| args.releases.is_empty() || args.releases.iter().any(|o| o == *one)) {
+    for release in TRIED.iter().filter(|one| args.releases.is_empty() || args.releases.iter().any(|o| o == *one)) {
         let tarball = args.sources.join(format!("linux-source-{release}.tar.xz"));
         if !tarball.is_file() {
             println!("{release}: SKIPPED: {} is not there", tarball.display());

@@ -284,9 +284,9 @@ seam! {
         /// A set of CPUs.
         fn create_cpuset(cpus: &CpuMask) -> CpusetId, State = is_lacking("cpusets");
         /// Its CPUs: the tasks that follow.
-        fn set_cpuset_cpus(ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId>, Sched = is_lacking("cpusets");
+        fn set_cpuset_cpus(id: CpusetId, cpus: &CpuMask) -> Vec<TaskId>, Sched = is_lacking("cpusets");
         /// CPUs have come or gone: the tasks whose cpusets have others now.
-        fn cpusets_follow_hotplug(ctx: &mut Ctx<'_>) -> Vec<TaskId>, Sched = Vec::new();
+        fn cpusets_follow_hotplug() -> Vec<TaskId>, Sched = Vec::new();
         /// A task whose cpuset has other CPUs now follows: whether the caller waits for its stopper.
         fn follow_cpuset(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> bool, Sched = is_lacking("cpusets");
         /// A task joins it.

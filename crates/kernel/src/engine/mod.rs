@@ -37,7 +37,6 @@ use fairlab_sched::topology::{MachineTopology, TopologyLevel};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::Op;
-use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::path::Path;
 
@@ -59,8 +58,6 @@ pub struct KernelEngine {
     /// Interrupts under way, by kind.
     ipi_pending: Vec<[bool; 2]>,
     nr_cpusets: u32,
-    /// Tasks that are not in the top one.
-    in_cpusets: BTreeMap<TaskId, CpusetId>,
     /// The deadline task that takes what others leave, until it gets its policy.
     reclaims: Option<TaskId>,
     /// The function that measures what a search costs.
@@ -92,7 +89,6 @@ impl KernelEngine {
             nr_tasks: 0,
             ipi_pending: vec![[false; 2]; nr_cpus],
             nr_cpusets: 0,
-            in_cpusets: BTreeMap::new(),
             reclaims: None,
             search,
             tunables: Tunables::for_cpus(nr_cpus),
@@ -135,7 +131,9 @@ impl KernelEngine {
         if !self.object.update_cpuset(id.0) {
             return Vec::new();
         }
-        self.in_cpusets.iter().filter(|(_, cpuset)| **cpuset == id).map(|(&task, _)| task).collect()
+        // Those before are idle tasks, stoppers and the first task.
+        let tasks = (2 * self.topology.cpus.len() + 1..self.nr_tasks).map(TaskId::from_index);
+        tasks.filter(|task| self.object.cpuset_of(task.0) == id.0).collect()
     }
 
     /// A mask with a bit for each CPU.
@@ -533,12 +531,12 @@ impl Engine for KernelEngine {
         CpusetId(self.nr_cpusets)
     }
 
-    fn set_cpuset_cpus(&mut self, _ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId> {
+    fn set_cpuset_cpus(&mut self, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId> {
         self.object.set_cpuset_cpus(id.0, &self.words(cpus));
         self.update_cpuset(id)
     }
 
-    fn cpusets_follow_hotplug(&mut self, _ctx: &mut Ctx<'_>) -> Vec<TaskId> {
+    fn cpusets_follow_hotplug(&mut self) -> Vec<TaskId> {
         (1..=self.nr_cpusets).flat_map(|id| self.update_cpuset(CpusetId(id))).collect()
     }
 
@@ -565,7 +563,6 @@ impl Engine for KernelEngine {
 
     fn note_cpuset(&mut self, task: TaskId, id: CpusetId) {
         self.object.note_cpuset(task.0, id.0);
-        self.in_cpusets.insert(task, id);
     }
 
     /// The kernel's own on a machine that has booted, or those of a scheduler without a file system of cgroups.

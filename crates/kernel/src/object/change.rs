@@ -130,6 +130,11 @@ impl Object {
         call!(self, fl_cpuset_follow(self.cpu(cpu), task));
     }
 
+    /// The cpuset of a task.
+    pub fn cpuset_of(&self, task: u32) -> u32 {
+        call!(self, fl_cpuset_of(task))
+    }
+
     /// A task belongs to a cpuset.
     pub fn note_cpuset(&self, task: u32, cpuset: u32) {
         call!(self, fl_cpuset_note(task, cpuset));

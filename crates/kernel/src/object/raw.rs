@@ -256,6 +256,7 @@ functions! {
     fl_cpuset_cpus(c_uint, *const c_ulong);
     fl_cpuset_update(c_uint) -> c_int;
     fl_cpuset_follow(c_int, c_uint);
+    fl_cpuset_of(c_uint) -> c_uint;
     fl_cpuset_note(c_uint, c_uint);
     fl_cpuset_limit(c_uint, *mut c_ulong);
     fl_offline(c_int, c_int) -> c_int;

@@ -91,9 +91,7 @@ impl<E: Engine> Machine<E> {
             }
             Change::CpusetCpus { cpuset, cpus } => {
                 let (id, mask) = (self.cpusets[cpuset], self.to_mask(&Affinity::Cpus(cpus)));
-                let cpu = self.first_online();
-                let tasks =
-                    self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_cpuset_cpus(ctx, id, &mask));
+                let tasks = self.sched.set_cpuset_cpus(id, &mask);
                 self.follow_cpusets(observer, &tasks);
                 MachineEvent::Cpuset { cpuset, result: 0 }
             }
@@ -142,7 +140,7 @@ impl<E: Engine> Machine<E> {
                 }
             });
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));
-            let tasks = self.enter(observer, asker, KernelPath::Change, |sched, ctx| sched.cpusets_follow_hotplug(ctx));
+            let tasks = self.sched.cpusets_follow_hotplug();
             self.follow_cpusets(observer, &tasks);
             let result = result.map_or_else(HotplugError::errno, |()| 0);
             observer.machine_event(self.now, &MachineEvent::Hotplug { cpu, online, result });

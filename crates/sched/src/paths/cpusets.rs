@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 impl Sched {
     /// A cpuset gets other CPUs: those of them count that are active, or all active ones if none is. Returns the tasks that have to follow, if that is
     /// a change: see [`Sched::follow_cpuset`].
-    pub fn set_cpuset_cpus(&mut self, _ctx: &mut Ctx<'_>, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId> {
+    pub fn set_cpuset_cpus(&mut self, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId> {
         self.cpusets[id.index()].cpus_allowed.copy_from(cpus);
         self.update_cpuset(id)
     }
@@ -33,7 +33,7 @@ impl Sched {
     }
 
     /// CPUs have come or gone. Returns the tasks that have to follow.
-    pub fn cpusets_follow_hotplug(&mut self, _ctx: &mut Ctx<'_>) -> Vec<TaskId> {
+    pub fn cpusets_follow_hotplug(&mut self) -> Vec<TaskId> {
         let active = self.hotplug.active.clone();
         self.cpusets[CpusetId::TOP.index()].effective_cpus.copy_from(&active);
         (1..self.cpusets.len()).flat_map(|id| self.update_cpuset(CpusetId::from_index(id))).collect()

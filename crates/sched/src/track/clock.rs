@@ -23,9 +23,8 @@ impl State {
         self.check_double_clock(ctx, cpu);
         let rq = &mut self.rqs[cpu.index()];
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
-        // Stolen time would be dropped.
-        let drops = rq.steal_time != rq.prev_steal_time;
-        if delta == 0 && !drops && !rq.is_idle_task_running() {
+        // At the same instant again nothing changes, but that stolen time is dropped.
+        if delta == 0 && !rq.is_idle_task_running() && rq.steal_time == rq.prev_steal_time {
             return;
         }
         rq.clock += delta;

@@ -134,6 +134,7 @@ void fl_cpuset_follow(int cpu, unsigned int task)
 		set_cpus_allowed_ptr(p, cpus_of(CPUSET_OF(p)));
 }
 
+unsigned int fl_cpuset_of(unsigned int task) { return CPUSET_OF(fl_task(task)); }
 void fl_cpuset_note(unsigned int task, unsigned int cpuset) { CPUSET_OF(fl_task(task)) = cpuset; }
 
 /* What a task of a cpuset may use: with those of the wanted ones, or all of it if that is none. */

@@ -71,6 +71,14 @@ void fl_stopper(int cpu)
 	schedule();
 }
 
+/* A CPU has rescheduled, and its stopper has work. */
+static void chosen_stopper(int cpu)
+{
+	if (current != stopper[cpu].task)
+		fl_host_stop(FL_STOP_SHIM, "a stopper with work is not chosen to run");
+	fl_stopper(cpu);
+}
+
 /* The stopper of a CPU does its work inside the call of somebody else, who waits for that. */
 void fl_awaited_stopper(int cpu)
 {
@@ -84,9 +92,7 @@ void fl_awaited_stopper(int cpu)
 	if (is_idle_task(current))
 		fl_idle_exit(cpu);
 	fl_reschedule(cpu);
-	if (current != stopper[cpu].task)
-		fl_host_stop(FL_STOP_SHIM, "a stopper with work is not chosen to run");
-	fl_stopper(cpu);
+	chosen_stopper(cpu);
 }
 
 /*
@@ -102,9 +108,7 @@ signed long schedule_timeout(signed long timeout)
 
 	if (has_worked) {
 		schedule();
-		if (current != stopper[me].task)
-			fl_host_stop(FL_STOP_SHIM, "a stopper with work is not chosen to run");
-		fl_stopper(me);
+		chosen_stopper(me);
 	}
 	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
 		if (cpu == me || !fl_stopper_has_work(cpu))

@@ -135,6 +135,7 @@ int fl_cpuset_new(const unsigned long *mask);
 void fl_cpuset_cpus(unsigned int cpuset, const unsigned long *mask);
 int fl_cpuset_update(unsigned int cpuset);
 void fl_cpuset_follow(int cpu, unsigned int task);
+unsigned int fl_cpuset_of(unsigned int task);
 void fl_cpuset_note(unsigned int task, unsigned int cpuset);
 void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask);
 
