@@ -44,6 +44,9 @@ fn a_kernels_own_engine_decides_as_the_built_in_one_and_tells_the_same() {
     let engine = ["--engine", "kernel:under-test"];
     for run in [
         &["--json", "run", "scenarios/group-shares.scn"][..],
+        // Turbo, threads that share cores, idle CPUs that poll.
+        &["--json", "run", "scenarios/core-sharing.scn"],
+        &["--json", "run", "scenarios/hello.json", "--machine", "laptop-8", "--for", "300ms"],
         &[
             "--json",
             "run",
@@ -139,11 +142,9 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
     };
     let refused = on(&["run", "scenarios/hello.json", "--prices", "zero"]);
     assert!(refused.contains("fast_switch") && refused.contains("--plain=priced"), "{refused}");
-    assert!(on(&["run", "scenarios/core-sharing.scn"]).contains("turbo"));
     assert!(on(&["run", "scenarios/fair-share.scn", "--set", "redo_max=1"]).contains("redo_max"));
-    assert!(on(&["check", "scenarios/core-sharing.scn"]).contains("turbo"));
+    assert!(on(&["check", "scenarios/hello.json"]).contains("fast_switch"));
     let bench = ["bench", "hackbench", "-g", "1", "-l", "5", "--machine"];
-    assert!(on(&[&bench[..], &["xeon-1s-112"]].concat()).contains("poll"));
     let state = ["hikey960", "--plain=priced", "--export", "schedstat=here"];
     assert!(on(&[&bench[..], &state].concat()).contains("schedstat tells of the built-in"));
     let twice = ["run", "scenarios/fair-share.scn", "--engine", "kernel:under-test"];
@@ -316,6 +317,25 @@ fn benchmarks_run_on_an_engine_whose_code_takes_time() {
     let arms = told(&[&compare[..], &["ours:", "--arm", "theirs: engine=kernel:under-test"]].concat());
     let row = arms["rows"].as_array().or_else(|| arms["comparison"]["rows"].as_array()).expect("there are rows");
     assert!(row.iter().any(|row| row["name"] == "time"), "{arms:#}");
+}
+
+#[test]
+fn where_phases_take_no_time_paths_that_pause_decide_as_those_that_do_not() {
+    if !has_engine() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("almost-free.toml");
+    let machine = "name = \"almost-free\"\ndescription = \"two threads on each of four cores\"\nsource = \"made up\"\nhz = 250\n\
+                   [cpus]\ncount = 8\nthreads_per_core = 2\nnumbering = \"threads-last\"\n\
+                   [prices]\nExit = { ps = 1, source = \"less than a nanosecond, so that paths pause and take no time\" }\n";
+    std::fs::write(&file, machine).expect("there is room");
+    let file = file.to_str().expect("it has a plain name");
+    let run = ["--json", "run", "scenarios/hello.json", "--for", "500ms", "--machine", file];
+    let free = told(&[&run[..], &["--prices", "zero"]].concat());
+    for more in [&["--engine", "kernel:under-test", "--prices", "zero"][..], &["--engine", "kernel:under-test"], &[]] {
+        assert_eq!(told(&[&run[..], more].concat())["digest"], free["digest"], "{more:?}");
+    }
 }
 
 #[test]

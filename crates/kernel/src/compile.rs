@@ -230,14 +230,24 @@ impl Workshop {
                 None => objects.push((*target).to_owned()),
             }
         }
-        self.write("host.c", &crate::embedded("host/host.c").replace("../arch/include/asm/fairlab.h", "fairlab.h"))?;
+        let (mut hosts, mut host_objects) = (Vec::new(), Vec::new());
+        for name in ["host", "paths"] {
+            let text = crate::embedded(&format!("host/{name}.c")).replace("../arch/include/asm/fairlab.h", "fairlab.h");
+            self.write(&format!("fl-{name}.c"), &text)?;
+            hosts.push(format!("fl-{name}.c"));
+            host_objects.push(format!("fl-{name}.o"));
+        }
+        self.write("host.h", crate::embedded("host/host.h"))?;
         self.write("fairlab.h", crate::embedded("arch/include/asm/fairlab.h"))?;
         self.write("engine.lds.in", crate::embedded("host/engine.lds"))?;
         let facts = self.overlay.join(overlay::FACTS).display().to_string();
         let flags = ["-E", "-P", "-x", "c", "-imacros", &facts, "-o", "engine.lds", "engine.lds.in"];
         self.run(recipe, "gcc", &flags)?;
-        self.run(recipe, "gcc", &["-O2", "-g1", "-fPIC", "-Wall", "-c", "host.c", "-o", "host.o"])?;
-        objects.push("host.o".to_owned());
+        // Jumps between stacks are no errors of the C library's.
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let flags = ["-O2", "-g1", "-fPIC", "-Wall", "-U_FORTIFY_SOURCE", "-c"];
+        self.run(recipe, "gcc", &[&flags, &hosts[..]].concat())?;
+        objects.extend(host_objects);
         let names: Vec<&str> = objects.iter().map(String::as_str).collect();
         let nm = self.run(recipe, "nm", &[&["-A", "-P"], &names[..]].concat())?;
         self.write("standins.c", &symbols::standins(&symbols::undefined(&nm), &recipe.tree)?)?;

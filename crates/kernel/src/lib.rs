@@ -15,7 +15,7 @@
 //! 2. A process loads one object, boots it once, never unloads it, and calls it from one thread.
 //! 3. An object is loaded only if its sizes of all structures that pass the seam are those of this crate.
 //! 4. Pointers that are passed in live as long as the call; pointers that come out are read before the next call, and only those of
-//!    constant text are kept.
+//!    constant text are kept. A call that leaves kernel code in the middle gets numbers only.
 //! 5. Each `unsafe` block says why it is sound.
 
 pub mod compile;

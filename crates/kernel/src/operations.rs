@@ -77,6 +77,16 @@ pub fn counted(object: &Path) -> Result<Vec<Counted>, KernelError> {
     Ok(resolve(&text))
 }
 
+/// Places of an object's functions by their names.
+///
+/// # Errors
+/// If the file beside it cannot be read.
+pub fn places(object: &Path) -> Result<BTreeMap<String, u64>, KernelError> {
+    let path = beside(object);
+    let text = fs::read_to_string(&path).map_err(at(&path))?;
+    Ok(text.lines().filter_map(name_and_place).collect())
+}
+
 /// Names of an object's functions by their places; parts that the compiler has made of a function have its name.
 ///
 /// # Errors

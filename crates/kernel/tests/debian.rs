@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Debian's 6.1 as an engine. Where that tree or a compiler is not there the test says SKIPPED; with FAIRLAB_KERNEL_TREE it takes another tree.
 
+mod common;
+
+use common::{object, skipped};
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::museum;
-use fairlab_kernel::store::Store;
 use fairlab_kernel::tree::Source;
 use fairlab_machine::engine::{Machine, Setup, SetupError};
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::seam::Engine as _;
 use fairlab_workload::scn::{self, On};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
-
-/// The object, built once and kept beside other products.
-fn object() -> Option<PathBuf> {
-    let source = std::env::var("FAIRLAB_KERNEL_TREE").unwrap_or_else(|_| "debian:6.1".to_owned());
-    let store = Store::at(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels"));
-    match store.add("under-test", &source, &[], &[], &mut |_| {}) {
-        Ok(added) => Some(added.object),
-        Err(error @ fairlab_kernel::error::KernelError::Missing { .. }) => skipped(&error.to_string()),
-        Err(error) if error.to_string().contains("is not there") => skipped(&error.to_string()),
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// A test that did nothing must not look like one that did: this goes past the capture of output.
-fn skipped(why: &str) -> Option<PathBuf> {
-    writeln!(std::io::stderr(), "SKIPPED: no engine could be built: {why}").expect("standard error can be written");
-    None
-}
 
 const SCENARIO: &str = "cpus 4\nend 100ms\ngroup g shares=512\ntask hog n=3 run 5ms\ntask nap n=4 group=g runr 100us 900us sleepr 1ms 3ms\n\
                         task ping n=2 run 50us wake pong wait\ntask pong n=2 wait run 30us wake ping\n";

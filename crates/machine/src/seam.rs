@@ -14,6 +14,7 @@ use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, IpiKind};
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
+use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::State;
@@ -27,7 +28,7 @@ use fairlab_sched::state::uclamp::FirstClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_sched::walks::{Pause, Pausing};
+use fairlab_sched::walks::{Pause, Pausing, PhaseLock};
 
 /// What an engine was asked for that it said it lacks: a bug of whoever made the machine.
 fn is_lacking(what: &str) -> ! {
@@ -50,9 +51,8 @@ macro_rules! seam {
                 None
             }
 
-            /// Whether paths pause where a kernel drops or takes a lock, and softirqs go over to threads, once kernel code takes time. If not, a call
-            /// has happened when it begins, and takes its time afterwards.
-            fn pauses(&self) -> bool {
+            /// Whether softirqs go over to threads once kernel code takes time.
+            fn hands_softirqs_over(&self) -> bool {
                 false
             }
 
@@ -71,7 +71,7 @@ macro_rules! seam {
         }
 
         impl Engine for Sched {
-            fn pauses(&self) -> bool {
+            fn hands_softirqs_over(&self) -> bool {
                 true
             }
 
@@ -96,6 +96,14 @@ macro_rules! seam {
 struct Adapter;
 
 impl Adapter {
+    fn handle_phase_end(_: &mut Sched, _cpu: CpuId) {}
+
+    fn handle_try(_: &mut Sched, _cpu: CpuId, _is_taken: bool) {}
+
+    fn handle_deadlock(_: &mut Sched, cpu: CpuId, lock: CpuId) {
+        panic!("{cpu:?} waits for the lock of {lock:?}, whose holder waits for it");
+    }
+
     fn set_feature(sched: &mut Sched, feature: Feature, on: bool) {
         sched.features_mut().set(feature, on);
     }
@@ -112,6 +120,17 @@ impl Adapter {
         sched.task(task).uclamp
     }
 
+    #[inline]
+    fn first_lock(_: &Sched, cpu: CpuId, entry: Entry) -> PhaseLock {
+        Sched::first_lock(cpu, entry)
+    }
+
+    /// One phase goes on under the lock of the one before.
+    #[inline]
+    fn keeps_lock(sched: &Sched, cpu: CpuId, _lock: CpuId) -> bool {
+        sched.paused(cpu).is_some_and(|pause| matches!(pause.next, PhaseLock::Held(_)))
+    }
+
     fn freq_capacity(sched: &Sched, cpu: CpuId) -> Capacity {
         sched.figures(cpu).freq_capacity
     }
@@ -119,6 +138,10 @@ impl Adapter {
 
 seam! {
     looks {
+        /// What a CPU is in the middle of.
+        fn paused(cpu: CpuId) -> Option<Pause>, Sched;
+        /// Whether a path has paused there.
+        fn is_in_path(cpu: CpuId) -> bool, Sched;
         /// What a CPU has to do when nothing else comes.
         fn duty(cpu: CpuId) -> Duty, State;
         /// The task that runs on a CPU.
@@ -157,6 +180,10 @@ seam! {
         fn shows_schedstat(cpu: CpuId) -> SchedstatShown, BuiltIn;
     }
     acts {
+        /// Whether paths pause where a kernel drops or takes a lock: they do once kernel code takes time.
+        fn set_pausing(pausing: Pausing) -> (), Sched;
+        /// What has paused goes on.
+        fn handle_resume(ctx: &mut Ctx<'_>) -> (), Sched;
         /// What was set by name, in one.
         fn set_tunables(wanted: Tunables) -> (), Adapter;
         /// How it is tuned, to be changed before the boot or while it runs.
@@ -225,10 +252,10 @@ seam! {
     may_look {
         /// Whether a CPU is online.
         fn is_online(cpu: CpuId) -> bool, State = true;
-        /// What a CPU is in the middle of.
-        fn paused(cpu: CpuId) -> Option<Pause>, Sched = None;
-        /// Whether a path has paused there.
-        fn is_in_path(cpu: CpuId) -> bool, Sched = false;
+        /// Which lock a call takes before all else, and holds for as long as its first phase takes.
+        fn first_lock(cpu: CpuId, entry: Entry) -> PhaseLock, Adapter = PhaseLock::None;
+        /// Whether a CPU holds a runqueue's lock beyond the phase that is over.
+        fn keeps_lock(cpu: CpuId, lock: CpuId) -> bool, Adapter = false;
         /// Whether softirqs wait that were raised there.
         fn is_softirq_pending(cpu: CpuId) -> bool, Sched = false;
         /// Whether softirqs of a CPU are its ksoftirqd's affair.
@@ -247,16 +274,18 @@ seam! {
         fn check_deadline_affinity(task: TaskId, policy: fairlab_sched::task::Policy) -> Result<(), PolicyError>, State = Ok(());
     }
     may_act {
-        /// Whether paths pause.
-        fn set_pausing(pausing: Pausing) -> (), Sched = is_lacking("paths that pause");
+        /// A phase of a CPU is over: locks that it does not keep are others'.
+        fn handle_phase_end(cpu: CpuId) -> (), Adapter = ();
+        /// Whether a CPU whose path tries to take a lock has got it.
+        fn handle_try(cpu: CpuId, is_taken: bool) -> (), Adapter = ();
+        /// A CPU waits for a lock whose holder waits for one that it holds. Does not return.
+        fn handle_deadlock(cpu: CpuId, lock: CpuId) -> (), Adapter = ();
         /// Whether softirqs that take too long go over to a thread.
         fn let_softirqs_go_over(go_over: bool) -> (), Sched = is_lacking("ksoftirqd");
         /// The thread of a CPU to which they go over.
         fn add_ksoftirqd(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched = is_lacking("ksoftirqd");
         /// That thread runs softirqs.
         fn handle_softirqs(ctx: &mut Ctx<'_>) -> (), Sched = is_lacking("ksoftirqd");
-        /// What has paused goes on.
-        fn handle_resume(ctx: &mut Ctx<'_>) -> (), Sched = is_lacking("paths that pause");
         /// The running task begins another program.
         fn handle_exec(ctx: &mut Ctx<'_>) -> (), Sched = is_lacking("exec");
         /// A host has taken time of a CPU.

@@ -15,6 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 #include "../arch/include/asm/fairlab.h"
+#include "host.h"
 
 /* With this status a process ends of which a report was written. */
 #define REPORTED 86
@@ -85,8 +86,8 @@ const struct fl_record *fl_records(unsigned int *nr)
 
 struct watched {
 	const void *function;
-	unsigned int depth;		/* of this function on the stack */
 	int first;			/* of its entries; -1: none */
+	int mark;			/* what a path that leaves in it is in the middle of; 0: it says nothing */
 };
 
 struct entry {
@@ -95,10 +96,18 @@ struct entry {
 	int operation, times, next;
 };
 
-#define MOST_NESTED 256
+static struct nesting of_process, *nesting = &of_process;
+unsigned long long fl_host_measured;
 
-static const struct watched *stack[MOST_NESTED];	/* watched functions that run, outermost first */
-static unsigned int nr_nested;
+struct nesting *fl_nest(struct nesting *to)
+{
+	struct nesting *before = nesting;
+
+	before->measured = fl_host_measured;
+	nesting = to;
+	fl_host_measured = to->measured;
+	return before;
+}
 
 static struct watched watched[PLACES];
 static struct entry entries[MOST_ENTRIES];
@@ -148,13 +157,60 @@ void fl_count(unsigned long function, int operation, int times, unsigned long wi
 	its->first = nr_entries_watched++;
 }
 
-long long *fl_counts(void) { return counts; }
+static unsigned long long counted;	/* operations whose count is not 0, a bit each */
+
+long long *fl_counts(unsigned long long *which)
+{
+	*which = counted;
+	counted = 0;
+	return counts;
+}
+
+static int runs(const struct watched *function)
+{
+	unsigned int i;
+
+	for (i = 0; i < nesting->nr; i++)
+		if (nesting->stack[i] == function)
+			return 1;
+	return 0;
+}
+
+/* ---- what a path is in the middle of when it leaves ---- */
+
+unsigned int fl_host_looks;
+static unsigned long long look_operations;
+
+void fl_mark(unsigned long function, int mark) { watch(function)->mark = mark; }
+void fl_count_as_look(int operation) { look_operations |= 1ULL << operation; }
+
+/* Of the innermost function that says it. */
+int fl_host_mark(void)
+{
+	unsigned int i;
+
+	for (i = nesting->nr; i-- > 0;)
+		if (nesting->stack[i]->mark)
+			return nesting->stack[i]->mark;
+	return 0;
+}
+
+/* After so many looks of a search time passes. */
+static void look(int times)
+{
+	if (times <= 0)
+		return;
+	if (nesting->nr_looks + times > fl_host_looks) {
+		nesting->nr_looks = 0;
+		fl_look();
+	}
+	nesting->nr_looks += times;
+}
 
 /* While one function runs, clocks are ahead by so much for each operation of a kind: it measures what they cost. */
 static const struct watched *measured;
 static int measured_operation = -1;
 static unsigned int measured_ns;
-unsigned long long fl_host_measured;
 
 void fl_measure(unsigned long function, int operation, unsigned int ns)
 {
@@ -166,7 +222,8 @@ void fl_measure(unsigned long function, int operation, unsigned int ns)
 static void count(const struct entry *one)
 {
 	counts[one->operation] += one->times;
-	if (one->operation == measured_operation && measured->depth)
+	counted |= 1ULL << one->operation;
+	if (one->operation == measured_operation && runs(measured))
 		fl_host_measured += (long long)one->times * measured_ns;
 }
 
@@ -174,7 +231,7 @@ static void count(const struct entry *one)
 
 static struct fl_called *called;
 static unsigned int nr_called, room_for_called;
-static int is_traced, depth;
+static int is_traced;
 static const char *beginning;		/* of the object */
 
 static void note_call(struct fl_called one)
@@ -210,24 +267,28 @@ void __cyg_profile_func_enter(void *function, void *site)
 {
 	struct watched *its = place_of(function);
 	const struct watched *innermost;
-	int i;
+	int i, looks = 0;
 
 	(void)site;
 	if (is_traced)
-		note_call((struct fl_called){ .function = (const char *)function - beginning, .depth = depth++ });
+		note_call((struct fl_called){ .function = (const char *)function - beginning, .depth = nesting->depth++ });
 	if (!its->function)
 		return;
-	innermost = nr_nested ? stack[nr_nested - 1] : NULL;
+	innermost = nesting->nr ? nesting->stack[nesting->nr - 1] : NULL;
 	for (i = its->first; i >= 0; i = entries[i].next) {
 		const struct entry *one = &entries[i];
 
-		if (!one->within || (one->is_direct ? one->within == innermost : one->within->depth))
-			count(one);
+		if (one->within && !(one->is_direct ? one->within == innermost : runs(one->within)))
+			continue;
+		count(one);
+		if (look_operations >> one->operation & 1)
+			looks += one->times;
 	}
-	its->depth++;
-	if (nr_nested == MOST_NESTED)
+	if (fl_host_looks)
+		look(looks);
+	if (nesting->nr == MOST_NESTED)
 		fl_host_stop(FL_STOP_SHIM, "functions that are counted call each other too deeply");
-	stack[nr_nested++] = its;
+	nesting->stack[nesting->nr++] = its;
 }
 
 void __cyg_profile_func_exit(void *function, void *site)
@@ -235,11 +296,11 @@ void __cyg_profile_func_exit(void *function, void *site)
 	struct watched *its = place_of(function);
 
 	(void)site;
-	depth -= is_traced;
+	nesting->depth -= is_traced;
 	if (!its->function)
 		return;
-	nr_nested--;
-	if (!--its->depth && its == measured)
+	nesting->nr--;
+	if (its == measured && !runs(its))
 		fl_host_measured = 0;
 }
 
@@ -373,7 +434,7 @@ void fl_entering(const char *what, int cpu, unsigned long long at)
 	entry_cpu = cpu;
 	now = at;
 	nr_entries++;
-	depth = 0;
+	nesting->depth = 0;
 	if (is_traced)
 		note_call((struct fl_called){ .cpu = cpu, .at = at, .what = what });
 }

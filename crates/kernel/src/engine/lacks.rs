@@ -27,11 +27,8 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
     let needs = |what: fn(&FrequencyDomain) -> bool| hardware.frequency_domains.iter().any(what);
     // What --plain leaves out.
     let of_machine = [
-        (hardware.prices.tracer_ps() > 0, "a tracer of searches"),
         (needs(|domain| domain.has_governor_thread()), "drivers of frequencies that sleep (`fast_switch = false`)"),
         (needs(|domain| domain.skips_inefficient()), "tables of frequencies that leave out inefficient ones"),
-        (hardware.turbo.is_some(), "turbo frequencies"),
-        (hardware.polling_idle, "idle CPUs that poll"),
     ];
     if let Some((_, what)) = of_machine.iter().find(|(is_wanted, _)| *is_wanted) {
         let plain = "--plain=priced takes the machine's CPUs, caches, prices and idle states alone; --plain its CPUs and caches";

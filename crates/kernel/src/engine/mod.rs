@@ -5,12 +5,14 @@
 //!    order.
 //! 2. Which interrupts are under way is remembered here, as the built-in scheduler does for itself: another of the same kind is not sent.
 //! 3. Tasks have the numbers that the built-in scheduler gives them: idle tasks, stoppers, the first task, then as they are forked.
-//! 4. What kernel code does is counted: by functions of the tree ([`crate::operations`]), and here what passes the seam. A call is one phase: it
-//!    has happened when it begins, and takes as long as the machine's prices say.
+//! 4. What kernel code does is counted: by functions of the tree ([`crate::operations`]), and here what passes the seam. Where that takes time
+//!    calls leave kernel code in the middle ([`paths`]), where locks are taken and given back and searches look.
 
 mod lacks;
+mod paths;
 
 use crate::error::KernelError;
+use crate::object::paths::Call;
 use crate::object::{self, Irq, Object, Told};
 use crate::operations;
 use fairlab_machine::engine::Setup;
@@ -36,7 +38,9 @@ use fairlab_sched::task::{Policy, Uclamp};
 use fairlab_sched::topology::{MachineTopology, TopologyLevel};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::walks::{Pause, Pausing};
 use fairlab_sched::work::Op;
+use paths::Paths;
 use std::ffi::CStr;
 use std::path::Path;
 
@@ -67,6 +71,9 @@ pub struct KernelEngine {
     cpus: CpuMask,
     /// What the boot wants of the machine.
     left_over: Vec<Effect>,
+    paths: Paths,
+    /// Idle CPUs look at what others write, which costs no interrupt on either side; it arrives all the same.
+    polls: bool,
 }
 
 impl KernelEngine {
@@ -81,6 +88,15 @@ impl KernelEngine {
         object.count(&counted);
         let search =
             counted.iter().find(|counted| Op::ALL[counted.operation] == Op::ScanCpu).and_then(|counted| counted.within);
+        for op in [Op::ScanCpu, Op::ScanCore] {
+            object.count_as_look(op as usize);
+        }
+        let places = operations::places(path)?;
+        for (mark, place) in
+            paths::MARKS.iter().enumerate().filter_map(|(mark, (name, _))| Some((mark, places.get(*name)?)))
+        {
+            object.mark(*place, mark);
+        }
         object.guard(report, loop_seconds);
         let nr_cpus = config.topology.cpus.len();
         Ok(Self {
@@ -95,6 +111,8 @@ impl KernelEngine {
             cpus: CpuMask::full(nr_cpus),
             topology: config.topology,
             left_over: Vec::new(),
+            paths: Paths::new(nr_cpus),
+            polls: false,
         })
     }
 
@@ -103,8 +121,14 @@ impl KernelEngine {
         &self.object
     }
 
-    /// Calls the kernel's side as the CPU of the context, and passes on what it tells.
+    /// Calls the kernel's side as the CPU of the context: something that does not leave kernel code in the middle.
     fn enter<R>(&mut self, ctx: &mut Ctx<'_>, what: &'static CStr, act: impl FnOnce(&Object, u32) -> R) -> R {
+        self.end_paths(ctx);
+        self.call(ctx, what, act)
+    }
+
+    /// Calls the kernel's side as the CPU of the context, and passes on what it tells.
+    fn call<R>(&mut self, ctx: &mut Ctx<'_>, what: &'static CStr, act: impl FnOnce(&Object, u32) -> R) -> R {
         let cost = ctx.elapses.map_or(Nanos::ZERO, |(_, cost)| cost);
         self.object.set_clock(ctx.now.0, ctx.ahead.0, cost.0);
         self.object.entering(what, ctx.cpu.0, ctx.now.0);
@@ -112,8 +136,9 @@ impl KernelEngine {
         self.object.leaving();
         ctx.ahead = Nanos(self.object.ahead());
         ctx.effects.append(&mut self.left_over);
-        let pending = &mut self.ipi_pending;
-        self.object.told(|told| pass_on(ctx, pending, told));
+        let (pending, polls) = (&mut self.ipi_pending, self.polls);
+        let is_polling = |cpu: u32| polls && self.object.running(cpu) == cpu;
+        self.object.told(|told| pass_on(ctx, pending, is_polling, told));
         // What one function counts too much another takes back within the same call.
         self.object.counts(|operation, times| ctx.work.count(Op::ALL[operation], times.max(0).unsigned_abs()));
         result
@@ -147,7 +172,7 @@ impl KernelEngine {
 }
 
 /// One of the things that the kernel's side tells.
-fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], told: Told) {
+fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32) -> bool, told: Told) {
     match told {
         Told::Wakeup { on, cpu, task, is_new } => {
             ctx.report(Event::Wakeup { task: TaskId(task), cpu: CpuId(cpu), is_new, on: CpuId(on) });
@@ -170,9 +195,11 @@ fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], told: Told) {
             if std::mem::replace(&mut pending[cpu as usize][kind as usize], true) {
                 return;
             }
+            if !is_polling(cpu) {
+                ctx.charge(Op::IpiSend);
+            }
             let (cpu, kind) = (CpuId(cpu), if kind == 0 { IpiKind::Reschedule } else { IpiKind::CallFunction });
             ctx.report(Event::Ipi { cpu, kind, on: CpuId(on) });
-            ctx.charge(Op::IpiSend);
             ctx.emit(Effect::SendIpi { cpu, kind });
         }
         Told::Stat { on, cpu, level, counter, idle, amount } => {
@@ -215,6 +242,43 @@ fn to_kernel(policy: Policy) -> object::Policy {
 impl Engine for KernelEngine {
     fn lacks(&self, setup: &Setup) -> Option<String> {
         lacks::lacks(&self.object, setup)
+    }
+
+    #[inline]
+    fn paused(&self, cpu: CpuId) -> Option<Pause> {
+        self.paths.paused(cpu)
+    }
+
+    #[inline]
+    fn is_in_path(&self, cpu: CpuId) -> bool {
+        self.paths.paused(cpu).is_some()
+    }
+
+    /// Calls say themselves which lock they want, when they want it.
+    fn keeps_lock(&self, cpu: CpuId, lock: CpuId) -> bool {
+        self.object.keeps_lock(cpu.0, lock.0)
+    }
+
+    fn set_pausing(&mut self, pausing: Pausing) {
+        if let Pausing::On { looks_per_phase } = pausing {
+            self.let_leave(looks_per_phase);
+        }
+    }
+
+    fn handle_resume(&mut self, ctx: &mut Ctx<'_>) {
+        self.resume(ctx);
+    }
+
+    fn handle_phase_end(&mut self, cpu: CpuId) {
+        self.object.phase_over(cpu.0);
+    }
+
+    fn handle_try(&mut self, cpu: CpuId, is_taken: bool) {
+        self.object.grant(cpu.0, is_taken);
+    }
+
+    fn handle_deadlock(&mut self, cpu: CpuId, lock: CpuId) {
+        self.object.deadlock(cpu.0, lock.0);
     }
 
     fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<> {
@@ -326,6 +390,10 @@ impl Engine for KernelEngine {
         self.object.set_feature(feature.name(), on);
     }
 
+    fn set_polling_idle(&mut self, polls: bool) {
+        self.polls = polls;
+    }
+
     /// What cannot be was refused before.
     fn set_frequency_domain(&mut self, domain: FrequencyDomain) -> Result<(), FrequencyDomainError> {
         let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| small(number)).collect() };
@@ -404,58 +472,62 @@ impl Engine for KernelEngine {
             uclamp: new.uclamp.map(|clamps| (clamps.min, clamps.max)),
             mask: &mask,
         };
-        self.enter(ctx, c"fork", |object, cpu| object.fork(cpu, &task));
+        // What changes a task that there is takes its runqueue's lock.
+        if task.uclamp.is_some() {
+            self.end_paths(ctx);
+        }
+        self.begin_after(ctx, c"fork", Call::WakeNew { task: id.0 }, |object, cpu| object.fork(cpu, &task));
         id
     }
 
     fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
         self.tell_waking(ctx, task);
-        self.enter(ctx, c"try_to_wake_up", |object, cpu| object.wake(cpu, task.0, sync))
+        self.begin_wakeup(ctx, c"try_to_wake_up", task.0, Call::Wake { task: task.0, sync })
     }
 
     fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         self.tell_waking(ctx, task);
         ctx.charge(Op::IpiReceive);
-        self.enter(ctx, c"an interrupt that wakes a task", |object, cpu| object.interrupt_wake(cpu, task.0))
+        self.begin_wakeup(ctx, c"an interrupt that wakes a task", task.0, Call::InterruptWake { task: task.0 })
     }
 
     fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::PickNext);
-        self.enter(ctx, c"schedule", |object, cpu| object.reschedule(cpu));
+        self.begin(ctx, c"schedule", Call::Reschedule);
     }
 
     fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::PickNext);
-        self.enter(ctx, c"schedule, of a task that blocks", |object, cpu| object.block(cpu, false, false));
+        self.begin(ctx, c"schedule, of a task that blocks", Call::Block { dies: false, for_io: false });
     }
 
     fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::PickNext);
-        self.enter(ctx, c"schedule, of a task that waits for a device", |object, cpu| object.block(cpu, false, true));
+        self.begin(ctx, c"schedule, of a task that waits for a device", Call::Block { dies: false, for_io: true });
     }
 
     fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::PickNext);
-        self.enter(ctx, c"yield", |object, cpu| object.yield_now(cpu));
+        self.begin(ctx, c"yield", Call::Yield);
     }
 
     fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::Exit);
         ctx.charge(Op::PickNext);
-        self.enter(ctx, c"schedule, of a task that ends", |object, cpu| object.block(cpu, true, false));
+        self.begin(ctx, c"schedule, of a task that ends", Call::Block { dies: true, for_io: false });
     }
 
     fn handle_exec(&mut self, ctx: &mut Ctx<'_>) {
-        self.enter(ctx, c"sched_exec", |object, cpu| object.exec(cpu));
+        self.begin(ctx, c"sched_exec", Call::Exec);
     }
 
     fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
-        self.enter(ctx, c"tick", |object, cpu| object.interrupt(cpu, Irq::Tick));
+        self.begin(ctx, c"tick", Call::Tick);
     }
 
     fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::IpiReceive);
-        self.enter(ctx, c"hrtimer_interrupt", |object, cpu| object.interrupt(cpu, Irq::Timer));
+        self.begin(ctx, c"hrtimer_interrupt", Call::Interrupt(Irq::Timer));
     }
 
     fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
@@ -464,13 +536,15 @@ impl Engine for KernelEngine {
             IpiKind::Reschedule => Irq::Reschedule,
             IpiKind::CallFunction => Irq::Call,
         };
-        ctx.charge(Op::IpiReceive);
-        self.enter(ctx, c"inter-processor interrupt", |object, cpu| object.interrupt(cpu, irq));
+        if !(self.polls && self.is_idle_task_running(ctx.cpu)) {
+            ctx.charge(Op::IpiReceive);
+        }
+        self.begin(ctx, c"inter-processor interrupt", Call::Interrupt(irq));
     }
 
     fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::PickNext);
-        self.enter(ctx, c"stopper", |object, cpu| object.stopper(cpu));
+        self.begin(ctx, c"stopper", Call::Stopper);
     }
 
     /// Who waits for others' stoppers because of an affinity has them run inside his own call; then there is nothing left to do here.
@@ -482,7 +556,7 @@ impl Engine for KernelEngine {
         }
     }
 
-    /// Softirqs of the machine's network end by it; nothing goes over to a thread, since no path pauses.
+    /// Softirqs of the machine's network end by it; nothing goes over to a thread.
     fn max_softirq_jiffies(&self) -> u64 {
         MAX_SOFTIRQ_NS.div_ceil(self.tick_ns)
     }
@@ -586,13 +660,13 @@ impl Engine for KernelEngine {
 
     fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         ctx.charge(Op::IdleEnter);
-        self.enter(ctx, c"idle loop", |object, cpu| object.idle_enter(cpu, tick == IdleTick::Stops));
-        !self.need_resched(ctx.cpu)
+        let is_over = self.begin(ctx, c"idle loop", Call::IdleEnter { stops_tick: tick == IdleTick::Stops }).is_some();
+        is_over && !self.need_resched(ctx.cpu)
     }
 
     fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(Op::IdleExit);
-        self.enter(ctx, c"end of the idle loop", |object, cpu| object.idle_exit(cpu));
+        self.call(ctx, c"end of the idle loop", |object, cpu| object.idle_exit(cpu));
     }
 
     fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {

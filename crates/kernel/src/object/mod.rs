@@ -173,8 +173,6 @@ pub enum Irq {
     Call,
     /// The timer has expired.
     Timer,
-    /// A tick.
-    Tick,
 }
 
 /// Calls a function of the object. All are of the kernel's side or the host and have the types of `raw.rs`; the object was checked when it was
@@ -187,8 +185,9 @@ macro_rules! call {
     };
 }
 
-// After the macro that it uses.
+// After the macro that they use.
 mod change;
+pub mod paths;
 
 /// CPUs are numbers that C has as int.
 fn c(number: u32) -> c_int {
@@ -247,12 +246,18 @@ impl Object {
 
     /// What was counted since the last call, by operation: how often, if at all.
     pub(crate) fn counts(&self, mut listen: impl FnMut(usize, i64)) {
-        let counts = call!(self, fl_counts());
+        let mut which = 0;
+        let counts = call!(self, fl_counts(&raw mut which));
+        if which == 0 {
+            return;
+        }
         // SAFETY: so many stand there, as long as the object is loaded, and nobody else reads or writes them until the kernel's side is entered
         // again, which this borrow of the object does not do.
         let counts = unsafe { std::slice::from_raw_parts_mut(counts, MOST_OPERATIONS) };
-        for (operation, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count != 0) {
-            listen(operation, std::mem::take(count));
+        while which != 0 {
+            let operation = which.trailing_zeros() as usize;
+            listen(operation, std::mem::take(&mut counts[operation]));
+            which &= which - 1;
         }
     }
 
@@ -421,7 +426,7 @@ impl Object {
         call!(self, fl_irq_time(self.cpu(cpu), ns));
     }
 
-    /// A new task, forked and woken on a CPU.
+    /// A new task, forked on a CPU. [`paths::Call::WakeNew`] comes next.
     pub fn fork(&self, cpu: u32, new: &NewTask<'_>) {
         let (uclamp_min, uclamp_max) = new.uclamp.map_or((-1, -1), |(min, max)| (c(min), c(max)));
         let spec = raw::TaskSpec {
@@ -437,47 +442,7 @@ impl Object {
         call!(self, fl_fork(self.cpu(cpu), &raw const spec));
     }
 
-    /// The running task of a CPU wakes another: whether that slept.
-    pub fn wake(&self, cpu: u32, task: u32, sync: bool) -> bool {
-        call!(self, fl_wake(self.cpu(cpu), task, c_int::from(sync))) != 0
-    }
-
-    /// The running task of a CPU blocks, for a device or something else, or ends.
-    pub fn block(&self, cpu: u32, dies: bool, for_io: bool) {
-        call!(self, fl_block(self.cpu(cpu), c_int::from(dies), c_int::from(for_io)));
-    }
-
-    /// The running task of a CPU gives way.
-    pub fn yield_now(&self, cpu: u32) {
-        call!(self, fl_yield(self.cpu(cpu)));
-    }
-
-    /// The running task of a CPU begins another program.
-    pub fn exec(&self, cpu: u32) {
-        call!(self, fl_exec(self.cpu(cpu)));
-    }
-
-    /// An interrupt comes to a CPU, and its softirqs run.
-    pub fn interrupt(&self, cpu: u32, irq: Irq) {
-        call!(self, fl_interrupt(self.cpu(cpu), irq as c_int));
-    }
-
-    /// An interrupt of a CPU wakes a task: whether that slept.
-    pub fn interrupt_wake(&self, cpu: u32, task: u32) -> bool {
-        call!(self, fl_interrupt_wake(self.cpu(cpu), task)) != 0
-    }
-
-    /// A CPU reschedules.
-    pub fn reschedule(&self, cpu: u32) {
-        call!(self, fl_reschedule(self.cpu(cpu)));
-    }
-
-    /// The stopper of a CPU, which runs, does its work.
-    pub fn stopper(&self, cpu: u32) {
-        call!(self, fl_stopper(self.cpu(cpu)));
-    }
-
-    /// The same if somebody waits for it; nothing happens if it has no work.
+    /// The stopper of a CPU does its work, if it has any, while somebody waits for that.
     pub fn awaited_stopper(&self, cpu: u32) {
         call!(self, fl_awaited_stopper(self.cpu(cpu)));
     }
@@ -487,17 +452,12 @@ impl Object {
         call!(self, fl_wake_idle(self.cpu(cpu)));
     }
 
-    /// The idle task of a CPU enters its loop; its tick stops, or goes on.
-    pub fn idle_enter(&self, cpu: u32, stops_tick: bool) {
-        call!(self, fl_idle_enter(self.cpu(cpu), c_int::from(stops_tick)));
-    }
-
     /// The end of each call: ends the process if something is held that was not held before.
     pub(crate) fn leaving(&self) {
         call!(self, fl_leaving());
     }
 
-    /// It leaves its loop.
+    /// The idle task of a CPU leaves its loop.
     pub fn idle_exit(&self, cpu: u32) {
         call!(self, fl_idle_exit(self.cpu(cpu)));
     }

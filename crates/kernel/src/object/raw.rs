@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The mirror of `engine/arch/include/asm/fairlab.h`: structures and functions as C has them.
 
-use std::ffi::{c_char, c_int, c_longlong, c_uint, c_ulong, c_ulonglong};
+use std::ffi::{c_char, c_int, c_long, c_longlong, c_uint, c_ulong, c_ulonglong};
 
 /// What the kernel's side tells.
 #[repr(C)]
@@ -184,8 +184,24 @@ pub(crate) struct Called {
     pub(crate) what: *const c_char,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pause {
+    pub(crate) why: c_int,
+    pub(crate) cpu: c_int,
+    pub(crate) call: c_int,
+    pub(crate) mark: c_int,
+    pub(crate) is_search: c_int,
+    pub(crate) irqs_off: c_int,
+    pub(crate) in_softirq: c_int,
+    pub(crate) nr: c_uint,
+}
+
+/// What a call answers that is not over.
+pub(crate) const LEFT: c_long = -1;
+
 /// Sizes, in the order of `fl_layout()`.
-pub(crate) const SIZES: [usize; 12] = [
+pub(crate) const SIZES: [usize; 13] = [
     size_of::<Record>(),
     size_of::<Cpu>(),
     size_of::<Policy>(),
@@ -198,6 +214,7 @@ pub(crate) const SIZES: [usize; 12] = [
     size_of::<Schedstat>(),
     size_of::<FrequencyDomain>(),
     size_of::<Called>(),
+    size_of::<Pause>(),
 ];
 
 /// Writes the table of functions, and how each is found.
@@ -264,10 +281,6 @@ functions! {
     fl_is_online(c_int) -> c_int;
     fl_is_active(c_int) -> c_int;
     fl_fork(c_int, *const TaskSpec);
-    fl_wake(c_int, c_uint, c_int) -> c_int;
-    fl_block(c_int, c_int, c_int);
-    fl_yield(c_int);
-    fl_exec(c_int);
     fl_waits_before(c_uint, c_uint) -> c_int;
     fl_inherit(c_int, c_uint, c_int);
     fl_set_affinity(c_int, c_uint, *const c_ulong) -> c_int;
@@ -277,13 +290,18 @@ functions! {
     fl_uclamp(c_uint) -> c_uint;
     fl_spans_domain(c_uint) -> c_int;
     fl_move(c_int, c_uint, c_int);
-    fl_interrupt(c_int, c_int);
-    fl_interrupt_wake(c_int, c_uint) -> c_int;
-    fl_reschedule(c_int);
-    fl_stopper(c_int);
+    fl_set_leaving(c_uint);
+    fl_begin(c_int, c_int, c_uint, c_uint) -> c_long;
+    fl_resume(c_int) -> c_long;
+    fl_paused(c_int, *mut Pause) -> c_int;
+    fl_phase_over(c_int);
+    fl_keeps_lock(c_int, c_int) -> c_int;
+    fl_grant(c_int, c_int);
+    fl_ready() -> c_int;
+    fl_deadlock(c_int, c_int);
+    fl_is_asleep(c_uint) -> c_int;
     fl_awaited_stopper(c_int);
     fl_wake_idle(c_int);
-    fl_idle_enter(c_int, c_int);
     fl_idle_exit(c_int);
     fl_leaving();
     fl_duty(c_int) -> c_int;
@@ -299,7 +317,9 @@ functions! {
     fl_records(*mut c_uint) -> *const Record;
     fl_count(c_ulong, c_int, c_int, c_ulong, c_int);
     fl_measure(c_ulong, c_int, c_uint);
-    fl_counts() -> *mut c_longlong;
+    fl_mark(c_ulong, c_int);
+    fl_count_as_look(c_int);
+    fl_counts(*mut c_ulonglong) -> *mut c_longlong;
     fl_trace(c_int);
     fl_called(*mut c_uint) -> *const Called;
     fl_guard(c_int, c_uint);

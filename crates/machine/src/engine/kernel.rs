@@ -45,6 +45,8 @@ pub(crate) struct KernelState {
     pub(super) rest: u128,
     /// Interrupts may come during the phase.
     pub(super) irqs_on: bool,
+    /// It has spun for what it waits for, and may look now.
+    pub(super) has_spun: bool,
     /// What is left of a phase that interrupts have interrupted.
     suspended: Nanos,
     /// Interrupts, in the order in which they came.
@@ -344,10 +346,16 @@ impl<E: Engine> Machine<E> {
         if path != KernelPath::Wake {
             return 0;
         }
-        match self.sched.paused(cpu).map(|pause| pause.next) {
-            Some(PhaseLock::Held(target)) if target != cpu => self.hardware.prices.remote_enqueue_ps(),
-            _ => 0,
-        }
+        let Some(pause) = self.sched.paused(cpu) else { return 0 };
+        let is_remote = match pause.next {
+            PhaseLock::Held(target) => target != cpu,
+            // An engine that has stored already.
+            PhaseLock::None if pause.path == PausedPath::Wakeup => {
+                self.cpus[cpu.index()].kernel.held.iter().any(|&lock| lock != cpu)
+            }
+            _ => false,
+        };
+        if is_remote { self.hardware.prices.remote_enqueue_ps() } else { 0 }
     }
 
     /// What the looks of a phase at runqueues take beside its other work, in picoseconds of wall time.
@@ -425,6 +433,9 @@ const fn path_of(pause: Pause) -> KernelPath {
         PausedPath::Softirq => KernelPath::Softirq,
         PausedPath::IdleLoop => KernelPath::NohzIdle,
         PausedPath::NohzKick => KernelPath::Tick,
+        PausedPath::Interrupt => KernelPath::Interrupt,
+        PausedPath::Schedule => KernelPath::Schedule,
+        PausedPath::Stopper => KernelPath::Stopper,
     }
 }
 

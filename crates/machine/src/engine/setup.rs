@@ -162,9 +162,10 @@ impl<E: Engine> Machine<E> {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
         governor::add_threads(&mut workload, &hardware);
-        let pauses = sched.pauses() && !hardware.prices.is_free();
+        let pauses = !hardware.prices.is_free();
+        let has_threads = pauses && sched.hands_softirqs_over();
         let first_ksoftirqd =
-            if pauses { softirq::add_threads(&mut workload, &hardware) } else { workload.tasks.len() };
+            if has_threads { softirq::add_threads(&mut workload, &hardware) } else { workload.tasks.len() };
         hardware.interrupts.extend(workload.irqs.iter().map(InterruptLoad::from));
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
@@ -254,7 +255,9 @@ impl<E: Engine> Machine<E> {
         };
         machine.start_clocks();
         if pauses {
-            machine.sched.let_softirqs_go_over(true);
+            if has_threads {
+                machine.sched.let_softirqs_go_over(true);
+            }
             machine.sched.set_pausing(Pausing::On { looks_per_phase: LOOKS_PER_PHASE });
             machine.meter.record_touches(machine.lines.are_priced(), 8 * nr_cpus);
         }

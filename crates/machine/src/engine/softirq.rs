@@ -191,7 +191,7 @@ impl<E: Engine> Machine<E> {
         if run.taken == BUDGET || is_late {
             (run.rounds, run.taken, run.round_until) = (run.rounds + 1, 0, now + BUDGET_JIFFIES);
             let goes_over = run.rounds == MAX_ROUNDS || now >= run.until || has_to_reschedule;
-            if goes_over && self.kernel_takes_time && self.sched.pauses() {
+            if goes_over && self.kernel_takes_time && self.sched.hands_softirqs_over() {
                 net.run = None;
                 self.wake_ksoftirqd(observer, cpu);
                 return Progress::Done;

@@ -42,6 +42,12 @@ pub enum PausedPath {
     IdleLoop,
     /// The tick: its work under the runqueue's lock is done, or it has decided to ask a tickless CPU and not done so yet.
     NohzKick,
+    /// Another interrupt. This and those below are of engines that pause at each lock of a runqueue; here they are one phase.
+    Interrupt,
+    /// `schedule()`, outside newly-idle balancing.
+    Schedule,
+    /// A stopper's work.
+    Stopper,
 }
 
 /// The runqueue lock that a phase takes.
@@ -51,6 +57,10 @@ pub enum PhaseLock {
     None,
     /// That of a CPU, which may be the one that executes.
     Rq(CpuId),
+    /// The same, but only if it is free: the phase is told (`raw_spin_rq_trylock()`).
+    Try(CpuId),
+    /// None of a runqueue: it looks again and again until it finds what it waits for.
+    Spin,
     /// The one that the phase before has taken, and that stays taken.
     Held(CpuId),
 }

@@ -148,7 +148,7 @@ unsigned int fl_layout(int what)
 		sizeof(struct fl_record), sizeof(struct fl_cpu), sizeof(struct fl_policy), sizeof(struct fl_task_spec),
 		sizeof(struct fl_clock), sizeof(struct fl_nohz), sizeof(struct fl_llc), sizeof(struct fl_rq),
 		sizeof(struct fl_task), sizeof(struct fl_schedstat), sizeof(struct fl_frequency_domain),
-		sizeof(struct fl_called),
+		sizeof(struct fl_called), sizeof(struct fl_pause),
 	};
 
 	return what >= 0 && what < ARRAY_SIZE(sizes) ? sizes[what] : 0;

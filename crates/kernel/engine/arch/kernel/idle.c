@@ -21,6 +21,11 @@ void fl_idle_enter(int cpu, int stops_tick)
 	}
 	fl_place[cpu].idle_calls++;
 	nohz_run_idle_balance(cpu);
+	/* Then the loop is entered again. */
+	if (fl_has_left()) {
+		fl_place[cpu].idle_calls--;
+		return;
+	}
 	if (need_resched() || is_stopped[cpu] || !stops_tick)
 		return;
 	fl_state.irqs_off = 1;

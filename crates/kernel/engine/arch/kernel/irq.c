@@ -51,7 +51,8 @@ static void irq_ends(void)
 {
 	preempt_count_sub(HARDIRQ_OFFSET);
 	fl_state.irqs_off = 0;
-	fl_softirqs();
+	if (!fl_is_above_softirq())
+		fl_softirqs();
 }
 
 void fl_interrupt(int cpu, int irq)
@@ -67,14 +68,18 @@ void fl_interrupt(int cpu, int irq)
 	case FL_IRQ_TIMER:
 		hrtimer_interrupt(&clock_event[cpu]);
 		break;
-	case FL_IRQ_TICK:
-#ifdef FL_SCHED_TICK
-		sched_tick();
-#else
-		scheduler_tick();
-#endif
-		break;
 	}
+	irq_ends();
+}
+
+void fl_tick(int cpu)
+{
+	irq_begins(cpu);
+#ifdef FL_SCHED_TICK
+	sched_tick();
+#else
+	scheduler_tick();
+#endif
 	irq_ends();
 }
 

@@ -89,6 +89,24 @@ void fl_make_stopper(int cpu, struct task_struct *task);
 bool fl_stopper_has_work(int cpu);
 struct task_struct *fl_stopper_of(int cpu);
 
+/* irq.c, tasks.c, idle.c, stop.c: what paths.c begins */
+void fl_interrupt(int cpu, int irq);
+void fl_tick(int cpu);
+int fl_interrupt_wake(int cpu, unsigned int task);
+int fl_wake(int cpu, unsigned int task, int sync);
+void fl_block(int cpu, int dies, int in_iowait);
+void fl_yield(int cpu);
+void fl_exec(int cpu);
+void fl_reschedule(int cpu);
+void fl_stopper(int cpu);
+void fl_idle_enter(int cpu, int stops_tick);
+
+/* paths.c */
+bool fl_has_ways(void);
+bool fl_has_way(int cpu);
+bool fl_has_left(void);
+bool fl_is_above_softirq(void);
+
 /* irq.c */
 void fl_softirqs(void);
 void fl_start_timers(void);

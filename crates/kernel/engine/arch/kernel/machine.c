@@ -63,7 +63,7 @@ void fl_jiffies(unsigned long long number)
 
 	if (time_after64(to, jiffies_64))
 		jiffies_64 = to;
-	if (system_state == SYSTEM_RUNNING)
+	if (system_state == SYSTEM_RUNNING && !fl_has_ways())
 		fl_check_books();
 }
 
@@ -153,7 +153,7 @@ static void expect_no_lock(void)
 	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
 		const arch_spinlock_t *lock = &LOCK_OF(cpu_rq(cpu)).raw_lock;
 
-		if (!lock->holder)
+		if (!lock->holder || (lock->holder != fl_state.cpu + 1 && fl_has_way(lock->holder - 1)))
 			continue;
 		fl_host_taken("taken", lock->taker, FL_CALLERS);
 		snprintf(text, sizeof(text), "the runqueue's lock of CPU %d was not released", cpu);

@@ -155,12 +155,9 @@ struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec)
 
 void fl_fork(int cpu, const struct fl_task_spec *spec)
 {
-	struct task_struct *p = fl_prepare(cpu, spec);
-
+	fl_prepare(cpu, spec);
 	if (spec->uclamp_min >= 0)
 		fl_set_uclamp(cpu, spec->id, spec->uclamp_min, spec->uclamp_max);
-	fl_execute_on(cpu);
-	wake_up_new_task(p);
 }
 
 /* ---- what the running task of a CPU does ---- */

@@ -36,6 +36,15 @@ void *fl_host_zalloc(unsigned long size);
 extern unsigned long long fl_host_measured;	/* clocks are ahead by this */
 void fl_host_taken(const char *what, const void *const *places, int nr);	/* for a report, before its end */
 
+struct fl_path;				/* a stack on which calls run that leave kernel code in the middle */
+
+struct fl_path *fl_host_path(void (*act)(void *), void *arg);
+int fl_host_run(struct fl_path *path);
+void fl_host_leave(void);
+int fl_host_mark(void);
+extern unsigned int fl_host_looks;	/* a search leaves after so many; 0: never */
+void fl_look(void);			/* provided by the kernel's side for the host */
+
 /* ---- provided by the kernel's side: what the laboratory calls ---- */
 
 struct fl_cpu { int core, cluster, llc, package, node; unsigned int capacity; };
@@ -144,11 +153,7 @@ void fl_online(int cpu, int other);
 int fl_is_online(int cpu);
 int fl_is_active(int cpu);
 
-void fl_fork(int cpu, const struct fl_task_spec *spec);
-int fl_wake(int cpu, unsigned int task, int sync);
-void fl_block(int cpu, int dies, int in_iowait);
-void fl_yield(int cpu);
-void fl_exec(int cpu);
+void fl_fork(int cpu, const struct fl_task_spec *spec);	/* without its first wake-up */
 int fl_waits_before(unsigned int one, unsigned int other);
 void fl_inherit(int cpu, unsigned int task, int waiter);
 int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask);
@@ -159,15 +164,47 @@ unsigned int fl_uclamp(unsigned int task);	/* the upper one in the upper half */
 int fl_spans_domain(unsigned int task);
 void fl_move(int cpu, unsigned int task, int group);
 
-enum fl_irq { FL_IRQ_RESCHEDULE, FL_IRQ_CALL, FL_IRQ_TIMER, FL_IRQ_TICK };
+enum fl_irq { FL_IRQ_RESCHEDULE, FL_IRQ_CALL, FL_IRQ_TIMER };
 
-void fl_interrupt(int cpu, int irq);
-int fl_interrupt_wake(int cpu, unsigned int task);
-void fl_reschedule(int cpu);
-void fl_stopper(int cpu);
+/* Calls that leave kernel code in the middle once they may. */
+enum fl_call {
+	FL_CALL_WAKE,		/* task; sync: whether it slept */
+	FL_CALL_WAKE_NEW,	/* task that was forked */
+	FL_CALL_INTERRUPT,	/* which */
+	FL_CALL_TICK,
+	FL_CALL_INTERRUPT_WAKE,	/* task: whether it slept */
+	FL_CALL_RESCHEDULE,
+	FL_CALL_BLOCK,		/* does it end; for a device */
+	FL_CALL_YIELD,
+	FL_CALL_EXEC,
+	FL_CALL_STOPPER,
+	FL_CALL_IDLE_ENTER,	/* does the tick stop */
+};
+
+#define FL_LEFT (-1L)		/* a call is not over */
+
+/* Why a call has left: nothing comes first, a runqueue's lock does, it tries to take that, it spins. */
+enum fl_why { FL_PAUSE_NONE, FL_PAUSE_LOCK, FL_PAUSE_TRY, FL_PAUSE_SPIN };
+
+struct fl_pause {
+	int why, cpu, call, mark;	/* the mark is that of fl_mark() */
+	int is_search, irqs_off, in_softirq;
+	unsigned int nr;		/* how often the call has left */
+};
+
+void fl_set_leaving(unsigned int looks);
+long fl_begin(int cpu, int call, unsigned int a, unsigned int b);
+long fl_resume(int cpu);
+int fl_paused(int cpu, struct fl_pause *pause);
+void fl_phase_over(int cpu);
+int fl_keeps_lock(int cpu, int other);
+void fl_grant(int cpu, int is_granted);
+int fl_ready(void);
+void __attribute__((noreturn)) fl_deadlock(int cpu, int other);
+int fl_is_asleep(unsigned int task);
+
 void fl_awaited_stopper(int cpu);
 void fl_wake_idle(int cpu);
-void fl_idle_enter(int cpu, int stops_tick);
 void fl_idle_exit(int cpu);
 void fl_leaving(void);			/* the end of each call: is the context as it was */
 
@@ -191,7 +228,9 @@ void fl_show_schedstat(int cpu, struct fl_schedstat *to);
 const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; valid until the kernel's side is entered again */
 void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct);
 void fl_measure(unsigned long function, int operation, unsigned int ns);
-long long *fl_counts(void);				/* by operation; who reads them sets them to 0 */
+void fl_mark(unsigned long function, int mark);		/* a path that leaves within it is in the middle of this */
+void fl_count_as_look(int operation);			/* searches leave after some */
+long long *fl_counts(unsigned long long *which);	/* by operation, a bit for each that has one; who reads them sets them to 0 */
 
 /* A function that was entered, as long as that is wanted, or a call of the laboratory. */
 struct fl_called {

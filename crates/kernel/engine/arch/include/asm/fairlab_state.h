@@ -8,13 +8,23 @@ struct task_struct;
 #define FL_CALLERS 3	/* of who takes a lock, innermost first; NULL: no more are known */
 #define FL_SECTIONS 8	/* of which is known where they began */
 
-struct fl_state {
-	int cpu;				/* the CPU that executes */
-	int depth;				/* sections without preemption that the call has begun and not ended */
-	const void *began[FL_SECTIONS];		/* where, last at each depth */
-	const void *turned_off;			/* where interrupts were */
-	void *stack_end;			/* frames of the kernel's side lie below */
+/* What a call keeps while it has left kernel code: see paths.c. */
+#define FL_CONTEXT \
+	int cpu;				/* the CPU that executes */ \
+	int depth;				/* sections without preemption that the call has begun and not ended */ \
+	const void *began[FL_SECTIONS];		/* where, last at each depth */ \
+	const void *turned_off;			/* where interrupts were */ \
+	void *stack_end;			/* frames of the kernel's side lie below */ \
 	unsigned long irqs_off;
+
+struct fl_context { FL_CONTEXT };
+
+struct fl_state {
+	union {
+		struct { FL_CONTEXT };
+		struct fl_context context;
+	};
+	int leaves;				/* what executes leaves kernel code where time passes */
 	unsigned long long now;			/* the time of the machine's event, in ns */
 	unsigned long long ahead;		/* how far sched_clock() has run on during the event */
 	unsigned long long newidle_cost;	/* by how much each newly-idle pass lets it run on */

@@ -18,7 +18,9 @@ struct thread_struct { };
 #define task_pt_regs(task) ((struct pt_regs *)NULL)
 #define KSTK_EIP(task) 0UL
 #define KSTK_ESP(task) 0UL
-#define cpu_relax() barrier()
+/* Somebody spins until another CPU has done something. */
+void fl_relax(void);
+#define cpu_relax() fl_relax()
 
 static inline void start_thread(struct pt_regs *regs, unsigned long where, unsigned long stack) { }
 static inline void release_thread(struct task_struct *task) { }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One thread executes all CPUs, and no CPU leaves kernel code in the middle: a lock that is held when somebody wants it will be held
- * for ever, and one that is given back without being held was given back twice. Both end the run.
+ * One thread executes all CPUs. A path that leaves kernel code in the middle does so here: before it takes the lock of a runqueue, when it gives back
+ * the last one, and while another lock is held by one that has left. In all other calls a lock that is held when somebody wants it will be held for
+ * ever. That ends the run, as does one that is given back without being held.
  */
 #ifndef _ASM_FAIRLAB_SPINLOCK_H
 #define _ASM_FAIRLAB_SPINLOCK_H
@@ -10,6 +11,9 @@
 
 void fl_lock_is_held(const void *lock, unsigned int holder, const void *const *taker);
 void fl_lock_is_free(const void *lock);
+void fl_wait_for(arch_spinlock_t *lock);
+int fl_try_for(arch_spinlock_t *lock);
+void fl_give_back(arch_spinlock_t *lock);
 
 #define arch_spin_is_locked(l) ((l)->holder != 0)
 #define arch_spin_is_contended(l) 0
@@ -17,7 +21,7 @@ void fl_lock_is_free(const void *lock);
 
 static inline int arch_spin_trylock(arch_spinlock_t *l)
 {
-	if (l->holder)
+	if (l->holder || (fl_state.leaves && l->runqueue && !fl_try_for(l)))
 		return 0;
 	l->holder = fl_state.cpu + 1;
 	fl_note_callers(l->taker);
@@ -26,15 +30,20 @@ static inline int arch_spin_trylock(arch_spinlock_t *l)
 
 static inline void arch_spin_lock(arch_spinlock_t *l)
 {
-	if (!arch_spin_trylock(l))
-		fl_lock_is_held(l, l->holder - 1, l->taker);
+	if (l->holder || (fl_state.leaves && l->runqueue))
+		fl_wait_for(l);
+	l->holder = fl_state.cpu + 1;
+	fl_note_callers(l->taker);
 }
 
 static inline void arch_spin_unlock(arch_spinlock_t *l)
 {
 	if (!l->holder)
 		fl_lock_is_free(l);
-	l->holder = 0;
+	if (fl_state.leaves && l->runqueue)
+		fl_give_back(l);
+	else
+		l->holder = 0;
 }
 
 static inline int arch_read_trylock(arch_rwlock_t *l)

@@ -4,8 +4,11 @@
 
 #include <asm/fairlab_state.h>
 
-/* Who holds it: 0 nobody, otherwise the CPU's number plus one; and where it was taken last. */
-typedef struct { unsigned int holder; const void *taker[FL_CALLERS]; } arch_spinlock_t;
+/*
+ * Who holds it: 0 nobody, otherwise the CPU's number plus one; and where it was taken last. That of a runqueue knows its CPU, plus one, once paths
+ * leave kernel code; there who gives one back keeps it until the phase is over.
+ */
+typedef struct { unsigned int holder, runqueue, is_given; const void *taker[FL_CALLERS]; } arch_spinlock_t;
 /* How many read; -1 if one writes. */
 typedef struct { int users; } arch_rwlock_t;
 

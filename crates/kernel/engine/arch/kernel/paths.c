@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Calls that leave kernel code in the middle, where time passes: each runs on a stack of its own (host/paths.c).
+ *
+ * A call leaves before it takes the lock of a runqueue, to get it from the machine, which knows who comes first; when it gives back the last one,
+ * so that the lock is held for as long as its work takes; after so many looks of a search; and while it spins on something else that a call which has
+ * left holds. What a CPU is in the middle of forms a stack: an interrupt may come on top of a softirq. Calls that change what others rely on
+ * (hotplug, policies, cpusets, ...) do not leave, and all that have left come to their end before them.
+ */
+#include "local.h"
+
+#define MOST_GIVEN 8
+
+struct way {
+	struct fl_path *path;		/* its stack */
+	struct way *below;		/* on the same CPU; or the next one that is free */
+	int call, nr_held, nr_given;
+	arch_spinlock_t *given[MOST_GIVEN];	/* locks that others get when the phase is over */
+	unsigned int a, b;
+	long result;
+	struct fl_pause pause;
+	bool is_granted;		/* the lock that it has tried to take */
+	struct fl_context context;
+	int count;			/* of preemption */
+};
+
+static struct way *ways[NR_CPUS], *unused;
+static unsigned int nr_ways;
+static bool is_leaving;			/* calls leave */
+
+static arch_spinlock_t *lock_of(int cpu) { return &LOCK_OF(cpu_rq(cpu)).raw_lock; }
+
+void fl_set_leaving(unsigned int looks)
+{
+	int cpu;
+
+	fl_host_looks = looks;
+	is_leaving = true;
+	for_each_possible_cpu(cpu)
+		lock_of(cpu)->runqueue = cpu + 1;
+}
+
+bool fl_has_ways(void) { return nr_ways; }
+bool fl_has_way(int cpu) { return ways[cpu] != NULL; }
+
+/* Whether the call that executes goes on after it has left. */
+bool fl_has_left(void)
+{
+	return fl_state.leaves && ways[fl_state.cpu]->pause.nr;
+}
+
+/* An interrupt that comes on top of a softirq leaves softirqs to that. */
+bool fl_is_above_softirq(void)
+{
+	struct way *way = fl_state.leaves ? ways[fl_state.cpu]->below : NULL;
+
+	for (; way; way = way->below)
+		if (way->count & SOFTIRQ_MASK)
+			return true;
+	return false;
+}
+
+/* ---- leaving ---- */
+
+static void leave(int why, int cpu, bool is_search)
+{
+	struct way *mine = ways[fl_state.cpu];
+
+	mine->pause.why = why;
+	mine->pause.cpu = cpu;
+	mine->pause.call = mine->call;
+	mine->pause.is_search = is_search;
+	mine->pause.irqs_off = fl_state.irqs_off;
+	mine->pause.in_softirq = (preempt_count() & SOFTIRQ_MASK) != 0;
+	mine->pause.mark = fl_host_mark();
+	mine->pause.nr++;
+	mine->count = preempt_count();
+	mine->context = fl_state.context;
+	fl_state.leaves = 0;
+	fl_state.irqs_off = 0;
+	fl_state.depth = 0;
+	fl_host_leave();
+}
+
+/* In the middle of a search, before it looks at one more. */
+void fl_look(void)
+{
+	if (fl_state.leaves)
+		leave(FL_PAUSE_NONE, 0, true);
+}
+
+void fl_relax(void)
+{
+	if (fl_state.leaves)
+		leave(FL_PAUSE_SPIN, 0, false);
+	barrier();
+}
+
+void fl_wait_for(arch_spinlock_t *lock)
+{
+	if (fl_state.leaves && lock->runqueue) {
+		leave(FL_PAUSE_LOCK, lock->runqueue - 1, false);
+		ways[fl_state.cpu]->nr_held++;
+	}
+	/* Of another one who has left. */
+	while (fl_state.leaves && lock->holder && lock->holder != fl_state.cpu + 1 && ways[lock->holder - 1])
+		fl_relax();
+	if (lock->holder)
+		fl_lock_is_held(lock, lock->holder - 1, lock->taker);
+}
+
+int fl_try_for(arch_spinlock_t *lock)
+{
+	struct way *mine = ways[fl_state.cpu];
+
+	leave(FL_PAUSE_TRY, lock->runqueue - 1, false);
+	if (!mine->is_granted || lock->holder)
+		return 0;
+	mine->nr_held++;
+	return 1;
+}
+
+/* The phase is over with the last one. */
+void fl_give_back(arch_spinlock_t *lock)
+{
+	struct way *mine = ways[fl_state.cpu];
+
+	if (mine->nr_given == MOST_GIVEN)
+		fl_host_stop(FL_STOP_SHIM, "too many locks are given back in one phase");
+	mine->given[mine->nr_given++] = lock;
+	lock->is_given = 1;
+	if (!--mine->nr_held)
+		leave(FL_PAUSE_NONE, 0, false);
+}
+
+void fl_phase_over(int cpu)
+{
+	struct way *way = ways[cpu];
+
+	while (way && way->nr_given) {
+		arch_spinlock_t *lock = way->given[--way->nr_given];
+
+		lock->holder = lock->is_given = 0;
+	}
+}
+
+/* Whether a CPU holds the lock of a runqueue beyond its phase. */
+int fl_keeps_lock(int cpu, int other)
+{
+	arch_spinlock_t *lock = lock_of(other);
+
+	return lock->holder == cpu + 1 && !lock->is_given;
+}
+
+/* Each waits for one that another one in the circle holds. */
+void __attribute__((noreturn)) fl_deadlock(int cpu, int other)
+{
+	arch_spinlock_t *lock = lock_of(other);
+
+	fl_state.cpu = cpu;
+	fl_lock_is_held(lock, lock->holder - 1, lock->taker);
+	unreachable();
+}
+
+/* ---- calls ---- */
+
+static long perform(int cpu, int call, unsigned int a, unsigned int b)
+{
+	switch (call) {
+	case FL_CALL_WAKE:
+		return fl_wake(cpu, a, b);
+	case FL_CALL_WAKE_NEW:
+		fl_execute_on(cpu);
+		wake_up_new_task(fl_task(a));
+		return 0;
+	case FL_CALL_INTERRUPT:
+		fl_interrupt(cpu, a);
+		return 0;
+	case FL_CALL_TICK:
+		fl_tick(cpu);
+		return 0;
+	case FL_CALL_INTERRUPT_WAKE:
+		return fl_interrupt_wake(cpu, a);
+	case FL_CALL_RESCHEDULE:
+		fl_reschedule(cpu);
+		return 0;
+	case FL_CALL_BLOCK:
+		fl_block(cpu, a, b);
+		return 0;
+	case FL_CALL_YIELD:
+		fl_yield(cpu);
+		return 0;
+	case FL_CALL_EXEC:
+		fl_exec(cpu);
+		return 0;
+	case FL_CALL_STOPPER:
+		fl_stopper(cpu);
+		return 0;
+	case FL_CALL_IDLE_ENTER:
+		fl_idle_enter(cpu, a);
+		return 0;
+	}
+	fl_host_stop(FL_STOP_SHIM, "the laboratory calls what there is not");
+}
+
+static void live(void *what)
+{
+	struct way *mine = what;
+
+	fl_state.stack_end = __builtin_frame_address(0);
+	mine->result = perform(fl_state.cpu, mine->call, mine->a, mine->b);
+	fl_leaving();
+}
+
+/* On the CPU for which everything is set. */
+static long go_on(int cpu, struct way *way)
+{
+	fl_state.leaves = 1;
+	if (!fl_host_run(way->path))
+		return FL_LEFT;
+	fl_state.leaves = 0;
+	ways[cpu] = way->below;
+	way->below = unused;
+	unused = way;
+	nr_ways--;
+	return way->result;
+}
+
+/* What it comes to, or FL_LEFT. */
+long fl_begin(int cpu, int call, unsigned int a, unsigned int b)
+{
+	struct way *way;
+
+	if (!is_leaving)
+		return perform(cpu, call, a, b);
+	way = unused;
+	if (way) {
+		unused = way->below;
+	} else {
+		way = fl_host_zalloc(sizeof(*way));
+		way->path = fl_host_path(live, way);
+	}
+	way->call = call;
+	way->a = a;
+	way->b = b;
+	way->pause.nr = 0;
+	way->nr_held = 0;
+	way->below = ways[cpu];
+	ways[cpu] = way;
+	nr_ways++;
+	fl_state.cpu = cpu;
+	return go_on(cpu, way);
+}
+
+/* What was left last on a CPU goes on. Whether it has got the lock that it has tried to take is said before. */
+long fl_resume(int cpu)
+{
+	struct way *way = ways[cpu];
+
+	fl_phase_over(cpu);
+	fl_state.context = way->context;
+	preempt_count_set(way->count);
+	return go_on(cpu, way);
+}
+
+void fl_grant(int cpu, int is_granted) { ways[cpu]->is_granted = is_granted; }
+
+/* Where a CPU has left kernel code. */
+int fl_paused(int cpu, struct fl_pause *pause)
+{
+	if (!ways[cpu])
+		return 0;
+	*pause = ways[cpu]->pause;
+	return 1;
+}
+
+/* A CPU that can go on at once, after the one that could last; -1 if none can. */
+int fl_ready(void)
+{
+	static int last;
+	int i;
+
+	for (i = 1; nr_ways && i <= fl_nr_cpus; i++) {
+		int cpu = (last + i) % fl_nr_cpus;
+		struct way *way = ways[cpu];
+		arch_spinlock_t *lock;
+
+		if (!way)
+			continue;
+		fl_phase_over(cpu);
+		lock = lock_of(way->pause.cpu);
+		if (way->pause.why == FL_PAUSE_LOCK && lock->holder)
+			continue;
+		way->is_granted = !lock->holder;
+		last = cpu;
+		return cpu;
+	}
+	for (i = 0; i < fl_nr_cpus; i++)
+		if (ways[i])
+			fl_deadlock(i, ways[i]->pause.cpu);
+	return -1;
+}
+
+/* Whether somebody who wakes it now would find it asleep. */
+int fl_is_asleep(unsigned int task)
+{
+	struct task_struct *p = fl_task(task);
+
+	return (READ_ONCE(STATE_OF(p)) & TASK_NORMAL) && !p->pi_lock.raw_lock.holder;
+}

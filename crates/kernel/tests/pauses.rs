@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where kernel code takes time, calls into Debian's 6.1 leave it in the middle. Where that tree or a compiler is not there the test says SKIPPED.
+
+mod common;
+
+use common::object;
+use fairlab_kernel::engine::KernelEngine;
+use fairlab_machine::engine::{Machine, Setup, SetupError};
+use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::units::Nanos;
+use fairlab_sched::work::Op;
+use fairlab_workload::scn::{self, On};
+use std::collections::BTreeMap;
+
+/// Many tasks that wake each other, some of them through each other's CPUs, under a quota and with real-time ones among them.
+const SCENARIO: &str = "cpus 8\nend 200ms\ngroup g shares=512\ngroup q quota=20ms period=40ms\n\
+                        task hog n=6 group=q run 3ms sleep 1ms\ntask nap n=12 group=g runr 20us 200us sleepr 50us 500us\n\
+                        task rt n=3 fifo=20 run 100us sleep 2ms\n\
+                        task ping n=8 run 10us wake pong wait\ntask pong n=8 wait run 5us wake ping\n";
+
+/// How often each path had a phase, when each CPU's last one ends, and what each has waited for locks.
+#[derive(Default)]
+struct Phases {
+    seen: BTreeMap<KernelPath, u64>,
+    until: BTreeMap<CpuId, Nanos>,
+    waited: Nanos,
+}
+
+impl Probe for Phases {
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
+}
+
+impl Observer<KernelEngine> for Phases {
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        let &MachineEvent::Kernel { cpu, path, took, waited, .. } = event else { return };
+        let until = self.until.entry(cpu).or_default();
+        // An interrupted phase goes on afterwards.
+        assert!(
+            now >= *until || path == KernelPath::Interrupt || path == KernelPath::Tick || took == Nanos::ZERO,
+            "{event:?}, {until:?}"
+        );
+        *until = (*until).max(now + took);
+        self.waited += waited;
+        *self.seen.entry(path).or_default() += 1;
+    }
+}
+
+fn setup() -> Setup {
+    let none = |_: &str| Err("no machine has a name here".to_owned());
+    let scenario = scn::parse_on("test", SCENARIO, On { given: None, named: &none, vary: None });
+    let mut setup = Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")));
+    for op in Op::ALL {
+        setup.hardware.prices.set(*op, 300_000);
+    }
+    setup
+}
+
+#[test]
+fn calls_leave_at_locks_and_looks_and_other_cpus_go_on_meanwhile() {
+    let Some(object) = object() else { return };
+    let load =
+        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Lacking(error.to_string()));
+    let mut machine = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
+    let mut phases = Phases::default();
+    machine.run(&mut phases).unwrap_or_else(|error| panic!("{error}"));
+    let of = |path| phases.seen.get(&path).copied().unwrap_or_default();
+    // A pass of newly-idle balancing, a softirq and what comes after a lock are phases of their own.
+    for path in [
+        KernelPath::Select,
+        KernelPath::Wake,
+        KernelPath::Schedule,
+        KernelPath::NewIdle,
+        KernelPath::Softirq,
+        KernelPath::Tick,
+    ] {
+        assert!(of(path) > 20, "{path:?}: {:?}", phases.seen);
+    }
+    let counters = machine.counters();
+    let waits: u64 = counters.per_cpu.iter().map(|cpu| cpu.lock_waits).sum();
+    assert!(waits > 20 && phases.waited > Nanos::ZERO, "{waits} waits, {:?}", phases.waited);
+    assert!(counters.switches > 1000, "{counters:?}");
+}
