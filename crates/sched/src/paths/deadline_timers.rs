@@ -18,8 +18,9 @@ impl Sched {
     // to bind it; what binds it here is an `affinity` statement.
     pub(crate) fn dl_task_offline_migration(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> CpuId {
         let from = self.tasks[task.index()].cpu;
-        let any = self.tasks[task.index()].cpus_allowed.first_and(&self.hotplug.active);
-        let to = any.unwrap_or_else(|| self.select_fallback_rq(ctx, from, task));
+        let later = self.find_later_rq(ctx, task).filter(|&to| to != from && self.would_be_earliest(task, to));
+        let any = || self.tasks[task.index()].cpus_allowed.first_and(&self.hotplug.active);
+        let to = later.or_else(any).unwrap_or_else(|| self.select_fallback_rq(ctx, from, task));
         self.sub_running_bw(ctx, from, task);
         self.sub_rq_bw(from, task);
         self.add_rq_bw(to, task);

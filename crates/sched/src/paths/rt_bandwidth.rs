@@ -21,10 +21,14 @@ impl Sched {
         self.start_timer(ctx, Timer::RtPeriod, at);
     }
 
-    /// Gives each CPU the runtime of so many periods. Returns whether any has something left to limit.
+    /// Gives each CPU of the root domain, which has none that are offline, the runtime of so many periods. Returns whether any has something
+    /// left to limit.
     pub(crate) fn do_sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>, nr_periods: u64) -> bool {
         let (mut is_needed, mut is_throttled) = (false, false);
         for cpu in self.cpu_ids() {
+            if !self.domains.root.online.contains(cpu) {
+                continue;
+            }
             if !self.features.has(Feature::RtRuntimeShare) {
                 self.rqs[cpu.index()].rt.borrowed = 0;
             }

@@ -88,9 +88,10 @@ impl State {
         let minds_capacity = self.dl_minds_capacity();
         let p = &self.tasks[task.index()];
         let root = &mut self.dl_root;
-        root.later_mask.assign_and(root.cpudl.free_cpus(), &p.cpus_allowed);
+        let cpudl = if self.rqs[p.cpu.index()].online { &root.cpudl } else { &root.default_cpudl };
+        root.later_mask.assign_and(cpudl.free_cpus(), &p.cpus_allowed);
         if root.later_mask.is_empty() {
-            let (deadline, cpu) = root.cpudl.latest();
+            let (deadline, cpu) = cpudl.latest();
             let is_later = p.cpus_allowed.contains(cpu) && time_before(p.dl.deadline, deadline);
             if is_later {
                 root.later_mask.set(cpu);

@@ -148,8 +148,8 @@ void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask)
 	bitmap_copy(mask, cpumask_bits(&wanted), fl_nr_cpus);
 }
 
-/* Who asks for CPUs gets those of his cpuset among them; without any he is refused. */
-bool fl_within_cpuset(struct task_struct *p, struct cpumask *wanted)
+/* Who asks for CPUs gets those of his cpuset among them; without any the scheduler refuses him. */
+void fl_limit_to_cpuset(struct task_struct *p, struct cpumask *wanted)
 {
-	return cpumask_and(wanted, wanted, cpus_of(CPUSET_OF(p)));
+	cpumask_and(wanted, wanted, cpus_of(CPUSET_OF(p)));
 }

@@ -54,7 +54,7 @@ bool fl_is_dying(int cpu);
 void fl_die(int cpu);
 
 /* cpusets.c */
-bool fl_within_cpuset(struct task_struct *p, struct cpumask *wanted);
+void fl_limit_to_cpuset(struct task_struct *p, struct cpumask *wanted);
 
 /* groups.c */
 struct task_group *fl_group(int group);

@@ -249,8 +249,7 @@ int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask)
 
 	fl_execute_on(cpu);
 	fl_copy_mask(&wanted, mask);
-	if (!fl_within_cpuset(fl_task(task), &wanted))
-		return 0;
+	fl_limit_to_cpuset(fl_task(task), &wanted);
 	return set_cpus_allowed_ptr(fl_task(task), &wanted);
 }
 

@@ -79,6 +79,7 @@ impl Sched {
         self.state.tallies.follow_domains(&self.state.domains);
         self.rt_root.forget_cpus();
         self.dl_root.forget_cpus();
+        self.pass_through_default_root();
         self.spread_admitted();
         for cpu in self.cpu_ids() {
             if self.hotplug.active.contains(cpu) {
@@ -86,6 +87,20 @@ impl Sched {
             }
         }
         self.build_perf_domains();
+    }
+
+    /// CPUs leave their old domains one after the other, and join the new ones so.
+    fn pass_through_default_root(&mut self) {
+        let State { rqs, dl_root, hotplug, .. } = &mut self.state;
+        for cpu in hotplug.active.iter() {
+            let dl = &rqs[cpu.index()].dl;
+            if dl.nr_running > 0 {
+                dl_root.default_cpudl.set(cpu, dl.earliest_curr);
+            }
+        }
+        for cpu in hotplug.active.iter() {
+            dl_root.default_cpudl.clear(cpu, false);
+        }
     }
 
     /// Capacities of new groups are what CPUs have at present, from the highest CPU to the lowest: `init_sched_groups_capacity()`.

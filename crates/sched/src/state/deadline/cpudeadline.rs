@@ -34,6 +34,11 @@ impl CpuDl {
         }
     }
 
+    /// Those of a root domain in which there is no CPU.
+    pub(crate) fn without_cpus(nr_cpus: usize) -> Self {
+        Self { free_cpus: CpuMask::new(nr_cpus), ..Self::new(nr_cpus) }
+    }
+
     /// CPUs without deadline tasks.
     pub fn free_cpus(&self) -> &CpuMask {
         &self.free_cpus

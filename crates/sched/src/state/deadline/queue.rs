@@ -8,7 +8,7 @@ use crate::state::deadline::cpudeadline::CpuDl;
 use crate::state::deadline::entity::time_before;
 use crate::state::rq::ROOM;
 use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, TaskId};
+use crate::words::ids::TaskId;
 use alloc::collections::VecDeque;
 
 /// Tasks in the order of their deadlines.
@@ -102,6 +102,9 @@ pub struct DlRoot {
     pub overloaded_cpus: CpuMask,
     /// The latest deadline among the CPUs.
     pub cpudl: CpuDl,
+    /// The same of the root domain to which CPUs belong that are in no domain (`def_root_domain`). All pass through it when domains are built
+    /// anew, and none stays that is online; but who looks finds the latest deadline that was there last.
+    pub(crate) default_cpudl: CpuDl,
     /// Filled anew by each search for a CPU.
     pub(crate) later_mask: CpuMask,
 }
@@ -111,10 +114,7 @@ impl DlRoot {
     pub(crate) fn forget_cpus(&mut self) {
         let nr_cpus = self.overloaded_cpus.nr_cpus();
         self.overloaded_cpus.clear_all();
-        self.cpudl = CpuDl::new(nr_cpus);
-        for cpu in (0..nr_cpus).map(CpuId::from_index) {
-            self.cpudl.clear(cpu, false);
-        }
+        self.cpudl = CpuDl::without_cpus(nr_cpus);
     }
 
     pub(crate) fn new(nr_cpus: usize) -> Self {
@@ -123,6 +123,7 @@ impl DlRoot {
             admitted_per_cpu: 0,
             overloaded_cpus: CpuMask::new(nr_cpus),
             cpudl: CpuDl::new(nr_cpus),
+            default_cpudl: CpuDl::without_cpus(nr_cpus),
             later_mask: CpuMask::new(nr_cpus),
         }
     }
