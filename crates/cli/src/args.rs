@@ -216,7 +216,7 @@ pub(crate) struct VariantArgs {
     /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
     #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: Option<PriceChoice>,
-    /// Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo. --plain=priced: with prices and idle states, which is what kernel engines have
+    /// Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo. --plain=priced: with prices and idle states
     #[arg(
         long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
         hide_possible_values = true

@@ -257,6 +257,7 @@ impl Workshop {
             "-Wl,-Bsymbolic",
             "-Wl,-T,engine.lds",
             "-Wl,--defsym=jiffies=jiffies_64",
+            "-Wl,--wrap=irq_work_queue",
             "-Wl,-z,noexecstack",
             "-Wl,-z,defs",
             "-o",

@@ -24,15 +24,9 @@ pub(super) fn lacks(object: &Object, setup: &Setup) -> Option<String> {
             "the machine ticks {wanted} times in a second, the engine {hz} times\nhelp: build it with --config CONFIG_HZ_{wanted}=y"
         ));
     }
-    let needs = |what: fn(&FrequencyDomain) -> bool| hardware.frequency_domains.iter().any(what);
-    // What --plain leaves out.
-    let of_machine = [
-        (needs(|domain| domain.has_governor_thread()), "drivers of frequencies that sleep (`fast_switch = false`)"),
-        (needs(|domain| domain.skips_inefficient()), "tables of frequencies that leave out inefficient ones"),
-    ];
-    if let Some((_, what)) = of_machine.iter().find(|(is_wanted, _)| *is_wanted) {
+    if hardware.frequency_domains.iter().any(FrequencyDomain::skips_inefficient) && !object.skips_inefficient() {
         let plain = "--plain=priced takes the machine's CPUs, caches, prices and idle states alone; --plain its CPUs and caches";
-        return Some(format!("{}\nhelp: {plain}", not_yet(what)));
+        return Some(format!("this kernel does not leave out inefficient frequencies\nhelp: {plain}"));
     }
     let of_run = [
         (!setup.tunables.is_empty(), "tunables that are set by code"),

@@ -12,7 +12,7 @@ mod lacks;
 mod paths;
 
 use crate::error::KernelError;
-use crate::object::paths::Call;
+use crate::object::paths::{Call, Tick};
 use crate::object::{self, Irq, Object, Told};
 use crate::operations;
 use fairlab_machine::engine::Setup;
@@ -64,6 +64,8 @@ pub struct KernelEngine {
     nr_cpusets: u32,
     /// The deadline task that takes what others leave, until it gets its policy.
     reclaims: Option<TaskId>,
+    /// The thread of a governor, until it gets its policy.
+    governor: Option<TaskId>,
     /// The function that measures what a search costs.
     search: Option<u64>,
     /// How it was tuned, by the laboratory's words.
@@ -106,6 +108,7 @@ impl KernelEngine {
             ipi_pending: vec![[false; 2]; nr_cpus],
             nr_cpusets: 0,
             reclaims: None,
+            governor: None,
             search,
             tunables: Tunables::for_cpus(nr_cpus),
             cpus: CpuMask::full(nr_cpus),
@@ -210,6 +213,7 @@ fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32
             ctx.emit(Effect::SetFrequency { cpu, capacity });
             ctx.report(Event::Frequency { cpu, capacity });
         }
+        Told::Governor { cpu, domain } => ctx.emit(Effect::WakeGovernor { cpu: CpuId(cpu), policy: domain }),
         Told::Timer { cpu, at } => {
             ctx.charge(Op::HrtimerProgram);
             ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
@@ -236,7 +240,7 @@ fn to_kernel(policy: Policy) -> object::Policy {
         Policy::Idle => (5, 0, [0; 3]),
         Policy::Deadline { runtime, deadline, period } => (6, 0, [runtime, deadline, period].map(|time| time.0 as i64)),
     };
-    object::Policy { number, priority: i32::from(priority), deadline, reclaims: false }
+    object::Policy { number, priority: i32::from(priority), deadline, ..object::Policy::default() }
 }
 
 impl Engine for KernelEngine {
@@ -408,6 +412,8 @@ impl Engine for KernelEngine {
             fixed_khz,
             rate_limit_us: schedutil.map_or(0, |config| self::small(config.rate_limit.0 / 1000)),
             holds_when_busy: schedutil.is_some_and(|config| config.holds_when_busy),
+            sleeps: domain.has_governor_thread(),
+            skips_inefficient: domain.skips_inefficient(),
         });
         Ok(())
     }
@@ -653,6 +659,18 @@ impl Engine for KernelEngine {
         self.reclaims = reclaims.then_some(task);
     }
 
+    fn make_special(&mut self, task: TaskId) {
+        self.governor = Some(task);
+    }
+
+    fn begin_frequency_transition(&mut self, policy: usize) -> Option<u64> {
+        self.object.begin_transition(policy as u32).map(u64::from)
+    }
+
+    fn end_frequency_transition(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
+        self.call(ctx, c"cpufreq_freq_transition_end", |object, _| object.end_transition(policy as u32, small(khz)));
+    }
+
     fn check_deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         let is_free = !matches!(policy, Policy::Deadline { .. }) || self.object.spans_domain(task.0);
         is_free.then_some(()).ok_or(PolicyError::RestrictedAffinity)
@@ -660,7 +678,12 @@ impl Engine for KernelEngine {
 
     fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         ctx.charge(Op::IdleEnter);
-        let is_over = self.begin(ctx, c"idle loop", Call::IdleEnter { stops_tick: tick == IdleTick::Stops }).is_some();
+        let tick = match tick {
+            IdleTick::Stops => Tick::Stops,
+            IdleTick::NotWorthStopping => Tick::IsKept,
+            IdleTick::GoesOn => Tick::GoesOn,
+        };
+        let is_over = self.begin(ctx, c"idle loop", Call::IdleEnter(tick)).is_some();
         is_over && !self.need_resched(ctx.cpu)
     }
 
@@ -711,7 +734,8 @@ impl Engine for KernelEngine {
     }
 
     fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
-        let new = object::Policy { reclaims: self.reclaims == Some(task), ..to_kernel(policy) };
+        let (reclaims, is_governor) = (self.reclaims == Some(task), self.governor == Some(task));
+        let new = object::Policy { reclaims, is_governor, ..to_kernel(policy) };
         let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, new));
         set.map_err(|errno| {
             let known = [PolicyError::BadParameters, PolicyError::NoBandwidth, PolicyError::RestrictedAffinity];

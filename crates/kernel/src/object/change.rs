@@ -183,4 +183,19 @@ impl Object {
     pub fn steal(&self, cpu: u32, ns: u64) {
         call!(self, fl_steal(self.cpu(cpu), ns));
     }
+
+    /// Whether frequencies that cost no less than a higher one can be left out.
+    pub fn skips_inefficient(&self) -> bool {
+        call!(self, fl_skips_inefficient()) != 0
+    }
+
+    /// The thread of a governor begins: the frequency to which its driver has to switch.
+    pub fn begin_transition(&self, domain: u32) -> Option<u32> {
+        Some(call!(self, fl_begin_transition(domain))).filter(|&khz| khz != 0)
+    }
+
+    /// The driver of a domain has switched.
+    pub fn end_transition(&self, domain: u32, khz: u32) {
+        call!(self, fl_end_transition(domain, khz));
+    }
 }

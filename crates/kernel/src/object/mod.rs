@@ -50,6 +50,10 @@ pub struct FrequencyDomain {
     pub rate_limit_us: u32,
     /// Whether a CPU that has not idled since counts as busy.
     pub holds_when_busy: bool,
+    /// Whether its driver sleeps, so that schedutil has a thread for it.
+    pub sleeps: bool,
+    /// Whether frequencies that cost no less than a higher one are left out.
+    pub skips_inefficient: bool,
 }
 
 /// A policy as the kernel numbers it: SCHED_*, priority, and runtime, deadline and period in ns.
@@ -63,6 +67,8 @@ pub struct Policy {
     pub deadline: [i64; 3],
     /// Takes what other deadline tasks leave.
     pub reclaims: bool,
+    /// Is the thread of a governor.
+    pub is_governor: bool,
 }
 
 /// A task to be forked.
@@ -119,6 +125,8 @@ pub(crate) enum Told {
     Timer { cpu: u32, at: u64 },
     /// The tree's schedutil has changed the frequency of a CPU: part of the highest, of 1024.
     Frequency { cpu: u32, part: u64 },
+    /// The tree's schedutil wants its thread for a frequency domain.
+    Governor { cpu: u32, domain: u32 },
 }
 
 /// What balancing keeps of a sched domain, under the kernel's names.
@@ -317,7 +325,8 @@ impl Object {
     /// # Panics
     /// If it has no CPU or no frequency, or not as many powers.
     pub fn frequency_domain(&self, domain: &FrequencyDomain) {
-        let FrequencyDomain { cpus, khz, uw, fixed_khz, rate_limit_us, holds_when_busy } = domain;
+        let FrequencyDomain { cpus, khz, uw, fixed_khz, rate_limit_us, holds_when_busy, sleeps, skips_inefficient } =
+            domain;
         assert!(!cpus.is_empty() && !khz.is_empty() && [0, khz.len()].contains(&uw.len()), "{domain:?}");
         assert!(cpus.iter().all(|&cpu| (cpu as usize) < self.limits().0), "CPUs that the object has room for");
         let told = raw::FrequencyDomain {
@@ -325,6 +334,8 @@ impl Object {
             nr_points: khz.len() as u32,
             rate_limit_us: *rate_limit_us,
             holds_when_busy: u32::from(*holds_when_busy),
+            sleeps: u32::from(*sleeps),
+            skips_inefficient: u32::from(*skips_inefficient),
             fixed_khz: fixed_khz.unwrap_or(0),
             cpus: cpus.as_ptr(),
             khz: khz.as_ptr(),
@@ -526,7 +537,8 @@ fn to_told(record: &raw::Record) -> Told {
         }
         raw::TIMER => Told::Timer { cpu, at: a as u64 },
         raw::FREQUENCY => Told::Frequency { cpu, part: a as u64 },
-        other => unreachable!("records have seven kinds, not {other}"),
+        raw::GOVERNOR => Told::Governor { cpu, domain: task },
+        other => unreachable!("records have eight kinds, not {other}"),
     }
 }
 
@@ -538,8 +550,8 @@ fn counter_of(expression: &'static str) -> &'static str {
 
 fn policy(policy: Policy) -> raw::Policy {
     let [runtime, deadline, period] = policy.deadline;
-    let reclaims = c_int::from(policy.reclaims);
-    raw::Policy { policy: policy.number, priority: policy.priority, reclaims, runtime, deadline, period }
+    let (reclaims, is_governor) = (c_int::from(policy.reclaims), c_int::from(policy.is_governor));
+    raw::Policy { policy: policy.number, priority: policy.priority, reclaims, is_governor, runtime, deadline, period }
 }
 
 fn result(answer: c_int) -> Result<(), i32> {

@@ -44,10 +44,18 @@ pub enum Call {
     /// The stopper of a CPU, which runs, does its work.
     Stopper,
     /// The idle task of a CPU enters its loop.
-    IdleEnter {
-        /// Its tick stops, or goes on.
-        stops_tick: bool,
-    },
+    IdleEnter(Tick),
+}
+
+/// What becomes of the tick of a CPU that idles. The order is that of `enum fl_tick`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tick {
+    /// It stops.
+    Stops,
+    /// It would, but is kept for a timer that is near.
+    IsKept,
+    /// It goes on.
+    GoesOn,
 }
 
 /// Which call has left.
@@ -110,7 +118,7 @@ impl Call {
             Self::Yield => (7, 0, 0),
             Self::Exec => (8, 0, 0),
             Self::Stopper => (9, 0, 0),
-            Self::IdleEnter { stops_tick } => (10, u32::from(stops_tick), 0),
+            Self::IdleEnter(tick) => (10, tick as u32, 0),
         }
     }
 }
@@ -237,6 +245,6 @@ mod tests {
         assert_eq!(of(Call::Tick), Kind::Tick);
         assert_eq!(of(Call::Yield), Kind::Schedule);
         assert_eq!(of(Call::Stopper), Kind::Stopper);
-        assert_eq!(of(Call::IdleEnter { stops_tick: true }), Kind::IdleEnter);
+        assert_eq!(of(Call::IdleEnter(Tick::Stops)), Kind::IdleEnter);
     }
 }

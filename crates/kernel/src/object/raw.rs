@@ -24,6 +24,7 @@ pub(crate) const IPI: c_uint = 3;
 pub(crate) const STAT: c_uint = 4;
 pub(crate) const TIMER: c_uint = 5;
 pub(crate) const FREQUENCY: c_uint = 6;
+pub(crate) const GOVERNOR: c_uint = 7;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,7 @@ pub(crate) struct Policy {
     pub(crate) policy: c_int,
     pub(crate) priority: c_int,
     pub(crate) reclaims: c_int,
+    pub(crate) is_governor: c_int,
     pub(crate) runtime: c_longlong,
     pub(crate) deadline: c_longlong,
     pub(crate) period: c_longlong,
@@ -54,6 +56,8 @@ pub(crate) struct FrequencyDomain {
     pub(crate) nr_points: c_uint,
     pub(crate) rate_limit_us: c_uint,
     pub(crate) holds_when_busy: c_uint,
+    pub(crate) sleeps: c_uint,
+    pub(crate) skips_inefficient: c_uint,
     pub(crate) fixed_khz: c_uint,
     pub(crate) cpus: *const c_uint,
     pub(crate) khz: *const c_uint,
@@ -263,6 +267,9 @@ functions! {
     fl_steal(c_int, c_ulonglong);
     fl_limit(c_int, c_int, c_int, c_ulong);
     fl_exit_latency(c_int, c_longlong);
+    fl_skips_inefficient() -> c_int;
+    fl_begin_transition(c_uint) -> c_uint;
+    fl_end_transition(c_uint, c_uint);
     fl_group_new(c_int, c_int) -> c_int;
     fl_group_shares(c_int, c_int, c_ulong) -> c_int;
     fl_group_quota(c_int, c_int, c_longlong, c_longlong, c_longlong) -> c_int;

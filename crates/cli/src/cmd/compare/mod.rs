@@ -12,20 +12,16 @@ pub(crate) mod once;
 pub(crate) mod report;
 pub(crate) mod trials;
 
-use crate::args::{Plain, VariantArgs};
 use crate::arms::Arm;
 use crate::error::{CliError, command_line};
-use crate::input::WorkloadText;
 use crate::interrupt;
 use crate::output::Output;
-use crate::plan::DEFAULT_MACHINE;
 use crate::trial::{Files, Trial};
 use crate::values::EngineName;
 use crate::whole_file::WholeFile;
 use args::CompareArgs;
 use fairlab_study::experiment::comparison::Rules;
 use fairlab_study::experiment::{repeat, until_found};
-use fairlab_workload::load::{Kind, detect};
 use forms::{Form, Wanted};
 use report::Report;
 use std::path::Path;
@@ -66,25 +62,6 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
     Ok(first.into_iter().chain(args.arm.iter().cloned()).collect())
 }
 
-/// What all arms run on. Where engines are compared and nobody names the machine of an rt-app file or a benchmark, it is what engines have of the default one.
-pub(super) fn variant_of(output: &Output, args: &CompareArgs, brings_machine: bool) -> Result<VariantArgs, CliError> {
-    let mut variant = args.work.variant.clone();
-    let is_named = variant.machine.is_some() || variant.plain.is_some() || brings_machine;
-    if args.arm.is_empty() && !is_named {
-        variant.plain = Some(Plain::Priced);
-        output.note(&format!(
-            "{DEFAULT_MACHINE} is taken as with --plain=priced, for all arms: without frequencies, which engines do not drive as it does; \
-             --machine names another one\n"
-        ))?;
-    }
-    Ok(variant)
-}
-
-/// Whether a workload's file has its own machine: rt-app's files have none.
-pub(super) fn brings_machine(text: &WorkloadText) -> Result<bool, CliError> {
-    Ok(!matches!(detect(&text.name, &text.text).map_err(CliError::input)?, Kind::RtApp))
-}
-
 fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
     if !args.exports.export.is_empty() {
         let help =
@@ -99,8 +76,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         (None, Some(line)) => Some(crate::trial::Work::Bench(line.clone())),
         (None, None) => None,
     };
-    let brings_machine = matches!(&base, Some(crate::trial::Work::File(text)) if brings_machine(text)?);
-    let variant = variant_of(output, args, brings_machine)?;
+    let variant = args.work.variant.clone();
     let trial = |arm: &Arm| {
         Ok::<_, CliError>(Trial {
             work: files.of_arm(arm, base.as_ref())?,

@@ -49,7 +49,7 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
     };
     // Once for all arms: what comes through a pipe can be read once only.
     let input = Arc::new(input::workload(file)?);
-    let variant = super::variant_of(output, args, super::brings_machine(&input)?)?;
+    let variant = args.work.variant.clone();
     let progress = RunsProgress::new(arms.len());
     let whole = arms.len();
     let arms: Vec<&Arm> = arms.iter().collect();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The fleet: machines, each with workloads that suit it, for a time in which a run takes a second or two.
 //!
-//! Machines are taken as kernel engines have them (`--plain=priced`). Benchmarks of messages want prices, so machines without have none.
+//! Machines are taken as they are, or as with `--plain=priced` if one of the kernels does not have all of one. Benchmarks of messages want prices, so
+//! machines without have none.
 
 use fairlab_sched::units::Nanos;
 

@@ -59,6 +59,8 @@ pub(crate) struct Outcome {
     pub(crate) left_out: Option<String>,
     /// Where they first differ, if that was looked for.
     pub(crate) first: Option<First>,
+    /// Why the machine was taken as with `--plain=priced`; none: all of it.
+    pub(crate) plain_because: Option<String>,
     /// Lines that kernels printed.
     pub(crate) warnings: Vec<String>,
     /// How long its runs took.
@@ -118,15 +120,15 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         }
     }
     let mut outcomes = Vec::new();
-    for (one, case) in running.into_iter().zip(&cases) {
+    for one in running {
+        let [base, patched] = one.trials.clone();
         let mut outcome = one.outcome(mix).map_err(not_run)?;
         let is_wanted = outcomes.iter().filter(|outcome: &&Outcome| outcome.first.is_some()).count() < args.differences;
         if is_wanted && outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]) {
-            let [base, patched] = trials(case, kernels, mix)?;
             outcome.first = first::first(&base, &patched, args.seed)?;
         }
         if let Some((kernel, _)) = &covered {
-            let [_, mut patched] = trials(case, kernels, mix)?;
+            let mut patched = patched;
             patched.variant.engine = vec![EngineName::of_kernel(&kernel.name)];
             // A kernel that does not come back has been told of; what it has reached until then is lost.
             let _told = patched.run(Some(args.seed), &mut |_, _| {});
@@ -201,8 +203,8 @@ impl Budget {
     }
 }
 
-/// A case with each kernel.
-fn trials(case: &Case, kernels: &[Entry; 2], mix: &str) -> Result<[Trial; 2], CliError> {
+/// A case with each kernel, on the whole machine or what is left of it.
+fn trials(case: &Case, kernels: &[Entry; 2], mix: &str, plain: Option<Plain>) -> Result<[Trial; 2], CliError> {
     let work = match case.load {
         Load::Mix => Work::File(Arc::new(input::workload(mix)?)),
         Load::Bench(line) => Work::Bench(line.to_owned()),
@@ -212,7 +214,7 @@ fn trials(case: &Case, kernels: &[Entry; 2], mix: &str) -> Result<[Trial; 2], Cl
         variant: VariantArgs {
             machine: Some(case.machine.to_owned()),
             engine: vec![EngineName::of_kernel(&kernel.name)],
-            plain: Some(Plain::Priced),
+            plain,
             ..VariantArgs::default()
         },
         duration: case.span(),
@@ -239,20 +241,31 @@ fn in_a_line(said: &str, mix: &str) -> String {
 /// A case that is being repeated.
 struct Running<'a> {
     case: &'a Case,
+    trials: [Trial; 2],
+    /// Why the kernels have not the whole machine.
+    plain_because: Option<String>,
     arms: TrialArms<'static>,
     repetitions: Result<Repetitions, CliError>,
     took: Duration,
 }
 
 impl<'a> Running<'a> {
-    /// The first repetition is made whatever it takes.
+    /// The first repetition is made whatever it takes: on the whole machine, if both kernels have all of it.
     fn begin(args: &PatchArgs, case: &'a Case, kernels: &[Entry; 2], mix: &str) -> Result<Self, CliError> {
+        let whole = Self::begin_on(args, case, trials(case, kernels, mix, None)?);
+        let Err(CliError::Input(because)) = &whole.repetitions else { return Ok(whole) };
+        let priced = Self::begin_on(args, case, trials(case, kernels, mix, Some(Plain::Priced))?);
+        let plain_because = because.lines().next().map(|line| in_a_line(line, mix));
+        Ok(Self { plain_because: plain_because.filter(|_| priced.repetitions.is_ok()), ..priced })
+    }
+
+    fn begin_on(args: &PatchArgs, case: &'a Case, trials: [Trial; 2]) -> Self {
         let runs = usize::try_from(2 * args.runs.unwrap_or_else(least)).unwrap_or(usize::MAX);
-        let arms = TrialArms::new(trials(case, kernels, mix)?.into(), &[], false, Ok(runs)).having_to_end();
+        let arms = TrialArms::new(trials.to_vec(), &[], false, Ok(runs)).having_to_end();
         let arms = if args.budget.is_some() { arms.quiet() } else { arms };
         let begun = Instant::now();
         let repetitions = repeat(&arms, args.seed..args.seed + 1, &|| true);
-        Ok(Self { case, arms, repetitions, took: begun.elapsed() })
+        Self { case, trials, plain_because: None, arms, repetitions, took: begun.elapsed() }
     }
 
     /// Repeats it, up to so often altogether.
@@ -277,6 +290,7 @@ impl<'a> Running<'a> {
             failure: None,
             left_out: None,
             first: None,
+            plain_because: self.plain_because,
             warnings: self.arms.warnings().iter().map(|warning| in_a_line(warning, mix)).collect(),
             took: self.took,
         };

@@ -178,6 +178,11 @@ impl Report<'_> {
             text,
             "A positive change is one for the better. Verdicts: Wilcoxon's signed ranks of pairs, 5 % for the whole fleet."
         )?;
+        for outcome in &self.outcomes {
+            if let Some(because) = &outcome.plain_because {
+                writeln!(text, "{}, {}: taken as with --plain=priced ({because})", outcome.machine, outcome.load)?;
+            }
+        }
         let enough = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).map(|one| one.enough).max();
         if count(Verdict::TooFew) + count(Verdict::Untested) > 0 {
             let enough = enough.unwrap_or(0);

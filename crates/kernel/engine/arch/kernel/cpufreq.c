@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What stands for a cpufreq driver and the devices behind it: the tree's own schedutil asks for a frequency, and it is there at once. Powers
- * make an energy model. A domain without schedutil stays at the frequency that it was given.
+ * What stands for a cpufreq driver and the devices behind it: the tree's own schedutil asks for a frequency, and it is there at once, or, if the
+ * driver sleeps, asks its thread, which is a task of the laboratory's. Powers make an energy model. A domain without schedutil stays at the frequency
+ * that it was given.
  */
 #include "local.h"
 #include <linux/cpu.h>
 #include <linux/cpufreq.h>
 #include <linux/energy_model.h>
+#include <linux/kthread.h>
 
 struct point { unsigned int khz, uw; };
 
@@ -14,8 +16,11 @@ struct domain {
 	struct cpufreq_policy policy;
 	unsigned int nr_points, rate_limit_us;
 	unsigned int user_khz, thermal_khz, fixed_khz;	/* limits; where it stays, if it does */
-	bool counts_idling;
+	bool counts_idling, sleeps;
 	struct point *points;
+	struct kthread_worker *worker;			/* of the governor, if its driver sleeps */
+	struct kthread_work *asked;			/* what its thread is to do */
+	unsigned int wanted_khz;			/* by that; 0: nothing else than there is */
 };
 
 static struct domain *domains[NR_CPUS];		/* in the order in which they were told */
@@ -49,7 +54,7 @@ unsigned int cpufreq_policy_transition_delay_us(struct cpufreq_policy *policy)
 	return domain_behind(policy)->rate_limit_us;
 }
 
-void cpufreq_enable_fast_switch(struct cpufreq_policy *policy) { policy->fast_switch_enabled = true; }
+void cpufreq_enable_fast_switch(struct cpufreq_policy *policy) { policy->fast_switch_enabled = !domain_behind(policy)->sleeps; }
 void cpufreq_disable_fast_switch(struct cpufreq_policy *policy) { policy->fast_switch_enabled = false; }
 #ifdef FL_READY_FOR_EAS
 bool cpufreq_ready_for_eas(const struct cpumask *cpus)
@@ -84,12 +89,23 @@ unsigned long tick_nohz_get_idle_calls_cpu(int cpu)
 	return ++looks;
 }
 
-/* The lowest one that is not less, or the highest. */
-static const struct point *point_for(const struct domain *domain, unsigned long khz)
+#ifdef FL_EFFICIENT_FREQUENCIES
+static bool is_skipped(const struct domain *domain, const struct point *point)
+{
+	const struct cpufreq_frequency_table *table = domain->policy.freq_table;
+
+	return table && (table[point - domain->points].flags & CPUFREQ_INEFFICIENT_FREQ);
+}
+#else
+static bool is_skipped(const struct domain *domain, const struct point *point) { return false; }
+#endif
+
+/* The lowest one that is not less, or the highest; perhaps without those that cost no less than a higher one. */
+static const struct point *point_for(const struct domain *domain, unsigned long khz, bool skips)
 {
 	const struct point *point = domain->points, *highest = point + domain->nr_points - 1;
 
-	while (point < highest && point->khz < khz)
+	while (point < highest && (point->khz < khz || (skips && is_skipped(domain, point))))
 		point++;
 	return point;
 }
@@ -101,7 +117,12 @@ static unsigned long part_of_highest(const struct domain *domain, unsigned long 
 
 unsigned int cpufreq_driver_resolve_freq(struct cpufreq_policy *policy, unsigned int khz)
 {
-	return point_for(domain_behind(policy), clamp(khz, policy->min, policy->max))->khz;
+	const struct domain *domain = domain_behind(policy);
+	unsigned int found;
+
+	khz = clamp(khz, policy->min, policy->max);
+	found = point_for(domain, khz, true)->khz;
+	return found <= policy->max ? found : point_for(domain, khz, false)->khz;
 }
 
 unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned int khz)
@@ -120,6 +141,93 @@ unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned 
 		fl_tell(FL_FREQUENCY, cpu, 0, part, 0);
 	}
 	return khz;
+}
+
+/* ---- a governor whose driver sleeps: what it asks its thread for, which asks the driver ---- */
+
+static struct domain *starts;		/* whose governor starts */
+static struct domain *works;		/* whose thread is at work */
+
+struct task_struct *kthread_create_on_node(int (*act)(void *), void *data, int node, const char *name, ...)
+{
+	starts->worker = data;
+	return fl_unlisted_task();
+}
+
+void kthread_bind_mask(struct task_struct *p, const struct cpumask *mask) { }
+int kthread_stop(struct task_struct *p) { return 0; }
+void kthread_flush_worker(struct kthread_worker *worker) { }
+void __kthread_init_worker(struct kthread_worker *worker, const char *name, struct lock_class_key *key) { }
+
+static struct domain *domain_with(struct kthread_worker *worker)
+{
+	int i;
+
+	for (i = 0; i < nr_domains; i++)
+		if (domains[i]->worker == worker)
+			return domains[i];
+	fl_host_stop(FL_STOP_SHIM, "a work is for a thread that nobody has");
+}
+
+bool kthread_queue_work(struct kthread_worker *worker, struct kthread_work *work)
+{
+	struct domain *domain = domain_with(worker);
+	int i;
+
+	domain->asked = work;
+	for (i = 0; domains[i] != domain; i++)
+		;
+	fl_tell(FL_GOVERNOR, fl_state.cpu, i, 0, 0);
+	return true;
+}
+
+bool kthread_cancel_work_sync(struct kthread_work *work)
+{
+	int i;
+
+	for (i = 0; i < nr_domains; i++)
+		if (domains[i]->asked == work)
+			domains[i]->asked = NULL;
+	return false;
+}
+
+/* Which runs when the CPU is interrupted by itself; the laboratory lets that interrupt come to its thread (see the linker's --wrap). */
+bool __wrap_irq_work_queue(struct irq_work *work)
+{
+	work->func(work);
+	return true;
+}
+
+int __cpufreq_driver_target(struct cpufreq_policy *policy, unsigned int khz, unsigned int relation)
+{
+	struct domain *domain = domain_behind(policy);
+
+	if (domain != works)
+		return cpufreq_driver_fast_switch(policy, khz);
+	khz = cpufreq_driver_resolve_freq(policy, khz);
+	domain->wanted_khz = khz == policy->cur ? 0 : khz;
+	return 0;
+}
+
+/* The thread looks for what it was asked for: the frequency that its driver has to switch to, or 0. */
+unsigned int fl_begin_transition(unsigned int domain)
+{
+	struct kthread_work *work;
+
+	works = domains[domain];
+	works->wanted_khz = 0;
+	work = works->asked;
+	works->asked = NULL;
+	if (work)
+		work->func(work);
+	works = NULL;
+	return domains[domain]->wanted_khz;
+}
+
+/* The driver has switched. */
+void fl_end_transition(unsigned int domain, unsigned int khz)
+{
+	cpufreq_driver_fast_switch(&domains[domain]->policy, khz);
 }
 
 /* ---- the energy model ---- */
@@ -144,7 +252,7 @@ static int power_at(struct device *dev, unsigned long *power, unsigned long *khz
 #endif
 {
 	const struct domain *domain = domain_of[dev->id];
-	const struct point *point = point_for(domain, *khz);
+	const struct point *point = point_for(domain, *khz, false);
 
 	if (point->khz < *khz)
 		return -EINVAL;
@@ -176,6 +284,7 @@ void fl_frequency_domain(const struct fl_frequency_domain *told)
 	domain->nr_points = told->nr_points;
 	domain->rate_limit_us = told->rate_limit_us;
 	domain->counts_idling = told->holds_when_busy;
+	domain->sleeps = told->sleeps;
 	domain->points = fl_host_zalloc(told->nr_points * sizeof(*domain->points));
 	for (i = 0; i < told->nr_points; i++)
 		domain->points[i] = (struct point) { told->khz[i], told->uw ? told->uw[i] : 0 };
@@ -192,7 +301,26 @@ void fl_frequency_domain(const struct fl_frequency_domain *told)
 	policy->max = policy->cpuinfo.max_freq = told->khz[told->nr_points - 1];
 	policy->cur = told->fixed_khz ? told->fixed_khz : policy->max;
 	policy->governor = told->fixed_khz ? &nobody : cpufreq_default_governor();
+#ifdef FL_EFFICIENT_FREQUENCIES
+	if (told->skips_inefficient) {
+		policy->freq_table = fl_host_zalloc((told->nr_points + 1) * sizeof(*policy->freq_table));
+		policy->freq_table_sorted = CPUFREQ_TABLE_SORTED_ASCENDING;
+		for (i = 0; i < told->nr_points; i++)
+			policy->freq_table[i].frequency = told->khz[i];
+		policy->freq_table[i].frequency = CPUFREQ_TABLE_END;
+	}
+#endif
 	domains[nr_domains++] = domain;
+}
+
+/* Whether frequencies that cost no less than a higher one can be left out. */
+int fl_skips_inefficient(void)
+{
+#ifdef FL_EFFICIENT_FREQUENCIES
+	return 1;
+#else
+	return 0;
+#endif
 }
 
 /* Before sched domains are built: who has a frequency, and what it costs. */
@@ -227,6 +355,7 @@ void fl_start_governors(void)
 	for (i = 0; i < nr_domains; i++) {
 		struct cpufreq_policy *policy = &domains[i]->policy;
 
+		starts = domains[i];
 		if (policy->governor != &nobody && (policy->governor->init(policy) || policy->governor->start(policy)))
 			fl_host_stop(FL_STOP_SHIM, "schedutil does not start");
 	}

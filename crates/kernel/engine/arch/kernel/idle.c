@@ -11,22 +11,20 @@ bool tick_nohz_tick_stopped(void) { return is_stopped[fl_state.cpu]; }
 bool tick_nohz_tick_stopped_cpu(int cpu) { return is_stopped[cpu]; }
 int fl_tick_is_stopped(int cpu) { return is_stopped[cpu]; }
 
-/* The tick stops if the laboratory's idle governor wants it to, unless balancing for others has brought work. */
-void fl_idle_enter(int cpu, int stops_tick)
+/* The tick is as the laboratory's idle governor wants it, unless balancing for others has brought work. */
+void fl_idle_enter(int cpu, int tick)
 {
 	fl_execute_on(cpu);
 	if (fl_is_dying(cpu)) {
 		fl_die(cpu);
 		return;
 	}
-	fl_place[cpu].idle_calls++;
 	nohz_run_idle_balance(cpu);
 	/* Then the loop is entered again. */
-	if (fl_has_left()) {
-		fl_place[cpu].idle_calls--;
+	if (fl_has_left() || need_resched() || tick == FL_TICK_GOES_ON)
 		return;
-	}
-	if (need_resched() || is_stopped[cpu] || !stops_tick)
+	fl_place[cpu].idle_calls++;
+	if (is_stopped[cpu] || tick == FL_TICK_IS_KEPT)
 		return;
 	fl_state.irqs_off = 1;
 	calc_load_nohz_start();

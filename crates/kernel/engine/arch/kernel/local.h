@@ -68,6 +68,7 @@ void fl_make_percpu_areas(void);
 /* tasks.c */
 void fl_keep_template(void);
 struct task_struct *fl_new_task(unsigned int id, int pid);
+struct task_struct *fl_unlisted_task(void);
 struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec);
 struct task_struct *fl_task(unsigned int id);
 struct task_struct *fl_task_from(unsigned int *id);
@@ -99,7 +100,7 @@ void fl_yield(int cpu);
 void fl_exec(int cpu);
 void fl_reschedule(int cpu);
 void fl_stopper(int cpu);
-void fl_idle_enter(int cpu, int stops_tick);
+void fl_idle_enter(int cpu, int tick);
 
 /* paths.c */
 bool fl_has_ways(void);

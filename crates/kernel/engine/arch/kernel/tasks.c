@@ -59,18 +59,9 @@ void fl_copy_mask(struct cpumask *to, const unsigned long *from)
 	bitmap_copy(cpumask_bits(to), from, fl_nr_cpus);
 }
 
-struct task_struct *fl_new_task(unsigned int id, int pid)
+static struct task_struct *make_task(unsigned int id, int pid)
 {
 	struct task_struct *p = fl_host_zalloc(sizeof(*p));
-
-	if (id >= room) {
-		unsigned int more = max(2 * room, roundup_pow_of_two(id + 64));
-
-		tasks = fl_grown(tasks, room, more, sizeof(*tasks));
-		room = more;
-	}
-	tasks[id] = p;
-	nr_tasks = max(nr_tasks, id + 1);
 
 	memcpy(p, &untouched, sizeof(*p));
 #ifdef CONFIG_UCLAMP_TASK
@@ -101,6 +92,18 @@ struct task_struct *fl_new_task(unsigned int id, int pid)
 	RB_CLEAR_NODE(&p->pushable_dl_tasks);
 	plist_node_init(&p->pushable_tasks, MAX_PRIO);
 	return p;
+}
+
+struct task_struct *fl_new_task(unsigned int id, int pid)
+{
+	if (id >= room) {
+		unsigned int more = max(2 * room, roundup_pow_of_two(id + 64));
+
+		tasks = fl_grown(tasks, room, more, sizeof(*tasks));
+		room = more;
+	}
+	nr_tasks = max(nr_tasks, id + 1);
+	return tasks[id] = make_task(id, pid);
 }
 
 static void set_priority(struct task_struct *p, int nice, const struct fl_policy *policy)
@@ -134,6 +137,21 @@ static void fork_from_its_like(int cpu, struct task_struct *p)
 	fl_state.running[cpu] = runs;
 	if (failed)
 		fl_host_stop(FL_STOP_SHIM, "sched_fork() refuses a task");
+}
+
+/* One that never runs, and that the laboratory does not know. */
+struct task_struct *fl_unlisted_task(void)
+{
+	static const struct fl_policy normal;
+	struct kernel_clone_args args = { };
+	struct task_struct *p = make_task(0, 0);
+
+	set_priority(p, 0, &normal);
+	p->sched_task_group = &root_task_group;
+	args.cset = p->cgroups = fl_css_set(&root_task_group);
+	fork_from_its_like(fl_state.cpu, p);
+	JOIN_GROUP(p, &args);
+	return p;
 }
 
 struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec)
@@ -265,7 +283,7 @@ int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy)
 	struct sched_attr attr = {
 		.size = sizeof(attr),
 		.sched_policy = policy->policy,
-		.sched_flags = policy->reclaims ? SCHED_FLAG_RECLAIM : 0,
+		.sched_flags = (policy->reclaims ? SCHED_FLAG_RECLAIM : 0) | (policy->is_governor ? SCHED_FLAG_SUGOV : 0),
 		.sched_priority = policy->priority,
 		.sched_nice = task_nice(p),
 		.sched_runtime = policy->runtime,

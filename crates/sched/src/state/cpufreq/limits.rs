@@ -37,6 +37,8 @@ impl CpufreqPolicy {
     /// With `all`, inefficient ones are in use too.
     pub(crate) fn resolve(&self, khz: u64, all: bool) -> u64 {
         let max = self.limits.max_khz();
-        self.domain.resolve_among(khz.min(max), all).min(max)
+        let khz = khz.min(max);
+        let found = self.domain.resolve_among(khz, all);
+        if found <= max { found } else { self.domain.resolve_among(khz, true) }
     }
 }

@@ -16,6 +16,7 @@ enum fl_kind {
 	FL_STAT,	/* cpu of the domain, its level in task; by how much; text is the counter */
 	FL_TIMER,	/* cpu; when */
 	FL_FREQUENCY,	/* cpu; part of the highest, of 1024 */
+	FL_GOVERNOR,	/* cpu that asks; frequency domain in task */
 };
 
 struct fl_record {
@@ -51,12 +52,14 @@ struct fl_cpu { int core, cluster, llc, package, node; unsigned int capacity; };
 
 struct fl_frequency_domain {
 	unsigned int nr_cpus, nr_points, rate_limit_us, holds_when_busy;
+	unsigned int sleeps, skips_inefficient;	/* the driver; frequencies that cost no less than a higher one */
 	unsigned int fixed_khz;			/* 0: schedutil */
 	const unsigned int *cpus, *khz, *uw;	/* ascending; uw may be missing */
 };
 
 struct fl_policy {
-	int policy, priority, reclaims;	/* the kernel's numbers; takes what others leave */
+	int policy, priority;		/* the kernel's numbers */
+	int reclaims, is_governor;	/* takes what others leave; is a governor's thread */
 	long long runtime, deadline, period;
 };
 
@@ -130,6 +133,9 @@ void fl_irq_time(int cpu, unsigned long long ns);
 void fl_steal(int cpu, unsigned long long ns);
 void fl_limit(int cpu, int other, int is_thermal, unsigned long part);
 void fl_exit_latency(int cpu, long long ns);
+int fl_skips_inefficient(void);
+unsigned int fl_begin_transition(unsigned int domain);
+void fl_end_transition(unsigned int domain, unsigned int khz);
 
 int fl_has_group_file(const char *name);	/* of the controller, without its prefix */
 int fl_group_new(int cpu, int parent);
@@ -178,8 +184,11 @@ enum fl_call {
 	FL_CALL_YIELD,
 	FL_CALL_EXEC,
 	FL_CALL_STOPPER,
-	FL_CALL_IDLE_ENTER,	/* does the tick stop */
+	FL_CALL_IDLE_ENTER,	/* what becomes of the tick: enum fl_tick */
 };
+
+/* The governor would have it stop, but it is kept for a timer that is near; or he lets it go on. */
+enum fl_tick { FL_TICK_STOPS, FL_TICK_IS_KEPT, FL_TICK_GOES_ON };
 
 #define FL_LEFT (-1L)		/* a call is not over */
 

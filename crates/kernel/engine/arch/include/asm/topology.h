@@ -8,7 +8,7 @@
 struct fl_place {
 	int core, cluster, llc, package, node;
 	unsigned long capacity, frequency, pressure;	/* of 1024 */
-	unsigned long idle_calls;			/* how often its idle loop was entered */
+	unsigned long idle_calls;			/* how often its tick was to stop */
 	struct cpumask in_core, in_cluster, in_llc, in_package;
 };
 extern struct fl_place fl_place[];
