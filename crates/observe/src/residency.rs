@@ -33,10 +33,10 @@ pub struct ResidencyPoint {
 pub struct FamilyResidency {
     /// By kind of CPU in the order of their first CPUs, and by frequency, ascending.
     pub points: Vec<ResidencyPoint>,
-    /// Time on CPUs on which the scheduler takes the tasks not to fit, while there are larger ones.
-    pub too_small_ns: u64,
-    /// Time on CPUs although smaller ones that the tasks may use would have done.
-    pub too_large_ns: u64,
+    /// Time on CPUs on which the scheduler takes the tasks not to fit, while there are larger ones; none if the engine does not tell.
+    pub too_small_ns: Option<u64>,
+    /// Time on CPUs although smaller ones that the tasks may use would have done; likewise.
+    pub too_large_ns: Option<u64>,
     /// Energy in microjoules; none if a power is unknown.
     pub energy_uj: Option<u64>,
 }
@@ -57,8 +57,8 @@ impl FamilyResidency {
             own.ns += more.ns;
             own.uj = own.uj.zip(more.uj).map(|(own, more)| own + more);
         }
-        self.too_small_ns += other.too_small_ns;
-        self.too_large_ns += other.too_large_ns;
+        self.too_small_ns = self.too_small_ns.zip(other.too_small_ns).map(|(own, more)| own + more);
+        self.too_large_ns = self.too_large_ns.zip(other.too_large_ns).map(|(own, more)| own + more);
         self.energy_uj = self.energy_uj.zip(other.energy_uj).map(|(own, more)| own + more);
     }
 }
@@ -88,7 +88,9 @@ pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) 
         *too_small += (task.residency.too_small - before.too_small).0;
         *too_large += (task.residency.too_large - before.too_large).0;
     }
+    let tells_fit = machine.sched().as_sched().is_some();
     let told = |(spent, too_small_ns, too_large_ns): Sums| {
+        let [too_small_ns, too_large_ns] = [too_small_ns, too_large_ns].map(|time| tells_fit.then_some(time));
         let points = all_points(kinds, domains, &spent);
         let is_known = |point: &&ResidencyPoint| point.ns > 0;
         let energy_uj = points.iter().filter(is_known).map(|point| point.uj).sum();

@@ -51,7 +51,7 @@ pub(super) fn table(summary: &Summary, rows: &[FamilySummary]) -> Option<Table> 
         let mut cells: Vec<Cell> = vec![family.name.as_str().into()];
         cells.extend(shown.iter().map(|(cpus, _)| Cell::from(percent(residency.on(cpus), whole))));
         if says_what_suits {
-            let parts = [residency.too_small_ns, residency.too_large_ns];
+            let parts = [residency.too_small_ns, residency.too_large_ns].map(Option::unwrap_or_default);
             cells.extend(parts.map(|part| Cell::from(percent(part, whole))));
         }
         if has_energy {
