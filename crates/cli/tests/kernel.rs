@@ -448,6 +448,7 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    assert!(!said.contains(" at fl-"), "places of the laboratory are nobody's: {said}");
     let patch = ["patch", "kernel:under-test", "kernel:unbalanced", "--only", "uniprocessor", "--runs", "1"];
     let output = with_engines(&patch);
     let page = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -128,8 +128,17 @@ pub fn parse(text: &str) -> (Report, Places) {
 
 /// The laboratory's own files and functions, in which a report begins, and the kernel's that only take a lock or give it back.
 const OWN_FILES: [&str; 5] =
-    ["host.c:", "arch/fairlab/", "kernel/locking/", "include/linux/spinlock", "include/linux/preempt.h:"];
+    ["fl-", "arch/fairlab/", "kernel/locking/", "include/linux/spinlock", "include/linux/preempt.h:"];
 const OWN_FUNCTIONS: [&str; 2] = ["panic", "raw_spin_rq_lock_nested"];
+
+/// What begins a call, in which each stack ends.
+const OUTER_FILES: [&str; 2] = ["fl-", "arch/fairlab/kernel/paths.c:"];
+
+/// Whether a line of a stack says nothing but that the laboratory has called.
+fn is_outer(line: &str) -> bool {
+    let place = line.split_once(" at ").map_or("", |(_, place)| place);
+    OUTER_FILES.iter().any(|file| place.starts_with(file))
+}
 
 /// Whether somebody who reads a report wants to begin below this line.
 fn is_own(line: &str) -> bool {
@@ -153,7 +162,11 @@ fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
     let lines: Vec<String> = text.lines().map(tree_path).collect();
     let own = lines.iter().take_while(|line| is_own(line)).count();
     // What only the laboratory has called is told as it is.
-    if own == lines.len() { lines } else { lines[own..].to_vec() }
+    if own == lines.len() {
+        return lines;
+    }
+    let outer = lines.iter().rev().take_while(|line| is_outer(line)).count();
+    lines[own..lines.len() - outer].to_vec()
 }
 
 /// So many sections are told that may be meant.
