@@ -255,6 +255,15 @@ void fl_trace(int on)
 	is_traced = on;
 }
 
+/* A path goes on: the functions that it is in stand before those that it enters. */
+void fl_trace_again(void)
+{
+	int i;
+
+	for (i = 0; is_traced && i < nesting->depth && i < MOST_NESTED; i++)
+		note_call((struct fl_called){ .function = (const char *)nesting->functions[i] - beginning, .depth = i });
+}
+
 const struct fl_called *fl_called(unsigned int *nr)
 {
 	*nr = nr_called;
@@ -271,7 +280,10 @@ void __cyg_profile_func_enter(void *function, void *site)
 
 	(void)site;
 	if (is_traced)
-		note_call((struct fl_called){ .function = (const char *)function - beginning, .depth = nesting->depth++ });
+		note_call((struct fl_called){ .function = (const char *)function - beginning, .depth = nesting->depth });
+	if (nesting->depth < MOST_NESTED)
+		nesting->functions[nesting->depth] = function;
+	nesting->depth++;
 	if (!its->function)
 		return;
 	innermost = nesting->nr ? nesting->stack[nesting->nr - 1] : NULL;
@@ -296,7 +308,7 @@ void __cyg_profile_func_exit(void *function, void *site)
 	struct watched *its = place_of(function);
 
 	(void)site;
-	nesting->depth -= is_traced;
+	nesting->depth--;
 	if (!its->function)
 		return;
 	nesting->nr--;

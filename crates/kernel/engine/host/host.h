@@ -11,12 +11,14 @@ struct watched;
 struct nesting {
 	const struct watched *stack[MOST_NESTED];	/* watched functions, outermost first */
 	unsigned int nr;
-	int depth;					/* of all functions, for a trace */
+	const void *functions[MOST_NESTED];		/* all, outermost first, for a trace */
+	int depth;					/* of these */
 	unsigned int nr_looks;				/* of a search, since it has begun or left */
 	unsigned long long measured;			/* see fl_measure() */
 };
 
 /* Another stack runs now: that of the one before. */
 struct nesting *fl_nest(struct nesting *to);
+void fl_trace_again(void);
 
 #endif

@@ -57,6 +57,7 @@ int fl_host_run(struct fl_path *path)
 {
 	struct nesting *outer = fl_nest(&path->nesting);
 
+	fl_trace_again();
 	running = path;
 	path->is_over = 0;
 	if (!_setjmp(path->outside)) {

@@ -185,7 +185,7 @@ impl Step {
 impl Decision {
     /// What is decided otherwise, in a sentence.
     pub(crate) fn sentence(&self) -> String {
-        let within = self.path.last().map_or_else(String::new, |name| format!("in {name}()"));
+        let within = self.path.last().map_or_else(|| "at its beginning".to_owned(), |name| format!("in {name}()"));
         let next = |steps: &[Step]| match steps.first() {
             Some(step) => format!("enters {}()", step.function),
             None => "enters nothing more there".to_owned(),
@@ -201,7 +201,11 @@ impl Decision {
 
     /// The two beside each other from where they part, as lines.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("in {}", self.path.join(" > "))];
+        let mut lines: Vec<String> = Some(&self.path)
+            .filter(|path| !path.is_empty())
+            .map(|path| format!("in {}", path.join(" > ")))
+            .into_iter()
+            .collect();
         let text = |steps: &[Step]| steps.iter().map(Step::text).collect::<Vec<_>>();
         let (base, patched) = (text(&self.base), text(&self.patched));
         let width = text(&self.before).iter().chain(&base).map(String::len).max().unwrap_or(0).max(24);
