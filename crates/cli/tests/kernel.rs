@@ -321,6 +321,9 @@ fn benchmarks_run_on_an_engine_whose_code_takes_time() {
     let once = told(&[&bench[..], &engine].concat());
     assert!(once["result"]["is_done"] == true && once["result"]["time_s"].as_f64() > Some(0.0001), "{once}");
     assert_eq!(once["digest"], told(&[&bench[..], &engine].concat())["digest"]);
+    // A fork while another CPU holds the lock of its runqueue.
+    let forks = ["bench", "hackbench", "-g", "1", "-l", "100", "--machine", "hikey960", "--vary", "--seed", "3"];
+    assert!(told(&[&forks[..], &engine].concat())["result"]["is_done"] == true);
     let line = bench[1..6].join(" ");
     let compare =
         ["--json", "compare", "--bench", &line, "--machine", "hikey960", "--plain=priced", "--runs", "2", "--arm"];

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 /// Many tasks that wake each other, some of them through each other's CPUs, under a quota and with real-time ones among them.
 const SCENARIO: &str = "cpus 8\nend 200ms\ngroup g shares=512\ngroup q quota=20ms period=40ms\n\
                         task hog n=6 group=q run 3ms sleep 1ms\ntask nap n=12 group=g runr 20us 200us sleepr 50us 500us\n\
+                        task late n=60 start=30ms run 200us sleep 2ms\ntask later n=60 start=61ms run 200us sleep 2ms\n\
                         task rt n=3 fifo=20 run 100us sleep 2ms\n\
                         task ping n=8 run 10us wake pong wait\ntask pong n=8 wait run 5us wake ping\n";
 

@@ -478,10 +478,8 @@ impl Engine for KernelEngine {
             uclamp: new.uclamp.map(|clamps| (clamps.min, clamps.max)),
             mask: &mask,
         };
-        // What changes a task that there is takes its runqueue's lock.
-        if task.uclamp.is_some() {
-            self.end_paths(ctx);
-        }
+        // The first part takes locks of runqueues.
+        self.end_paths(ctx);
         self.begin_after(ctx, c"fork", Call::WakeNew { task: id.0 }, |object, cpu| object.fork(cpu, &task));
         id
     }

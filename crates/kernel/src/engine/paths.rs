@@ -49,7 +49,7 @@ impl KernelEngine {
         self.begin_after(ctx, name, call, |_, _| {})
     }
 
-    /// The same after something that needs no lock of a runqueue.
+    /// The same after something that does not leave.
     pub(super) fn begin_after(
         &mut self,
         ctx: &mut Ctx<'_>,
