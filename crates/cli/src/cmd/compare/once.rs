@@ -2,7 +2,7 @@
 //! One run of each arm, side by side.
 
 use super::args::CompareArgs;
-use crate::args::{Plain, VariantArgs};
+use crate::args::VariantArgs;
 use crate::arms::Arm;
 use crate::cmd::run::{Listeners, simulate_telling};
 use crate::error::CliError;
@@ -120,8 +120,12 @@ fn run_arm(
         let exports = args.exports.of_run(&arm.name);
         return match trial.run_with_traces(args.seed, &exports, &mut |_, more| progress.add(length, more)) {
             Err(CliError::Stopped { .. }) => Ok(None),
-            // A kernel engine has the machine's prices only where it is asked to.
-            told => Ok(Some((told?.summary, trial.variant.plain != Some(Plain::Priced)))),
+            // Where it is not, idling alone takes some.
+            told => {
+                let summary = told?.summary;
+                let is_free = summary.totals.kernel_ns == 0;
+                Ok(Some((summary, is_free)))
+            }
         };
     }
     let mut plan = trial.plan(&input, args.seed)?;
