@@ -383,7 +383,7 @@ static void __attribute__((noreturn)) stop(const char *why, const char *text)
 
 void fl_host_stop(int why, const char *text)
 {
-	static const char *const names[] = { "panic", "lock", "forbidden", "shim", "books", "context" };
+	static const char *const names[] = { "panic", "lock", "forbidden", "shim", "books", "context", "loop" };
 
 	stop(names[why], text);
 }

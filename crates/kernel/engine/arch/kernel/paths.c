@@ -10,6 +10,7 @@
 #include "local.h"
 
 #define MOST_GIVEN 8
+#define MOST_PAUSES 1000000	/* of one call: a pass over all CPUs of the largest machines has some thousands */
 
 struct way {
 	struct fl_path *path;		/* its stack */
@@ -66,6 +67,8 @@ static void leave(int why, int cpu, bool is_search)
 {
 	struct way *mine = ways[fl_state.cpu];
 
+	if (mine->pause.nr == MOST_PAUSES)
+		fl_host_stop(FL_STOP_LOOP, "one call has left kernel code a million times, to wait or to let time pass, and does not end");
 	mine->pause.why = why;
 	mine->pause.cpu = cpu;
 	mine->pause.call = mine->call;

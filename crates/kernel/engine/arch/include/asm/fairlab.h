@@ -26,7 +26,7 @@ struct fl_record {
 	const char *text;
 };
 
-enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_STOP_BOOKS, FL_STOP_CONTEXT };
+enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_STOP_BOOKS, FL_STOP_CONTEXT, FL_STOP_LOOP };
 
 /* ---- provided by the host (host.c), which is part of the C library's world ---- */
 
