@@ -37,28 +37,33 @@ impl<E: Engine> Machine<E> {
     /// Whether a CPU holds the lock with which a call into the scheduler begins, now that it wants it. If not it spins.
     #[inline]
     pub(super) fn may_enter(&mut self, cpu: CpuId, entry: Entry) -> bool {
-        self.has_lock(cpu, self.sched.first_lock(cpu, entry))
+        !self.kernel_takes_time || self.has_lock(cpu, self.sched.first_lock(cpu, entry))
     }
 
     /// The same for the next phase of a path that has paused.
     ///
     /// Where phases take no time nobody ever finds a lock taken, so none is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_lock(&mut self, cpu: CpuId, lock: PhaseLock) -> bool {
         match lock {
-            PhaseLock::Rq(lock) if self.kernel_takes_time => self.take_lock(cpu, lock),
-            PhaseLock::None | PhaseLock::Rq(_) | PhaseLock::Held(_) => true,
-            PhaseLock::Try(lock) => {
-                let is_free = self.locks[lock.index()].owner.is_none_or(|owner| owner == cpu);
-                let is_taken = is_free && self.has_lock(cpu, PhaseLock::Rq(lock));
-                self.sched.handle_try(cpu, is_taken);
-                true
-            }
+            PhaseLock::None | PhaseLock::Held(_) => true,
+            PhaseLock::Rq(lock) => !self.kernel_takes_time || self.take_lock(cpu, lock),
+            PhaseLock::Try(lock) => self.try_lock(cpu, lock),
             PhaseLock::Spin => self.has_spun(cpu),
         }
     }
 
+    /// Takes the lock of a runqueue if it is free; the path goes on either way.
+    #[cold]
+    fn try_lock(&mut self, cpu: CpuId, lock: CpuId) -> bool {
+        let is_free = self.locks[lock.index()].owner.is_none_or(|owner| owner == cpu);
+        let is_taken = is_free && (!self.kernel_takes_time || self.take_lock(cpu, lock));
+        self.sched.handle_try(cpu, is_taken);
+        true
+    }
+
     /// A CPU that spins looks again after some time.
+    #[cold]
     fn has_spun(&mut self, cpu: CpuId) -> bool {
         let kernel = &mut self.cpus[cpu.index()].kernel;
         kernel.has_spun = !kernel.has_spun;
@@ -118,24 +123,34 @@ impl<E: Engine> Machine<E> {
     /// keeps it.
     #[inline]
     pub(super) fn release_locks(&mut self, cpu: CpuId) {
-        if self.kernel_takes_time {
+        if !self.kernel_takes_time {
+            return;
+        }
+        if !self.cpus[cpu.index()].kernel.held.is_empty() {
             self.pass_locks_on(cpu);
         }
+        self.sched.handle_phase_end(cpu);
     }
 
     fn pass_locks_on(&mut self, cpu: CpuId) {
         let mut place = self.cpus[cpu.index()].kernel.held.len();
-        while place > 0 {
-            place -= 1;
-            let lock = self.cpus[cpu.index()].kernel.held[place];
-            if !self.sched.keeps_lock(cpu, lock) {
-                self.cpus[cpu.index()].kernel.held.remove(place);
-                self.pass_lock_on(lock);
+        while let Some(before) = place.checked_sub(1) {
+            place = before;
+            let held = &mut self.cpus[cpu.index()].kernel.held;
+            let lock = held[place];
+            if self.sched.keeps_lock(cpu, lock) {
+                continue;
             }
+            if place + 1 == held.len() {
+                held.pop();
+            } else {
+                held.remove(place);
+            }
+            self.pass_lock_on(lock);
         }
-        self.sched.handle_phase_end(cpu);
-        if self.cpus[cpu.index()].kernel.held.is_empty() {
-            self.cpus[cpu.index()].kernel.waits_since = None;
+        let kernel = &mut self.cpus[cpu.index()].kernel;
+        if kernel.held.is_empty() {
+            kernel.waits_since = None;
         }
     }
 
