@@ -411,23 +411,13 @@ fn a_bug_of_the_museum_is_put_back_and_told_apart_from_the_tree_as_it_is() {
     assert!(bug["buggy"].as_u64() > bug["fixed"].as_u64(), "{tour}");
 }
 
-/// A call that holds more at its end than at its beginning ends the run, with the place; so it is with an RCU reader that never ends.
-#[test]
-fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_repeats_it() {
-    if !has_engine() {
-        return;
-    }
+/// The tree with another text in the place of some, as an engine.
+fn build(name: &str, edit: Edit) {
     let kept = concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels");
-    let edit = Edit {
-        file: "core.c".to_owned(),
-        place: Place::Function("scheduler_tick".to_owned()),
-        action: Action::Insert("rcu_read_lock();".to_owned()),
-        nth: None,
-    };
-    let script = Script { bug: "a-reader".to_owned(), edits: vec![edit] };
+    let script = Script { bug: format!("{name}-on-purpose"), edits: vec![edit] };
     let wish = Wish {
-        name: "unbalanced",
-        workshop: "unbalanced",
+        name,
+        workshop: name,
         source: "debian:6.1",
         title: None,
         patches: &[],
@@ -436,17 +426,35 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
         is_covered: false,
     };
     Store::at(kept.into()).make(&wish, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Lines are broken anywhere.
+fn flat(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A call that holds more at its end than at its beginning ends the run, with the place; so it is with an RCU reader that never ends.
+#[test]
+fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_repeats_it() {
+    if !has_engine() {
+        return;
+    }
+    let edit = Edit {
+        file: "core.c".to_owned(),
+        place: Place::Function("scheduler_tick".to_owned()),
+        action: Action::Insert("rcu_read_lock();".to_owned()),
+        nth: None,
+    };
+    build("unbalanced", edit);
     let run = ["run", "scenarios/fair-share.scn", "--engine", "kernel:unbalanced"];
     let output = with_engines(&run);
-    // Lines are broken anywhere.
-    let flat = |text: &[u8]| String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let said = flat(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     for part in [
         "rcu_read_lock() or",
         "scheduler_tick at kernel/sched/core.c:",
         "(patched)",
-        "as patched by a-reader",
+        "as patched by unbalanced-on-purpose",
         "the same command",
     ] {
         assert!(said.contains(part), "{part}: {said}");
@@ -459,4 +467,44 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
     let command = page.lines().find_map(|line| line.split_once("this repeats it: fairlab ")).expect("it is told").1;
     let again = with_engines(&command.split(' ').collect::<Vec<_>>());
     assert!(flat(&again.stderr).contains("rcu_read_lock() or"), "{command}");
+}
+
+/// Real-time tasks that are pushed and pulled all the time, with more of them than CPUs.
+const PUSHED_AND_PULLED: &str = "cpus 8\nend 100ms\ntask a n=9 fifo=50 run 310us sleep 210us\n\
+                                 task b n=9 fifo=40 run 170us sleep 330us\ntask c n=6 fifo=30 run 500us sleep 110us\n";
+
+/// Two locks are taken in the order of their CPUs. Who takes the second one in any order meets somebody who came the other way.
+#[test]
+fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait() {
+    if !has_engine() {
+        return;
+    }
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/pushed-and-pulled.scn");
+    std::fs::write(file, PUSHED_AND_PULLED).expect("written");
+    let run = |engine| with_engines(&["run", file, "--machine", "phone-8", "--engine", engine]);
+    let output = run("kernel:under-test");
+    assert!(output.status.success(), "{}", flat(&output.stderr));
+    let edit = Edit {
+        file: "sched.h".to_owned(),
+        place: Place::Function("rq_order_less".to_owned()),
+        action: Action::Insert("return true;".to_owned()),
+        nth: None,
+    };
+    build("unordered", edit);
+    let output = run("kernel:unordered");
+    let said = flat(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in [
+        "CPUs wait for each other for ever",
+        "has the lock of its own runqueue, taken here: __schedule at kernel/sched/core.c:",
+        "runqueue here: _double_lock_balance at kernel/sched/sched.h:",
+        "pull_rt_task at kernel/sched/rt.c:",
+        "push_rt_task at kernel/sched/rt.c:",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(
+        !said.contains(" at fl-") && !said.contains("arch/fairlab"),
+        "places of the laboratory are nobody's: {said}"
+    );
 }

@@ -221,6 +221,18 @@ fn a_report_has_the_lines_the_end_and_the_frames() {
 }
 
 #[test]
+fn cpus_that_wait_for_each_other_have_a_stack_each() {
+    let text = "waits 6 6 5\ntaken 10\nframe 11\nwaits 5 5 6\ntaken 20\nframe 21\nstop deadlock all wait\n\
+                during 7 2 schedule, of a task\nframe 30\n";
+    let (report, places) = worker::parse(text);
+    assert_eq!(report.end.map(|end| end.why).as_deref(), Some("deadlock"));
+    let of =
+        |cpu, wants, taken, stack| worker::Waiter { cpu, has: cpu, wants, taken: words(taken), stack: words(stack) };
+    assert_eq!(places.circle, [of(6, 5, "10", "11"), of(5, 6, "20", "21")]);
+    assert_eq!((places.stack, places.taken), (words("30"), Vec::new()));
+}
+
+#[test]
 fn all_that_a_tree_lacks_is_said_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let tree = scratch_tree(folder.path());

@@ -47,6 +47,24 @@ pub struct End {
     /// Sections that began in the call, outermost first, one of which has not ended: an RCU reader's, or one without preemption.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<String>,
+    /// CPUs each of which waits for the lock that the one before it has, if that is why it ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub circle: Vec<Waiter>,
+}
+
+/// A CPU that has the lock of a runqueue and waits for that of another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Waiter {
+    /// The CPU.
+    pub cpu: u32,
+    /// The CPU whose runqueue's lock it has.
+    pub has: u32,
+    /// Where it has taken that, as in a stack.
+    pub taken: Vec<String>,
+    /// The CPU whose runqueue's lock it wants.
+    pub wants: u32,
+    /// Where it waits for that.
+    pub stack: Vec<String>,
 }
 
 /// What a worker has reported.
@@ -74,12 +92,17 @@ pub fn run(command: &mut Command, object: &Path) -> Result<(Output, Report), Ker
     let text = fs::read_to_string(file.path()).map_err(at(file.path()))?;
     let (mut report, places) = parse(&text);
     if let Some(end) = &mut report.end {
-        // A call that is over has no stack any more.
-        if end.why != "context" {
+        // A call that is over has no stack any more, and of CPUs that wait for each other each has one.
+        if end.why != "context" && end.why != "deadlock" {
             end.stack = symbolise(object, &places.stack);
         }
         end.taken = symbolise(object, &places.taken);
         end.sections = sections(object, &places.sections);
+        end.circle = places.circle;
+        for waiter in &mut end.circle {
+            waiter.taken = symbolise(object, &waiter.taken);
+            waiter.stack = symbolise(object, &waiter.stack);
+        }
     }
     Ok((output, report))
 }
@@ -93,6 +116,22 @@ pub struct Places {
     pub taken: Vec<String>,
     /// Of sections that began, outermost first, one of which has not ended.
     pub sections: Vec<String>,
+    /// Of CPUs that wait for each other.
+    pub circle: Vec<Waiter>,
+}
+
+impl Places {
+    /// Where the next place of a stack belongs: what CPUs that wait for each other say comes before the end.
+    fn stack_for(&mut self, is_over: bool) -> &mut Vec<String> {
+        match self.circle.last_mut() {
+            Some(waiter) if !is_over => &mut waiter.stack,
+            _ => &mut self.stack,
+        }
+    }
+
+    fn taken_for(&mut self) -> &mut Vec<String> {
+        self.circle.last_mut().map_or(&mut self.taken, |waiter| &mut waiter.taken)
+    }
 }
 
 /// Reads a report: the lines that `engine/host/host.c` writes.
@@ -117,22 +156,29 @@ pub fn parse(text: &str) -> (Report, Places) {
                     (end.at_ns, end.cpu, end.during) = (at_ns, cpu, during);
                 }
             }
-            "frame" => places.stack.push(rest.to_owned()),
+            "frame" => places.stack_for(report.end.is_some()).push(rest.to_owned()),
             "section" => places.sections.push(rest.to_owned()),
-            "taken" => places.taken.push(rest.to_owned()),
+            "taken" => places.taken_for().push(rest.to_owned()),
+            "waits" => places.circle.extend(waiter(rest)),
             _ => {}
         }
     }
     (report, places)
 }
 
+fn waiter(rest: &str) -> Option<Waiter> {
+    let mut cpus = rest.split(' ').map(|word| word.parse().ok());
+    Some(Waiter { cpu: cpus.next()??, has: cpus.next()??, wants: cpus.next()??, ..Waiter::default() })
+}
+
 /// The laboratory's own files and functions, in which a report begins, and the kernel's that only take a lock or give it back.
 const OWN_FILES: [&str; 5] =
     ["fl-", "arch/fairlab/", "kernel/locking/", "include/linux/spinlock", "include/linux/preempt.h:"];
-const OWN_FUNCTIONS: [&str; 2] = ["panic", "raw_spin_rq_lock_nested"];
+const OWN_FUNCTIONS: [&str; 6] =
+    ["panic", "raw_spin_rq_lock_nested", "raw_spin_rq_lock", "rq_lock", "rq_lock_irq", "rq_lock_irqsave"];
 
 /// What begins a call, in which each stack ends.
-const OUTER_FILES: [&str; 2] = ["fl-", "arch/fairlab/kernel/paths.c:"];
+const OUTER_FILES: [&str; 2] = ["fl-", "arch/fairlab/kernel/"];
 
 /// Whether a line of a stack says nothing but that the laboratory has called.
 fn is_outer(line: &str) -> bool {

@@ -2,7 +2,7 @@
 //! What somebody has to know whose kernel did not come back.
 
 use fairlab_kernel::store::{Entry, Store, patched};
-use fairlab_kernel::worker::{End, LOOP_SECONDS};
+use fairlab_kernel::worker::{End, LOOP_SECONDS, Waiter};
 use fairlab_machine::engine::START;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,8 +20,9 @@ pub(super) fn sentences(store: &Store, entry: &Entry, end: &End, command: Option
     let what = match end.why.as_str() {
         "panic" => "the kernel has panicked",
         "crash" => "the kernel has crashed",
-        "loop" => "kernel code does not end",
+        "loop" | "endless" => "kernel code does not end",
         "lock" => "a lock is not used as it must be",
+        "deadlock" => "CPUs wait for each other for ever",
         "forbidden" => "the kernel has called what an engine does not have",
         "books" => "the scheduler's books are wrong, as seen at a tick",
         "context" => "a call of the kernel has not put back what it took",
@@ -33,13 +34,20 @@ pub(super) fn sentences(store: &Store, entry: &Entry, end: &End, command: Option
     say(format!("  at {at} (on the kernel's clock {} ns) on CPU {cpu}, in: {during}", end.at_ns));
     let object = store.object(&entry.key);
     let mut shown = 0;
-    for (heading, stack) in [
-        ("", &end.stack),
-        ("  it was taken here:", &end.taken),
-        ("  it began here, or as one of those that follow:", &end.sections),
-    ] {
+    let mut parts = vec![
+        (String::new(), &end.stack),
+        ("  it was taken here:".to_owned(), &end.taken),
+        ("  it began here, or as one of those that follow:".to_owned(), &end.sections),
+    ];
+    for Waiter { cpu, has, taken, wants, stack } in &end.circle {
+        let own =
+            |other: &u32| if other == cpu { "its own runqueue".to_owned() } else { format!("CPU {other}'s runqueue") };
+        parts.push((format!("  CPU {cpu} has the lock of {}, taken here:", own(has)), taken));
+        parts.push((format!("  CPU {cpu} waits for that of {} here:", own(wants)), stack));
+    }
+    for (heading, stack) in parts {
         if !heading.is_empty() && !stack.is_empty() {
-            say(heading.to_owned());
+            say(heading);
         }
         for frame in stack {
             say(format!("    {frame}{}", as_patched(&object, frame, &mut shown)));

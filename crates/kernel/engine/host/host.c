@@ -373,6 +373,11 @@ void fl_host_taken(const char *what, const void *const *places, int nr)
 			say("%s %lx\n", what, (unsigned long)((const char *)places[i] - (const char *)here.dli_fbase));
 }
 
+/* A CPU has a lock and wants another one. Where it took the first, and its stack, follow. */
+void fl_host_waits(int cpu, int has, int wants) { say("waits %d %d %d\n", cpu, has, wants); }
+
+void fl_host_stack(void) { say_stack(); }
+
 static void __attribute__((noreturn)) stop(const char *why, const char *text)
 {
 	say("stop %s %s\n", why, text);
@@ -383,7 +388,7 @@ static void __attribute__((noreturn)) stop(const char *why, const char *text)
 
 void fl_host_stop(int why, const char *text)
 {
-	static const char *const names[] = { "panic", "lock", "forbidden", "shim", "books", "context", "loop" };
+	static const char *const names[] = { "panic", "lock", "forbidden", "shim", "books", "context", "endless", "deadlock" };
 
 	stop(names[why], text);
 }

@@ -281,8 +281,8 @@ impl Engine for KernelEngine {
         self.object.grant(cpu.0, is_taken);
     }
 
-    fn handle_deadlock(&mut self, cpu: CpuId, lock: CpuId) {
-        self.object.deadlock(cpu.0, lock.0);
+    fn handle_deadlock(&mut self, cpu: CpuId, _: CpuId) {
+        self.object.deadlock(cpu.0);
     }
 
     fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<> {

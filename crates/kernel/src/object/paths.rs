@@ -220,8 +220,8 @@ impl Object {
     }
 
     /// Ends the run: a CPU waits for the lock of a runqueue whose holder waits for one that it holds.
-    pub fn deadlock(&self, cpu: u32, lock: u32) {
-        call!(self, fl_deadlock(self.cpu(cpu), self.cpu(lock)));
+    pub fn deadlock(&self, cpu: u32) {
+        call!(self, fl_deadlock(self.cpu(cpu)));
     }
 
     /// Whether somebody who wakes a task now finds it asleep.

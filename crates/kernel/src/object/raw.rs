@@ -305,7 +305,7 @@ functions! {
     fl_keeps_lock(c_int, c_int) -> c_int;
     fl_grant(c_int, c_int);
     fl_ready() -> c_int;
-    fl_deadlock(c_int, c_int);
+    fl_deadlock(c_int);
     fl_is_asleep(c_uint) -> c_int;
     fl_awaited_stopper(c_int);
     fl_wake_idle(c_int);

@@ -28,6 +28,7 @@ struct way {
 static struct way *ways[NR_CPUS], *unused;
 static unsigned int nr_ways;
 static bool is_leaving;			/* calls leave */
+static bool is_asked;			/* where it waits, instead of going on */
 
 static arch_spinlock_t *lock_of(int cpu) { return &LOCK_OF(cpu_rq(cpu)).raw_lock; }
 
@@ -68,7 +69,7 @@ static void leave(int why, int cpu, bool is_search)
 	struct way *mine = ways[fl_state.cpu];
 
 	if (mine->pause.nr == MOST_PAUSES)
-		fl_host_stop(FL_STOP_LOOP, "one call has left kernel code a million times, to wait or to let time pass, and does not end");
+		fl_host_stop(FL_STOP_ENDLESS, "one call has left kernel code a million times, to wait or to let time pass, and does not end");
 	mine->pause.why = why;
 	mine->pause.cpu = cpu;
 	mine->pause.call = mine->call;
@@ -82,7 +83,11 @@ static void leave(int why, int cpu, bool is_search)
 	fl_state.leaves = 0;
 	fl_state.irqs_off = 0;
 	fl_state.depth = 0;
-	fl_host_leave();
+	do {
+		if (is_asked)
+			fl_host_stack();
+		fl_host_leave();
+	} while (is_asked);
 }
 
 /* In the middle of a search, before it looks at one more. */
@@ -155,14 +160,34 @@ int fl_keeps_lock(int cpu, int other)
 	return lock->holder == cpu + 1 && !lock->is_given;
 }
 
-/* Each waits for one that another one in the circle holds. */
-void __attribute__((noreturn)) fl_deadlock(int cpu, int other)
-{
-	arch_spinlock_t *lock = lock_of(other);
+/* Which CPU has the lock that a CPU waits for. */
+static int who_keeps(int cpu) { return (int)lock_of(ways[cpu]->pause.cpu)->holder - 1; }
 
-	fl_state.cpu = cpu;
-	fl_lock_is_held(lock, lock->holder - 1, lock->taker);
-	unreachable();
+static bool waits(int cpu) { return cpu >= 0 && ways[cpu] && ways[cpu]->pause.why == FL_PAUSE_LOCK; }
+
+/* A CPU waits for a lock whose holder waits, and so on round. Those in the circle say what they have, and where they wait for what. */
+void __attribute__((noreturn)) fl_deadlock(int cpu)
+{
+	arch_spinlock_t *lock;
+	int first, i;
+
+	/* From outside the way leads into it. */
+	for (i = 0; i < fl_nr_cpus && waits(cpu); i++)
+		cpu = who_keeps(cpu);
+	if (!waits(cpu))
+		fl_host_stop(FL_STOP_SHIM, "CPUs are said to wait for each other, and one of them does not wait");
+	first = cpu;
+	is_asked = true;
+	do {
+		int keeper = who_keeps(cpu);
+
+		fl_host_waits(keeper, ways[cpu]->pause.cpu, ways[keeper]->pause.cpu);
+		lock = lock_of(ways[cpu]->pause.cpu);
+		fl_host_taken("taken", lock->taker, FL_CALLERS);
+		fl_host_run(ways[keeper]->path);
+		cpu = keeper;
+	} while (cpu != first);
+	fl_host_stop(FL_STOP_DEADLOCK, "each has the lock of a runqueue, and waits for the next one's");
 }
 
 /* ---- calls ---- */
@@ -300,7 +325,7 @@ int fl_ready(void)
 	}
 	for (i = 0; i < fl_nr_cpus; i++)
 		if (ways[i])
-			fl_deadlock(i, ways[i]->pause.cpu);
+			fl_deadlock(i);
 	return -1;
 }
 

@@ -26,7 +26,8 @@ struct fl_record {
 	const char *text;
 };
 
-enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_STOP_BOOKS, FL_STOP_CONTEXT, FL_STOP_LOOP };
+enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_STOP_BOOKS, FL_STOP_CONTEXT, FL_STOP_ENDLESS,
+	       FL_STOP_DEADLOCK };
 
 /* ---- provided by the host (host.c), which is part of the C library's world ---- */
 
@@ -35,6 +36,8 @@ void fl_host_log(const char *format, __builtin_va_list args);
 void __attribute__((noreturn)) fl_host_stop(int why, const char *text);
 void *fl_host_zalloc(unsigned long size);
 extern unsigned long long fl_host_measured;	/* clocks are ahead by this */
+void fl_host_waits(int cpu, int has, int wants);	/* runqueues' locks, before the two that follow */
+void fl_host_stack(void);
 void fl_host_taken(const char *what, const void *const *places, int nr);	/* for a report, before its end */
 
 struct fl_path;				/* a stack on which calls run that leave kernel code in the middle */
@@ -209,7 +212,7 @@ void fl_phase_over(int cpu);
 int fl_keeps_lock(int cpu, int other);
 void fl_grant(int cpu, int is_granted);
 int fl_ready(void);
-void __attribute__((noreturn)) fl_deadlock(int cpu, int other);
+void __attribute__((noreturn)) fl_deadlock(int cpu);
 int fl_is_asleep(unsigned int task);
 
 void fl_awaited_stopper(int cpu);
