@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{complaint, fairlab, json_of, program};
+use common::{assert_valid, complaint, fairlab, json_of, program, validator};
 use fairlab_kernel::museum::edit::{Action, Edit, Place, Script};
 use fairlab_kernel::store::{Store, Wish};
 use serde_json::Value;
@@ -361,6 +361,7 @@ fn a_patch_that_changes_nothing_is_identical_in_every_case() {
     let page = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{page}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(page.matches("identical in every event").count(), 3, "two cases and their sum: {page}");
+    assert_valid(&validator("patch"), &told(&[&args[..], &["--json"]].concat()), "two kernels that are the same");
 }
 
 #[test]
@@ -406,6 +407,7 @@ fn a_bug_of_the_museum_is_put_back_and_told_apart_from_the_tree_as_it_is() {
         return;
     }
     let tour = told(&["--json", "kernel", "museum", "into-a-throttled-group"]);
+    assert_valid(&validator("museum"), &tour, "a tour of the museum");
     let bug = &tour["bugs"][0];
     assert_eq!(bug["is_told_apart"], true, "{tour}");
     assert!(bug["buggy"].as_u64() > bug["fixed"].as_u64(), "{tour}");
@@ -467,6 +469,8 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
     let command = page.lines().find_map(|line| line.split_once("this repeats it: fairlab ")).expect("it is told").1;
     let again = with_engines(&command.split(' ').collect::<Vec<_>>());
     assert!(flat(&again.stderr).contains("rcu_read_lock() or"), "{command}");
+    let told: Value = serde_json::from_slice(&with_engines(&[&patch[..], &["--json"]].concat()).stdout).expect("JSON");
+    assert_valid(&validator("patch"), &told, "a kernel that does not come back");
 }
 
 /// Real-time tasks that are pushed and pulled all the time, with more of them than CPUs.

@@ -6,8 +6,7 @@
 
 mod common;
 
-use common::{fairlab, files, items, json_of, root, stdout_of};
-use jsonschema::Validator;
+use common::{assert_valid, fairlab, files, items, json_of, name_of_form as name, root, stdout_of, validator};
 use serde_json::Value;
 use std::path::Path;
 
@@ -17,37 +16,6 @@ const DIRECTORY: &str = "docs/schemas";
 fn forms() -> Vec<String> {
     let forms = json_of(&["schema", "--json"]);
     items(&forms).iter().map(|form| form.as_str().expect("a name").to_owned()).collect()
-}
-
-fn name(form: &str) -> &str {
-    form.split_once('/').expect("a name and a version").0
-}
-
-/// What looks whether a value has a form. It may have no key that the schema does not name.
-fn validator(form: &str) -> Validator {
-    let mut schema = json_of(&["schema", form]);
-    close(&mut schema);
-    jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("the schema of {form}: {error}"))
-}
-
-/// Forbids keys that are not named, wherever some are.
-fn close(schema: &mut Value) {
-    match schema {
-        Value::Object(keys) => {
-            keys.values_mut().for_each(close);
-            if keys.contains_key("properties") && !keys.contains_key("additionalProperties") {
-                keys.insert("additionalProperties".to_owned(), Value::Bool(false));
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(close),
-        _ => {}
-    }
-}
-
-fn assert_valid(validator: &Validator, value: &Value, what: &str) {
-    let wrong: Vec<String> =
-        validator.iter_errors(value).take(5).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(wrong.is_empty(), "{what}: {}", wrong.join("\n"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::process::Command;
 pub(crate) const FLAGS: &str = "-fprofile-arcs -ftest-coverage";
 
 /// A line of a patch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Line {
     /// The file, as the tree names it.
     pub file: String,
@@ -31,7 +31,7 @@ pub struct Line {
 }
 
 /// What runs have reached of a patch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Coverage {
     /// Lines of the patch that became code.
     pub lines: usize,

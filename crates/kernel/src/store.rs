@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// What is known of an engine.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, schemars::JsonSchema)]
 pub struct Entry {
     /// Its name.
     pub name: String,

@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// The name under which engines are built for it. Its folder is used again by the next commit.
 const NAME: &str = "bisect";
 
+/// The form of its JSON.
+pub(crate) const SCHEMA: &str = "kernel-bisect/1";
+
 const EXAMPLES: &str = "\
 What is expected holds for the good commit and does not for the bad one, which is looked at first. The value of several runs is their median.
 
@@ -48,9 +51,15 @@ pub(crate) struct KernelBisectArgs {
     /// A benchmark, as `fairlab bench` takes it
     #[arg(long, value_name = "LINE", conflicts_with = "file", requires = "machine")]
     bench: Option<String>,
-    /// The machine, with its prices and idle states (files .scn may have their own)
+    /// The machine (files may have their own)
     #[arg(long, value_name = "NAME|FILE")]
     machine: Option<String>,
+    /// Take its shape alone, or with prices and idle states, as in `fairlab run`
+    #[arg(
+        long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
+        hide_possible_values = true
+    )]
+    plain: Option<Plain>,
     /// What holds: a metric as in `fairlab compare`, or a path, `<` or `>`, and a number or a time
     #[arg(long, value_name = "METRIC < VALUE", value_parser = Expectation::parse)]
     expect: Expectation,
@@ -121,8 +130,21 @@ impl Expectation {
     }
 }
 
+/// What came of it.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct Answer<'a> {
+    /// The form that this has.
+    schema: &'static str,
+    /// What was expected, as it was written.
+    expect: &'a str,
+    /// The commit from which on it does not hold; none: too many were skipped.
+    first_bad: Option<&'a str>,
+    /// Commits that were built and run, in their order.
+    looked: &'a [Looked],
+}
+
 /// What came of a commit.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Looked {
     commit: String,
     subject: String,
@@ -224,7 +246,7 @@ fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliEr
         variant: VariantArgs {
             machine: args.machine.clone(),
             engine: vec![EngineName::of_kernel(engine)],
-            plain: args.machine.is_some().then_some(Plain::Priced),
+            plain: args.plain,
             ..VariantArgs::default()
         },
         duration: args.duration,
@@ -245,7 +267,7 @@ fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliEr
 fn tell(output: &mut Output, args: &KernelBisectArgs, said: &str, looked: &[Looked]) -> Result<(), CliError> {
     let first = said.split_whitespace().next().filter(|_| said.contains("is the first bad commit"));
     if output.is_json() {
-        return output.json(&serde_json::json!({ "expect": args.expect.text, "first_bad": first, "looked": looked }));
+        return output.json(&Answer { schema: SCHEMA, expect: &args.expect.text, first_bad: first, looked });
     }
     let text = match first {
         Some(first) => {
@@ -262,6 +284,25 @@ fn tell(output: &mut Output, args: &KernelBisectArgs, said: &str, looked: &[Look
 mod tests {
     use super::*;
     use fairlab_study::experiment::metrics::Better;
+
+    #[test]
+    fn what_is_told_has_its_form() {
+        let one = |verdict, value, why: Option<&str>| Looked {
+            commit: "0123".to_owned(),
+            subject: "a change".to_owned(),
+            verdict,
+            value,
+            why: why.map(str::to_owned),
+        };
+        let looked = [one("good", Some(1.5), None), one("skip", None, Some("it does not compile"))];
+        let schema = schemars::schema_for!(Answer<'static>).to_value();
+        let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+        for first_bad in [Some("0123"), None] {
+            let answer = Answer { schema: SCHEMA, expect: "a < 1", first_bad, looked: &looked };
+            let told = serde_json::to_value(&answer).expect("it is JSON");
+            assert!(validator.is_valid(&told), "{told}");
+        }
+    }
 
     fn metric(unit: &str) -> Metric {
         Metric { name: "time".to_owned(), unit: unit.to_owned(), better: Better::Less }

@@ -19,10 +19,12 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The name of the engine without any of the bugs. All are built in its folder.
 const FIXED: &str = "museum.fixed";
+/// The form of its JSON.
+pub(crate) const SCHEMA: &str = "museum/1";
 /// Exit status: a bug was not told apart.
 const NOT_TOLD_APART: u8 = 1;
 
@@ -60,16 +62,25 @@ struct Listed<'a> {
     what: String,
 }
 
+/// Of a day and longer nobody asks.
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// What became of a bug.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Row<'a> {
     bug: &'a str,
     commit: &'a str,
     title: &'a str,
     /// What the check looks at.
     figure: String,
-    #[serde(flatten)]
-    bound: Bound,
+    /// With the bug it is above this,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    above: Option<u64>,
+    /// or below this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    below: Option<u64>,
     /// With the bug; nothing if the kernel did not come back.
     buggy: Option<u64>,
     /// Without it.
@@ -82,14 +93,19 @@ struct Row<'a> {
 }
 
 /// All of them.
-#[derive(Serialize)]
-struct Tour<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Tour<'a> {
+    /// The form that this has.
+    schema: &'static str,
+    /// The tree, as it was given.
     source: &'a str,
+    /// The version that it names.
     version: String,
     bugs: Vec<Row<'a>>,
+    /// How many engines were built for them.
     engines: usize,
-    built_ms: u128,
-    took_ms: u128,
+    built_ms: u64,
+    took_ms: u64,
 }
 
 /// Runs the command.
@@ -137,12 +153,13 @@ pub(crate) fn museum(output: &mut Output, store: &Store, args: &MuseumArgs) -> R
     }
     rows.sort_by_key(|row| row.bug);
     let tour = Tour {
+        schema: SCHEMA,
         source: &args.source,
         version: fixed.version,
         bugs: rows,
         engines: engines.len() + 1,
-        built_ms: built.as_millis(),
-        took_ms: begun.elapsed().as_millis(),
+        built_ms: milliseconds(built),
+        took_ms: milliseconds(begun.elapsed()),
     };
     if output.is_json() {
         output.json(&tour)?;
@@ -213,12 +230,17 @@ fn row<'a, 'e>(
     let (buggy, fixed) = (with(own)?, with(fixed)?);
     let elsewhere = others.map(with).collect::<Result<Vec<_>, _>>()?;
     let is_elsewhere = elsewhere.iter().any(|figure| is_buggy(*figure) != Some(false));
+    let (above, below) = match label.check.bound {
+        Bound::Above(above) => (Some(above), None),
+        Bound::Below(below) => (None, Some(below)),
+    };
     Ok(Row {
         bug: bug.name,
         commit: &label.commit,
         title: &label.title,
         figure: label.check.figure.to_string(),
-        bound: label.check.bound,
+        above,
+        below,
         buggy,
         fixed,
         elsewhere,
@@ -280,7 +302,7 @@ impl Tour<'_> {
             ]);
         }
         let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
-        let seconds = |ms: u128| ms as f64 / 1000.0;
+        let seconds = |ms: u64| ms as f64 / 1000.0;
         format!(
             "{}\n{told_apart} of {} bugs are told apart from Linux {} ({}), {} engines in {:.1} s, all in {:.1} s\n",
             table.render(output.styles()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab schema`: the forms of JSON output as JSON Schema, made from the types that are written, and the form of traces.
 
-use super::{bench, check, compare, explain, findings};
+use super::{bench, check, compare, explain, findings, kernel_bisect, museum, patch};
 use crate::args::SchemaArgs;
 use crate::error::CliError;
 use crate::output::Output;
@@ -43,6 +43,13 @@ const FORMS: &[Form] = &[
     Form { version: explain::SCHEMA, what: "fairlab explain --json", make: of::<explain::Answer> },
     Form { version: findings::SCHEMA, what: "fairlab findings --json", make: of::<Vec<findings::Answer>> },
     Form { version: report::SCHEMA, what: "fairlab study run --json", make: of::<Report> },
+    Form { version: patch::SCHEMA, what: "fairlab patch --json", make: of::<patch::report::Report<'static>> },
+    Form {
+        version: kernel_bisect::SCHEMA,
+        what: "fairlab kernel bisect --json",
+        make: of::<kernel_bisect::Answer<'static>>,
+    },
+    Form { version: museum::SCHEMA, what: "fairlab kernel museum --json", make: of::<museum::Tour<'static>> },
     Form { version: "trace/1", what: "a line of --trace-jsonl", make: of_trace },
 ];
 

@@ -19,7 +19,7 @@ use std::io;
 const LEVEL: u8 = 3;
 
 /// A CPU, under the kernel's names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub(crate) struct CpuState {
     pub(crate) cpu: u32,
     pub(crate) nr_running: u32,
@@ -41,7 +41,7 @@ pub(crate) struct CpuState {
 }
 
 /// A task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub(crate) struct TaskState {
     pub(crate) task: String,
     pub(crate) pid: i32,

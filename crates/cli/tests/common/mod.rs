@@ -2,6 +2,7 @@
 //! Running the program in tests.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part of this")]
 
+use jsonschema::Validator;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -90,4 +91,37 @@ pub fn items(value: &Value) -> &[Value] {
 /// The sum over a list in JSON.
 pub fn sum(list: &Value, key: &str) -> u64 {
     items(list).iter().map(|item| number(&item[key])).sum()
+}
+
+/// The name of a form without its version.
+pub fn name_of_form(form: &str) -> &str {
+    form.split_once('/').map_or(form, |(name, _)| name)
+}
+
+/// What looks whether a value has a form. It may have no key that the schema does not name.
+pub fn validator(form: &str) -> Validator {
+    let mut schema = json_of(&["schema", form]);
+    close(&mut schema);
+    jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("the schema of {form}: {error}"))
+}
+
+/// Forbids keys that are not named, wherever some are.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(keys) => {
+            keys.values_mut().for_each(close);
+            if keys.contains_key("properties") && !keys.contains_key("additionalProperties") {
+                keys.insert("additionalProperties".to_owned(), Value::Bool(false));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+/// That a value has a form, or what is wrong with it.
+pub fn assert_valid(validator: &Validator, value: &Value, what: &str) {
+    let wrong: Vec<String> =
+        validator.iter_errors(value).take(5).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(wrong.is_empty(), "{what}: {}", wrong.join("\n"));
 }

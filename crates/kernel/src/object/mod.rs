@@ -130,7 +130,7 @@ pub(crate) enum Told {
 }
 
 /// What balancing keeps of a sched domain, under the kernel's names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Domain {
     /// Name, where the tree has one.
     pub name: String,

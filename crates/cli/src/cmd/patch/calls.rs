@@ -25,7 +25,7 @@ pub(super) struct Call {
 }
 
 /// A function that was entered, perhaps several times in a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub(crate) struct Step {
     /// How much deeper than the function in which the two part.
     pub(crate) depth: u32,
@@ -36,10 +36,13 @@ pub(crate) struct Step {
 }
 
 /// Where the two part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub(crate) struct Decision {
     /// What the machine had called, and on which CPU.
     pub(crate) call: String,
+    /// The two have called different things.
+    #[serde(skip)]
+    pub(crate) is_another_call: bool,
     /// What is decided there, if its functions are known by name.
     pub(crate) kind: Option<&'static str>,
     /// The CPU.
@@ -110,16 +113,17 @@ pub(super) fn decision(base: &[Call], patched: &[Call], known: [&BTreeSet<&str>;
         .or_else(|| at(&|one, other| one == other))?;
     let nothing = Call { what: String::new(), cpu: 0, functions: Vec::new() };
     let (one, other) = (base.get(nr).unwrap_or(&nothing), patched.get(nr).unwrap_or(&nothing));
-    let call = if is_same(one, other) {
-        format!("{}, on CPU {}", one.what, one.cpu)
-    } else {
+    let is_another_call = !is_same(one, other);
+    let call = if is_another_call {
         let told = |call: &Call| match call.what.as_str() {
             "" => "no call of the kernel".to_owned(),
             what => format!("{what}, on CPU {}", call.cpu),
         };
         format!("{} in the first, {} in the second", told(one), told(other))
+    } else {
+        format!("{}, on CPU {}", one.what, one.cpu)
     };
-    Some(part(call, one, other))
+    Some(Decision { is_another_call, ..part(call, one, other) })
 }
 
 fn part(call: String, one: &Call, other: &Call) -> Decision {
@@ -152,6 +156,7 @@ fn part(call: String, one: &Call, other: &Call) -> Decision {
     let kind = path.iter().rev().find_map(|(_, name)| KINDS.iter().find(|(known, _)| known == name));
     Decision {
         call,
+        is_another_call: false,
         kind: kind.map(|(_, what)| *what),
         cpu: one.cpu,
         path: path.into_iter().map(|(_, name)| name).collect(),
@@ -185,6 +190,9 @@ impl Step {
 impl Decision {
     /// What is decided otherwise, in a sentence.
     pub(crate) fn sentence(&self) -> String {
+        if self.is_another_call {
+            return format!("the kernel is called for something else: {}", self.call);
+        }
         let within = self.path.last().map_or_else(|| "at its beginning".to_owned(), |name| format!("in {name}()"));
         let next = |steps: &[Step]| match steps.first() {
             Some(step) => format!("enters {}()", step.function),
@@ -256,6 +264,20 @@ mod tests {
             lines.iter().any(|line| line.contains("(returns)") && line.ends_with("  dequeue_task_fair")),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn calls_of_different_kinds_are_named_and_not_their_functions() {
+        let tick = Call { what: "tick".to_owned(), cpu: 3, functions: Vec::new() };
+        let block = call(&[(0, "schedule")]);
+        let known = BTreeSet::from(["schedule"]);
+        let found = decision(std::slice::from_ref(&tick), &[block], [&known, &known]).expect("they differ");
+        assert_eq!(
+            found.sentence(),
+            "the kernel is called for something else: tick, on CPU 3 in the first, schedule, on CPU 5 in the second"
+        );
+        let alone = decision(&[tick], &[], [&known, &known]).expect("they differ");
+        assert!(alone.sentence().ends_with("tick, on CPU 3 in the first, no call of the kernel in the second"));
     }
 
     #[test]

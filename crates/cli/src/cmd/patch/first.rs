@@ -20,7 +20,7 @@ use std::io::{BufRead, BufReader, Read};
 const END: &str = "the run ends";
 
 /// The first difference.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct First {
     /// When, on the run's clock, in nanoseconds.
     pub(crate) at_ns: u64,

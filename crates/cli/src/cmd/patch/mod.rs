@@ -14,7 +14,7 @@ mod calls;
 mod first;
 mod fleet;
 pub(crate) mod kernels;
-mod report;
+pub(crate) mod report;
 
 use crate::args::{Plain, VariantArgs};
 use crate::cmd::compare::trials::TrialArms;
@@ -43,11 +43,13 @@ const FIGURES: usize = 2;
 const LEVEL: f64 = 0.05;
 /// No budget has more repetitions than this.
 const MOST_RUNS: u64 = 1000;
+/// The form of its JSON.
+pub(crate) const SCHEMA: &str = "patch/1";
 /// Exit status: something became worse.
 const WORSE: u8 = 1;
 
 /// What came of a case.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Outcome {
     pub(crate) machine: &'static str,
     pub(crate) load: &'static str,
@@ -65,6 +67,7 @@ pub(crate) struct Outcome {
     pub(crate) warnings: Vec<String>,
     /// How long its runs took.
     #[serde(rename = "took_s", serialize_with = "report::seconds")]
+    #[schemars(with = "f64")]
     pub(crate) took: Duration,
 }
 
@@ -136,7 +139,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         outcomes.push(outcome);
     }
     let coverage = covered.map(|(_, covered)| covered.end()).transpose()?;
-    let report = Report { kernels, outcomes, coverage, budget, built, took: begun.elapsed() };
+    let report = Report { schema: SCHEMA, kernels, outcomes, coverage, budget, built, took: begun.elapsed() };
     if output.is_json() {
         output.json(&report)?;
     } else {
@@ -169,14 +172,17 @@ fn level() -> f64 {
 }
 
 /// What a budget has room for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Budget {
     #[serde(rename = "budget_s", serialize_with = "report::seconds")]
+    #[schemars(with = "f64")]
     pub(crate) whole: Duration,
     /// What building and one repetition of each case took.
     #[serde(rename = "first_s", serialize_with = "report::seconds")]
+    #[schemars(with = "f64")]
     first: Duration,
     #[serde(rename = "repetition_s", serialize_with = "report::seconds")]
+    #[schemars(with = "f64")]
     repetition: Duration,
     built: bool,
 }

@@ -13,8 +13,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// All of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Report<'a> {
+    /// The form that this has.
+    pub(crate) schema: &'static str,
     /// Before and after.
     pub(crate) kernels: &'a [Entry; 2],
     pub(crate) outcomes: Vec<Outcome>,
@@ -24,9 +26,11 @@ pub(crate) struct Report<'a> {
     pub(crate) budget: Option<Budget>,
     /// How long building took.
     #[serde(rename = "built_s", serialize_with = "seconds")]
+    #[schemars(with = "f64")]
     pub(crate) built: Duration,
     /// How long all took.
     #[serde(rename = "took_s", serialize_with = "seconds")]
+    #[schemars(with = "f64")]
     pub(crate) took: Duration,
 }
 
