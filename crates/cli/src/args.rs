@@ -231,6 +231,9 @@ pub(crate) struct VariantArgs {
     /// The same, at this time: write which functions each call of the kernel enters, and nothing else.
     #[arg(long, hide = true, requires = "engine", value_name = "NS", conflicts_with = "engine_state")]
     pub(crate) engine_calls: Option<u64>,
+    /// Up to that time, of each call the time, and a hash of what it enters that this engine has as well.
+    #[arg(long, hide = true, requires = "engine_calls", value_name = "kernel:NAME", value_parser = engine_of)]
+    pub(crate) engine_beside: Option<EngineName>,
     /// A policy of the program that embeds this one, in the place of the kernel's selection at wake-ups.
     #[arg(long, hide = true, value_name = "NAME", value_parser = policy_of)]
     pub(crate) policy: Option<Policy>,

@@ -473,6 +473,33 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
     assert_valid(&validator("patch"), &told, "a kernel that does not come back");
 }
 
+/// A tickless CPU's averages that are not brought up to date are no event. What follows from it is one, later.
+#[test]
+fn a_decision_before_the_first_event_that_differs_is_found() {
+    if !has_engine() {
+        return;
+    }
+    let edit = Edit {
+        file: "fair.c".to_owned(),
+        place: Place::Function("update_nohz_stats".to_owned()),
+        action: Action::Insert("return true;".to_owned()),
+        nth: None,
+    };
+    build("no-stats", edit);
+    let patch = ["patch", "kernel:under-test", "kernel:no-stats", "--only", "cyclictest", "--runs", "1", "--json"];
+    let output = with_engines(&patch);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", flat(&output.stderr)));
+    let outcomes = told["outcomes"].as_array().expect("cases");
+    let firsts = outcomes.iter().map(|outcome| &outcome["first"]).filter(|first| !first.is_null());
+    let earlier: Vec<_> = firsts.filter(|first| first["decision"]["at_ns"].is_u64()).collect();
+    assert!(!earlier.is_empty(), "{told}");
+    for first in earlier {
+        assert!(first["decision"]["at_ns"].as_u64() < first["at_ns"].as_u64(), "{first}");
+        let path = first["decision"]["path"].as_array().and_then(|path| path.last());
+        assert_eq!(path, Some(&Value::from("update_nohz_stats")), "{first}");
+    }
+}
+
 /// Real-time tasks that are pushed and pulled all the time, with more of them than CPUs.
 const PUSHED_AND_PULLED: &str = "cpus 8\nend 100ms\ntask a n=9 fifo=50 run 310us sleep 210us\n\
                                  task b n=9 fifo=40 run 170us sleep 330us\ntask c n=6 fifo=30 run 500us sleep 110us\n";

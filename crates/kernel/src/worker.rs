@@ -92,8 +92,8 @@ pub fn run(command: &mut Command, object: &Path) -> Result<(Output, Report), Ker
     let text = fs::read_to_string(file.path()).map_err(at(file.path()))?;
     let (mut report, places) = parse(&text);
     if let Some(end) = &mut report.end {
-        // A call that is over has no stack any more, and of CPUs that wait for each other each has one.
-        if end.why != "context" && end.why != "deadlock" {
+        // A call that is over has no stack any more, who reads the books has one of the laboratory, and of CPUs that wait for each other each has its own.
+        if !["context", "books", "deadlock"].contains(&end.why.as_str()) {
             end.stack = symbolise(object, &places.stack);
         }
         end.taken = symbolise(object, &places.taken);

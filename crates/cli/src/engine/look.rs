@@ -6,14 +6,18 @@ use crate::error::CliError;
 use crate::output::Output;
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::object::Domain;
-use fairlab_machine::engine::Machine;
+use fairlab_kernel::operations;
+use fairlab_kernel::store::Store;
+use fairlab_machine::engine::{Machine, RunError, START};
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::seam::Engine;
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufWriter, Write};
 
 /// Switches, wake-ups, migrations, interrupts, steps of balancing.
 const LEVEL: u8 = 3;
@@ -75,6 +79,11 @@ pub(super) fn look(
         machine.advance(&mut NoObserver, Nanos(until)).map_err(failed)?;
         return output.json(&state(machine));
     }
+    if let (Some(until), Some(beside)) = (variant.engine_calls, &variant.engine_beside) {
+        let engines = [variant.kernel_engine(), beside.kernel()].map(Option::unwrap_or_default);
+        return sums(machine, Nanos(until), &hashes(engines)?)
+            .map_err(|error| CliError::write("standard output", &error))?;
+    }
     if let Some(at) = variant.engine_calls {
         machine.start(&mut NoObserver).map_err(failed)?;
         machine.advance(&mut NoObserver, Nanos(at.saturating_sub(1))).map_err(failed)?;
@@ -87,6 +96,50 @@ pub(super) fn look(
     let mut trace = TraceJsonl::new(io::stdout().lock(), machine.hardware().nr_cpus(), LEVEL, false);
     machine.run(&mut trace).map_err(failed)?;
     trace.finish().map_err(|error| CliError::write("standard output", &error))
+}
+
+/// So much of a run at a time.
+const STEP: Nanos = Nanos(1_000_000);
+
+/// Of each call a line: when, and the hash of what was called, where, and of the functions that it has entered.
+fn sums(
+    machine: &mut Machine<KernelEngine>,
+    until: Nanos,
+    hashes: &BTreeMap<u64, u64>,
+) -> io::Result<Result<(), CliError>> {
+    let failed = |error: RunError| CliError::run(error.to_string());
+    let mut out = BufWriter::new(io::stdout().lock());
+    machine.sched().object().trace(true);
+    let mut came = machine.start(&mut NoObserver);
+    let mut now = START;
+    while came.is_ok() && now < until {
+        now = until.min(now + STEP);
+        came = machine.advance(&mut NoObserver, now).map(|_| ());
+        for call in machine.sched().object().called() {
+            let mut hasher = DefaultHasher::new();
+            (call.what, call.cpu).hash(&mut hasher);
+            for hash in call.functions.iter().filter_map(|(_, place)| hashes.get(place)) {
+                hash.hash(&mut hasher);
+            }
+            writeln!(out, "{} {:x}", call.at_ns, hasher.finish())?;
+        }
+    }
+    out.flush()?;
+    Ok(came.map_err(failed))
+}
+
+/// By places of the first engine, of the names that both have.
+fn hashes(engines: [&str; 2]) -> Result<BTreeMap<u64, u64>, CliError> {
+    let store = Store::of_user()?;
+    let [own, other] = engines.map(|name| Ok::<_, CliError>(operations::names(&store.object(&store.get(name)?.key))?));
+    let (own, other) = (own?, other?);
+    let others: BTreeSet<&String> = other.values().collect();
+    let hash = |name: &String| {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        hasher.finish()
+    };
+    Ok(own.iter().filter(|(_, name)| others.contains(name)).map(|(place, name)| (*place, hash(name))).collect())
 }
 
 fn state(machine: &Machine<KernelEngine>) -> EngineState {

@@ -40,9 +40,14 @@ pub(crate) struct Step {
 pub(crate) struct Decision {
     /// What the machine had called, and on which CPU.
     pub(crate) call: String,
+    /// When on the run's clock, in nanoseconds, if that is before the first event that differs.
+    pub(crate) at_ns: Option<u64>,
     /// The two have called different things.
     #[serde(skip)]
     pub(crate) is_another_call: bool,
+    /// Functions that both have are entered otherwise, and not only one that is new.
+    #[serde(skip)]
+    pub(crate) is_of_both: bool,
     /// What is decided there, if its functions are known by name.
     pub(crate) kind: Option<&'static str>,
     /// The CPU.
@@ -109,8 +114,8 @@ pub(super) fn decision(base: &[Call], patched: &[Call], known: [&BTreeSet<&str>;
         (0..number)
             .find(|&nr| !matches!((base.get(nr), patched.get(nr)), (Some(one), Some(other)) if is_same(one, other)))
     };
-    let nr = at(&|one, other| is_same(one, other) && of_both(one) == of_both(other))
-        .or_else(|| at(&|one, other| one == other))?;
+    let nr_of_both = at(&|one, other| is_same(one, other) && of_both(one) == of_both(other));
+    let nr = nr_of_both.or_else(|| at(&|one, other| one == other))?;
     let nothing = Call { what: String::new(), cpu: 0, functions: Vec::new() };
     let (one, other) = (base.get(nr).unwrap_or(&nothing), patched.get(nr).unwrap_or(&nothing));
     let is_another_call = !is_same(one, other);
@@ -123,7 +128,7 @@ pub(super) fn decision(base: &[Call], patched: &[Call], known: [&BTreeSet<&str>;
     } else {
         format!("{}, on CPU {}", one.what, one.cpu)
     };
-    Some(Decision { is_another_call, ..part(call, one, other) })
+    Some(Decision { is_another_call, is_of_both: nr_of_both.is_some(), ..part(call, one, other) })
 }
 
 fn part(call: String, one: &Call, other: &Call) -> Decision {
@@ -156,7 +161,9 @@ fn part(call: String, one: &Call, other: &Call) -> Decision {
     let kind = path.iter().rev().find_map(|(_, name)| KINDS.iter().find(|(known, _)| known == name));
     Decision {
         call,
+        at_ns: None,
         is_another_call: false,
+        is_of_both: false,
         kind: kind.map(|(_, what)| *what),
         cpu: one.cpu,
         path: path.into_iter().map(|(_, name)| name).collect(),

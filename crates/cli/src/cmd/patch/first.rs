@@ -82,11 +82,11 @@ pub(crate) fn first(base: &Trial, patched: &Trial, seed: u64) -> Result<Option<F
     }
     drop((one, other));
     let at = one_at.into_iter().chain(other_at).min().unwrap_or(START.0);
-    let before = ["--engine-state".to_owned(), at.saturating_sub(1).to_string()];
+    let (decision, decided_at) = decided(base, patched, seed, at)?;
+    let before = ["--engine-state".to_owned(), decided_at.saturating_sub(1).to_string()];
     let states = [state(base, seed, &before)?, state(patched, seed, &before)?];
     let told =
         |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| sentence(event, &states[0]));
-    let decision = decision(base, patched, seed, at)?;
     let is_then = |event: &Value| event["t"].as_u64() == Some(at);
     let equal = last.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(is_then);
     let equal: Vec<String> = equal.map(|event| sentence(&event, &states[0])).collect();
@@ -127,6 +127,39 @@ const MOST_BEFORE: usize = 4;
 
 /// So many events that follow are told.
 const MOST_AFTER: usize = 3;
+
+/// The first decision that differs, and when: at the time of the first event that differs, or before, if only there both were called for the same.
+fn decided(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<(Option<Decision>, u64), CliError> {
+    let then = decision(base, patched, seed, at)?;
+    if then.as_ref().is_some_and(|decision| decision.is_of_both && !decision.is_another_call) {
+        return Ok((then, at));
+    }
+    let Some(earlier) = parting(base, patched, seed, at)?.filter(|earlier| *earlier < at) else {
+        return Ok((then, at));
+    };
+    let before = decision(base, patched, seed, earlier)?;
+    let before = before.map(|decision| Decision { at_ns: Some(earlier.saturating_sub(START.0)), ..decision });
+    Ok(if before.is_some() { (before, earlier) } else { (then, at) })
+}
+
+/// When the first call is made in which the two enter other functions, of those that both have.
+fn parting(base: &Trial, patched: &Trial, seed: u64, until: u64) -> Result<Option<u64>, CliError> {
+    let lines = |trial: &Trial, beside: &Trial| {
+        let beside = format!("kernel:{}", engine_of(beside));
+        let how = ["--engine-calls".to_owned(), until.to_string(), "--engine-beside".to_owned(), beside];
+        start(trial, seed, &how)
+    };
+    let ((one, _one_report), (other, _other_report)) = (lines(base, patched)?, lines(patched, base)?);
+    let (mut one, mut other) = (Lines::of(one), Lines::of(other));
+    let time = |line: Option<String>| line.and_then(|line| line.split_once(' ').and_then(|(at, _)| at.parse().ok()));
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return Ok(None),
+            (line, beside) if line == beside => {}
+            (line, beside) => return Ok(time(line).into_iter().chain(time(beside)).min()),
+        }
+    }
+}
 
 /// What both do at that time, function by function.
 fn decision(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Option<Decision>, CliError> {

@@ -255,7 +255,8 @@ fn write_first(text: &mut String, outcome: &Outcome, first: &First) -> std::fmt:
     }
     match decision {
         Some(decision) => {
-            writeln!(text, "  decided otherwise: {}", decision.sentence())?;
+            let when = decision.at_ns.map_or_else(String::new, |at| format!(" at {:.6} ms", at as f64 / 1e6));
+            writeln!(text, "  decided otherwise{when}: {}", decision.sentence())?;
             writeln!(text, "  in the call: {}", decision.call)?;
             for line in decision.lines() {
                 writeln!(text, "    {line}")?;
