@@ -9,6 +9,7 @@ mod engines;
 mod fuzz_oracle;
 mod fuzz_targets;
 mod instructions;
+mod language;
 mod licences;
 mod long;
 mod mixes;
@@ -36,12 +37,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check what every file must have, and that layers and storeys depend in one direction only.
+    /// Check heads and lengths of files, plain language, commit subjects, and the direction of dependencies.
     Tidy,
     /// Print how the files of the scheduler's crate call each other, by storeys.
     Storeys,
     /// Write what is generated: the book's page of switches, and its list of places that differ on purpose.
     Codegen(codegen::Args),
+    /// Print avoided words, numbers about comments and names, and passages for readers.
+    Language(language::Args),
     /// Check that the licences of all dependencies are among those that deny.toml allows.
     Licences,
     /// Print one of the README's two commands.
@@ -76,6 +79,7 @@ fn main() -> Result<()> {
         Chore::Tidy => tidy::check(&root()),
         Chore::Storeys => storeys::print(&root()),
         Chore::Codegen(args) => codegen::run(&root(), &args),
+        Chore::Language(args) => language::run(&root(), &args),
         Chore::Licences => licences::check(&root()),
         Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
         Chore::Oracle(args) => oracle::compare(&root(), &args),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What every file must have, and in which direction crates and storeys depend.
+//! Rules for every file: head, length, plain language; and the direction in which crates and layers depend.
 
-use crate::storeys;
+use crate::{language, storeys};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     }
     wrong.extend(wrong_layers(root)?);
     wrong.extend(storeys::wrong(root)?);
+    wrong.extend(language::problems(root)?);
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
     }
