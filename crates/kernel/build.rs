@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Puts the files under `engine/` and `museum/` into the program, so that an installed one can build engines and put bugs back.
+//! Puts the files under `engine/` and `regressions/` into the program, so that an installed one can build engines and put bugs back.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     embed("engine", "embedded.rs")?;
-    embed("museum", "museum.rs")
+    embed("regressions", "regressions.rs")
 }
 
 /// Makes a list of the names and texts of all files under a folder.

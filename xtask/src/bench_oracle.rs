@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct BenchOracleArgs {
     /// Rounds, in each of which every program runs once.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -52,13 +52,13 @@ struct Scenario {
 }
 
 /// A program that is timed, and what was measured of it.
-struct Timed {
+struct TimedRun {
     name: &'static str,
     command: Vec<String>,
     seconds: Vec<f64>,
 }
 
-impl Timed {
+impl TimedRun {
     fn new(name: &'static str, binary: &Path, arguments: &[&str]) -> Self {
         let words = arguments.iter().map(|word| (*word).to_owned());
         let command = std::iter::once(binary.display().to_string()).chain(words).collect();
@@ -98,7 +98,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     if numbers.len().is_multiple_of(2) { f64::midpoint(numbers[middle - 1], numbers[middle]) } else { numbers[middle] }
 }
 
-pub(crate) fn bench(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn bench(root: &Path, args: &BenchOracleArgs) -> Result<()> {
     let oracle = oracle::find(root)
         .context("there is no reference program beside the project (FAIRLAB_ORACLE can point to it)")?;
     let reference = oracle::build(&oracle, "6.1", false)?;
@@ -112,14 +112,16 @@ pub(crate) fn bench(root: &Path, args: &Args) -> Result<()> {
         let path = folder.join(format!("{index}.scn"));
         fs::write(&path, &scenario.text)?;
         let switches = Summary::of(&plain, root, &Input::Text(scenario.text.clone()))?.whole("/totals/switches")?;
-        let mut programs =
-            vec![Timed::new("reference", &reference, &[]), Timed::new("plain", &plain, &["run", "--trace-jsonl", "-"])];
-        programs.extend(args.binary.iter().map(|path| Timed::new("other", path, &["run", "--trace-jsonl", "-"])));
+        let mut programs = vec![
+            TimedRun::new("reference", &reference, &[]),
+            TimedRun::new("plain", &plain, &["run", "--trace-jsonl", "-"]),
+        ];
+        programs.extend(args.binary.iter().map(|path| TimedRun::new("other", path, &["run", "--trace-jsonl", "-"])));
         for _ in 0..args.runs {
             programs.iter_mut().try_for_each(|program| program.run(&path))?;
         }
         // Long runs are not lost when somebody ends the rest.
-        let ratio = |program: &Timed| format!("{} {:.3}", program.name, program.ratio(&programs[0]));
+        let ratio = |program: &TimedRun| format!("{} {:.3}", program.name, program.ratio(&programs[0]));
         eprintln!("  {}", programs.iter().skip(1).map(ratio).collect::<Vec<_>>().join(", "));
         for program in &programs {
             rows.push(row(scenario, program, &programs[0], switches));
@@ -140,7 +142,7 @@ pub(crate) fn bench(root: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn row(scenario: &Scenario, program: &Timed, reference: &Timed, switches: u64) -> Vec<String> {
+fn row(scenario: &Scenario, program: &TimedRun, reference: &TimedRun, switches: u64) -> Vec<String> {
     let median = program.median();
     vec![
         format!("{}, {} s", scenario.name, scenario.seconds),
@@ -154,7 +156,7 @@ fn row(scenario: &Scenario, program: &Timed, reference: &Timed, switches: u64) -
     ]
 }
 
-fn result(scenario: &Scenario, program: &Timed, reference: &Timed, switches: u64) -> Value {
+fn result(scenario: &Scenario, program: &TimedRun, reference: &TimedRun, switches: u64) -> Value {
     json!({
         "scenario": scenario.name,
         "simulated_s": scenario.seconds,
@@ -169,7 +171,7 @@ fn result(scenario: &Scenario, program: &Timed, reference: &Timed, switches: u64
 }
 
 /// The scenarios that were asked for.
-fn scenarios(oracle: &Path, args: &Args) -> Result<Vec<Scenario>> {
+fn scenarios(oracle: &Path, args: &BenchOracleArgs) -> Result<Vec<Scenario>> {
     let seconds = |own: u64| args.seconds.unwrap_or(own);
     let mut all = Vec::new();
     let one_cpu = Command::new(oracle.join("gen_scen.py")).args(["3", "--profile", "one-cpu-groups"]).output()?;
@@ -210,8 +212,8 @@ fn of_oracle(name: &str, text: &str, seconds: u64) -> Scenario {
 mod tests {
     use super::*;
 
-    fn timed(seconds: &[f64]) -> Timed {
-        Timed { name: "a", command: Vec::new(), seconds: seconds.to_vec() }
+    fn timed(seconds: &[f64]) -> TimedRun {
+        TimedRun { name: "a", command: Vec::new(), seconds: seconds.to_vec() }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::tidy::source_files;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_study::switches;
-use fairlab_workload::scn::About;
+use fairlab_workload::scenario::About;
 use std::fs;
 use std::path::Path;
 
@@ -15,13 +15,13 @@ const END: &str = "<!-- end of what is generated -->";
 const DIFFERS: &str = "DIFFERS:";
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct CodegenArgs {
     /// Write nothing: fail if something is stale.
     #[arg(long)]
     check: bool,
 }
 
-pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn run(root: &Path, args: &CodegenArgs) -> Result<()> {
     let stale = pages(root)?.into_iter().filter(|page| page.before != page.after).collect::<Vec<_>>();
     for page in &stale {
         if args.check {
@@ -37,29 +37,29 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
 }
 
 /// A page with generated parts, as it is and as it should be.
-struct Page {
+struct GeneratedPage {
     name: &'static str,
     before: String,
     after: String,
 }
 
-fn pages(root: &Path) -> Result<Vec<Page>> {
-    let scenarios = "docs/book/src/scenarios.md";
+fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
+    let scenarios = "docs/book/src/reference/scenario.md";
     let parts = [
-        ("docs/book/src/switches.md", "switches", switches::page()),
-        ("docs/book/src/fidelity.md", "differences", differences(root)?),
-        ("docs/book/src/machines.md", "plain keys", tables::machine_keys()),
-        ("docs/book/src/rtapp.md", "events", tables::events()),
+        ("docs/book/src/reference/switches.md", "switches", switches::page()),
+        ("docs/book/src/concepts/fidelity.md", "differences", differences(root)?),
+        ("docs/book/src/reference/machine-files.md", "plain keys", tables::machine_keys()),
+        ("docs/book/src/reference/rt-app.md", "events", tables::events()),
         (scenarios, "statements about the machine", tables::statements(About::Machine)),
         (scenarios, "statements about the scheduler", tables::statements(About::Scheduler)),
         (scenarios, "statements about the run", tables::statements(About::Run)),
         (scenarios, "changes", tables::statements(About::Change)),
     ];
-    let mut pages: Vec<Page> = Vec::new();
+    let mut pages: Vec<GeneratedPage> = Vec::new();
     for (name, part, text) in parts {
         if pages.last().is_none_or(|page| page.name != name) {
             let before = fs::read_to_string(root.join(name)).context(name)?;
-            pages.push(Page { name, after: before.clone(), before });
+            pages.push(GeneratedPage { name, after: before.clone(), before });
         }
         let page = pages.last_mut().expect("it was pushed if it was not there");
         page.after = replaced(&page.after, part, &text).context(name)?;

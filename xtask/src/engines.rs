@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct EnginesArgs {
     /// Where tarballs called linux-source-VERSION.tar.xz are, as Debian's packages have them.
     #[arg(long, default_value = "/usr/src")]
     sources: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     releases: Vec<String>,
 }
 
-pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn run(root: &Path, args: &EnginesArgs) -> Result<()> {
     let status = Command::new("cargo").args(["build", "--quiet", "-p", "fairlab"]).current_dir(root).status()?;
     if !status.success() {
         bail!("the program does not build");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct FuzzTargetsArgs {
     /// How long each of them, in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
@@ -35,7 +35,7 @@ const TARGETS: &[Target] = &[
     Target { krate: "machine", name: "machine_file", seeds: &["machines"] },
 ];
 
-pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn run(root: &Path, args: &FuzzTargetsArgs) -> Result<()> {
     let mut failed = Vec::new();
     for target in TARGETS.iter().filter(|target| target.name.contains(&args.only)) {
         println!("== {} of {}: {} s", target.name, target.krate, args.seconds);

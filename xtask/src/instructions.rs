@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct InstructionsArgs {
     /// Record the counts instead of comparing with those that are recorded.
     #[arg(long, conflicts_with = "ci")]
     record: bool,
@@ -90,13 +90,13 @@ impl Record {
 
 /// What a count is, beside the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum CountVerdict {
     Same,
     Fewer,
     More,
 }
 
-impl Verdict {
+impl CountVerdict {
     fn of(recorded: u64, counted: u64) -> Self {
         if counted * 100 > recorded * (100 + BOUND_PERCENT) {
             Self::More
@@ -112,7 +112,7 @@ fn change_percent(recorded: u64, counted: u64) -> f64 {
     (counted as f64 / recorded as f64 - 1.0) * 100.0
 }
 
-pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn run(root: &Path, args: &InstructionsArgs) -> Result<()> {
     if !has_valgrind()? {
         let message = "there is no valgrind, which counts instructions (Debian's package valgrind)";
         if !args.ci {
@@ -149,16 +149,16 @@ fn compare(record: &Record, counted: &[(String, u64)]) -> Result<()> {
         };
         let change = format!("{:+.2} %", change_percent(before, *count));
         rows.push(vec![name.clone(), before.to_string(), count.to_string(), change]);
-        verdicts.push(Verdict::of(before, *count));
+        verdicts.push(CountVerdict::of(before, *count));
     }
     print!("{}", table::render(1, &["run", "recorded", "instructions", "change"], &rows));
-    if verdicts.contains(&Verdict::More) {
+    if verdicts.contains(&CountVerdict::More) {
         bail!(
             "a standard run executes more than {BOUND_PERCENT} % more instructions than recorded\n\
              help: if what came is worth it, say so in the commit: cargo xtask instructions --record"
         );
     }
-    if verdicts.contains(&Verdict::Fewer) {
+    if verdicts.contains(&CountVerdict::Fewer) {
         println!("faster by more than {BOUND_PERCENT} %: keep it with cargo xtask instructions --record");
     }
     Ok(())
@@ -223,10 +223,10 @@ mod tests {
 
     #[test]
     fn three_percent_more_are_too_many_and_three_percent_fewer_are_news() {
-        assert_eq!(Verdict::of(1000, 1030), Verdict::Same);
-        assert_eq!(Verdict::of(1000, 1031), Verdict::More);
-        assert_eq!(Verdict::of(1000, 970), Verdict::Same);
-        assert_eq!(Verdict::of(1000, 969), Verdict::Fewer);
+        assert_eq!(CountVerdict::of(1000, 1030), CountVerdict::Same);
+        assert_eq!(CountVerdict::of(1000, 1031), CountVerdict::More);
+        assert_eq!(CountVerdict::of(1000, 970), CountVerdict::Same);
+        assert_eq!(CountVerdict::of(1000, 969), CountVerdict::Fewer);
     }
 
     #[test]

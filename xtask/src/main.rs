@@ -6,19 +6,19 @@ mod bench_oracle;
 mod browser;
 mod codegen;
 mod engines;
+mod extended;
 mod fuzz_oracle;
 mod fuzz_targets;
 mod instructions;
 mod language;
+mod layers;
 mod licences;
-mod long;
 mod mixes;
 mod oracle;
 mod programs;
 mod readme;
 mod release;
 mod scale;
-mod storeys;
 mod table;
 mod tables;
 mod tidy;
@@ -32,66 +32,66 @@ use std::path::PathBuf;
 #[command(name = "cargo xtask")]
 struct Cli {
     #[command(subcommand)]
-    chore: Chore,
+    chore: XtaskCommand,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum XtaskCommand {
     /// Check heads and lengths of files, plain language, commit subjects, and the direction of dependencies.
     Tidy,
     /// Print how the files of the scheduler's crate call each other, by storeys.
-    Storeys,
+    Layers,
     /// Write what is generated: the book's page of switches, and its list of places that differ on purpose.
-    Codegen(codegen::Args),
+    Codegen(codegen::CodegenArgs),
     /// Print avoided words, numbers about comments and names, and passages for readers.
-    Language(language::Args),
+    Language(language::LanguageArgs),
     /// Check that the licences of all dependencies are among those that deny.toml allows.
     Licences,
     /// Print one of the README's two commands.
     ReadmeCommand {
         /// Which one.
-        which: readme::Which,
+        which: readme::ReadmeCommand,
     },
     /// Compare random scenarios with the reference program or an engine, line by line.
-    Oracle(oracle::Args),
+    Oracle(oracle::OracleArgs),
     /// Compare random scenarios of the whole grammar with the reference program, byte by byte.
-    FuzzOracle(fuzz_oracle::Args),
+    FuzzOracle(fuzz_oracle::FuzzOracleArgs),
     /// Run the fuzz targets of the readers, each for some time.
-    FuzzTargets(fuzz_targets::Args),
+    FuzzTargets(fuzz_targets::FuzzTargetsArgs),
     /// Compare the speed of whole runs with the reference program, in one run.
-    BenchOracle(bench_oracle::Args),
+    BenchOracle(bench_oracle::BenchOracleArgs),
     /// Use every control of the page of `fairlab report` in a headless Chromium.
-    Browser(browser::Args),
+    Browser(browser::BrowserArgs),
     /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
-    BenchScale(scale::Args),
+    BenchScale(scale::BenchScaleArgs),
     /// Build the optimised program: a static file, compiled with a profile of the project's own runs.
-    Release(release::Args),
+    Release(release::ReleaseArgs),
     /// Count the instructions of standard runs, and compare with golden/instructions.toml.
-    Instructions(instructions::Args),
+    Instructions(instructions::InstructionsArgs),
     /// The long check: all tests, large swarms, ten thousand scenarios against the reference, the book, the optimised program.
-    Long(long::Args),
+    Long(extended::ExtendedArgs),
     /// Builds an engine of each kernel tree that is there, and runs all scenarios with it.
-    Engines(engines::Args),
+    Engines(engines::EnginesArgs),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().chore {
-        Chore::Tidy => tidy::check(&root()),
-        Chore::Storeys => storeys::print(&root()),
-        Chore::Codegen(args) => codegen::run(&root(), &args),
-        Chore::Language(args) => language::run(&root(), &args),
-        Chore::Licences => licences::check(&root()),
-        Chore::ReadmeCommand { which } => readme::print_command(&root(), which),
-        Chore::Oracle(args) => oracle::compare(&root(), &args),
-        Chore::FuzzOracle(args) => fuzz_oracle::run(&root(), &args),
-        Chore::FuzzTargets(args) => fuzz_targets::run(&root(), &args),
-        Chore::BenchOracle(args) => bench_oracle::bench(&root(), &args),
-        Chore::Browser(args) => browser::run(&root(), &args),
-        Chore::BenchScale(args) => scale::bench(&root(), &args),
-        Chore::Release(args) => release::build(&root(), &args),
-        Chore::Instructions(args) => instructions::run(&root(), &args),
-        Chore::Long(args) => long::run(&root(), &args),
-        Chore::Engines(args) => engines::run(&root(), &args),
+        XtaskCommand::Tidy => tidy::check(&root()),
+        XtaskCommand::Layers => layers::print(&root()),
+        XtaskCommand::Codegen(args) => codegen::run(&root(), &args),
+        XtaskCommand::Language(args) => language::run(&root(), &args),
+        XtaskCommand::Licences => licences::check(&root()),
+        XtaskCommand::ReadmeCommand { which } => readme::print_command(&root(), which),
+        XtaskCommand::Oracle(args) => oracle::compare(&root(), &args),
+        XtaskCommand::FuzzOracle(args) => fuzz_oracle::run(&root(), &args),
+        XtaskCommand::FuzzTargets(args) => fuzz_targets::run(&root(), &args),
+        XtaskCommand::BenchOracle(args) => bench_oracle::bench(&root(), &args),
+        XtaskCommand::Browser(args) => browser::run(&root(), &args),
+        XtaskCommand::BenchScale(args) => scale::bench(&root(), &args),
+        XtaskCommand::Release(args) => release::build(&root(), &args),
+        XtaskCommand::Instructions(args) => instructions::run(&root(), &args),
+        XtaskCommand::Long(args) => extended::run(&root(), &args),
+        XtaskCommand::Engines(args) => engines::run(&root(), &args),
     }
 }
 

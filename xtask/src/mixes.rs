@@ -94,7 +94,7 @@ pub(crate) fn sleepers(nr_tasks: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_workload::scn;
+    use fairlab_workload::scenario;
 
     #[test]
     fn all_mixes_are_scenarios_at_all_sizes() {
@@ -107,7 +107,7 @@ mod tests {
                 sleepers(5),
             ];
             for text in mixes.into_iter().chain((nr_cpus >= 16).then(|| corner(nr_cpus, "10ms"))) {
-                if let Err(error) = scn::parse("mix", &text) {
+                if let Err(error) = scenario::parse("mix", &text) {
                     panic!("{nr_cpus} CPUs: {error}\n{text}");
                 }
             }

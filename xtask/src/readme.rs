@@ -7,24 +7,24 @@ use std::fs;
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Which {
+pub(crate) enum ReadmeCommand {
     /// The one that runs the main job.
     Run,
     /// The one that runs the tests.
     Test,
 }
 
-pub(crate) fn print_command(root: &Path, which: Which) -> Result<()> {
+pub(crate) fn print_command(root: &Path, which: ReadmeCommand) -> Result<()> {
     let text = fs::read_to_string(root.join("README.md")).context("README.md")?;
     println!("{}", command(&text, which)?);
     Ok(())
 }
 
 /// The first `cargo run`, or the first `cargo test`, of the README's code blocks.
-fn command(text: &str, which: Which) -> Result<&str> {
+fn command(text: &str, which: ReadmeCommand) -> Result<&str> {
     let wanted = match which {
-        Which::Run => "cargo run",
-        Which::Test => "cargo test",
+        ReadmeCommand::Run => "cargo run",
+        ReadmeCommand::Test => "cargo test",
     };
     let mut in_block = false;
     for line in text.lines() {
@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn commands_are_found_in_code_blocks_only() {
         let text = "cargo run no\n```sh\n$ cargo run --release  # a remark\ncargo test --workspace\n```\n";
-        assert_eq!(command(text, Which::Run).expect("there is one"), "cargo run --release");
-        assert_eq!(command(text, Which::Test).expect("there is one"), "cargo test --workspace");
-        assert!(command("```\nnothing\n```\n", Which::Run).is_err());
+        assert_eq!(command(text, ReadmeCommand::Run).expect("there is one"), "cargo run --release");
+        assert_eq!(command(text, ReadmeCommand::Test).expect("there is one"), "cargo test --workspace");
+        assert!(command("```\nnothing\n```\n", ReadmeCommand::Run).is_err());
     }
 }

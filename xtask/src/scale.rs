@@ -10,15 +10,15 @@ use crate::programs::{self, Input, Summary};
 use crate::{mixes, table};
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
-use fairlab_sched::work::Op;
-use fairlab_workload::scn;
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::work::KernelOp;
+use fairlab_workload::scenario;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct BenchScaleArgs {
     /// Runs of each; the fastest counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -121,7 +121,7 @@ impl Bench<'_> {
     }
 }
 
-pub(crate) fn bench(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn bench(root: &Path, args: &BenchScaleArgs) -> Result<()> {
     let binary = args.binary.clone().map_or_else(|| programs::plain(root), Ok)?;
     let bench = Bench { root, binary, runs: args.runs };
     let mut sizes = args.cpus.clone();
@@ -139,14 +139,14 @@ pub(crate) fn bench(root: &Path, args: &Args) -> Result<()> {
     let many = bench.growth(largest, MANY_MS, |length| mixes::many_tasks(largest, args.tasks, length))?;
     let memory = Memory::measure(&bench, &crowded)?;
     eprintln!("operations");
-    let operations = sizes.iter().map(|nr_cpus| Operations::count(*nr_cpus)).collect::<Result<Vec<_>>>()?;
+    let operations = sizes.iter().map(|nr_cpus| ScaleOperations::count(*nr_cpus)).collect::<Result<Vec<_>>>()?;
     if args.json {
         let json = json!({
             "every_cpu_busy": crowded.iter().map(json_of).collect::<Vec<_>>(),
             "sixteen_cpus_busy": corner.iter().map(json_of).collect::<Vec<_>>(),
             "many_tasks": { "tasks": args.tasks, "run": json_of(&many) },
             "bytes": { "cpu": memory.per_cpu, "task": memory.per_task, "group": memory.per_group },
-            "operations": operations.iter().map(Operations::json).collect::<Vec<_>>(),
+            "operations": operations.iter().map(ScaleOperations::json).collect::<Vec<_>>(),
         });
         println!("{}", serde_json::to_string_pretty(&json)?);
         return Ok(());
@@ -156,7 +156,7 @@ pub(crate) fn bench(root: &Path, args: &Args) -> Result<()> {
     println!("\nthe same sixteen CPUs are busy, all others are idle");
     print!("{}", corner_table(&corner));
     println!("\noperations of the scheduler for each served event, where sixteen CPUs are busy");
-    print!("{}", Operations::table(&operations));
+    print!("{}", ScaleOperations::table(&operations));
     println!(
         "\nmemory: {} bytes for a CPU, {} for a task, {} for each CPU of a group\n\
          served: ticks, wake-ups, switches and interrupts between CPUs; ns: of one more, the fastest of {} runs",
@@ -237,14 +237,14 @@ impl Memory {
 }
 
 /// What the scheduler counts on a machine of which sixteen CPUs are busy.
-struct Operations {
+struct ScaleOperations {
     nr_cpus: u64,
     /// Served events, as in [`Cost`].
     served: u64,
     counts: Vec<u64>,
 }
 
-impl Operations {
+impl ScaleOperations {
     /// Counts are the same in every build, so they come from the library. The boot and the start of the tasks are no part.
     fn count(nr_cpus: u64) -> Result<Self> {
         let (short, long) = (Self::of_run(nr_cpus, COUNTED_MS)?, Self::of_run(nr_cpus, LONGER * COUNTED_MS)?);
@@ -253,7 +253,7 @@ impl Operations {
     }
 
     fn of_run(nr_cpus: u64, ms: u64) -> Result<Self> {
-        let scenario = scn::parse("corner", &mixes::corner(nr_cpus, &format!("{ms}ms")))?;
+        let scenario = scenario::parse("corner", &mixes::corner(nr_cpus, &format!("{ms}ms")))?;
         let mut machine = Machine::new(Setup::from_scenario(scenario))?;
         machine.run(&mut NoObserver)?;
         let counters = machine.counters();
@@ -263,24 +263,25 @@ impl Operations {
         Ok(Self { nr_cpus, served, counts: machine.work().counts().to_vec() })
     }
 
-    fn per_served(&self, op: Op) -> f64 {
+    fn per_served(&self, op: KernelOp) -> f64 {
         self.counts[op as usize] as f64 / self.served.max(1) as f64
     }
 
     fn json(&self) -> Value {
-        let counts = Op::ALL.iter().map(|op| (op.name().to_owned(), json!(self.per_served(*op))));
+        let counts = KernelOp::ALL.iter().map(|op| (op.name().to_owned(), json!(self.per_served(*op))));
         json!({ "cpus": self.nr_cpus, "served": self.served, "per_served": counts.collect::<serde_json::Map<_, _>>() })
     }
 
     /// The operations that happen, those that grow most first.
     fn table(sizes: &[Self]) -> String {
         let (small, large) = (&sizes[0], &sizes[sizes.len() - 1]);
-        let growth = |op: Op| large.per_served(op) - small.per_served(op);
-        let mut ops: Vec<Op> = Op::ALL.iter().copied().filter(|op| large.per_served(*op) >= 0.005).collect();
+        let growth = |op: KernelOp| large.per_served(op) - small.per_served(op);
+        let mut ops: Vec<KernelOp> =
+            KernelOp::ALL.iter().copied().filter(|op| large.per_served(*op) >= 0.005).collect();
         ops.sort_by(|a, b| growth(*b).total_cmp(&growth(*a)));
         let cpus: Vec<String> = sizes.iter().map(|size| size.nr_cpus.to_string()).collect();
         let header: Vec<&str> = std::iter::once("operation").chain(cpus.iter().map(String::as_str)).collect();
-        let row = |op: &Op| {
+        let row = |op: &KernelOp| {
             let figures = sizes.iter().map(|size| format!("{:.2}", size.per_served(*op)));
             std::iter::once(op.name().to_owned()).chain(figures).collect()
         };
@@ -302,8 +303,8 @@ mod tests {
 
     #[test]
     fn operations_of_two_sizes_are_counted_for_the_same_work() {
-        let [small, large] = [16, 64].map(|nr_cpus| Operations::count(nr_cpus).expect("it runs"));
-        assert!(small.per_served(Op::ContextSwitch) > 0.0 && large.served > 0);
-        assert!(Operations::table(&[small, large]).contains("ContextSwitch"));
+        let [small, large] = [16, 64].map(|nr_cpus| ScaleOperations::count(nr_cpus).expect("it runs"));
+        assert!(small.per_served(KernelOp::ContextSwitch) > 0.0 && large.served > 0);
+        assert!(ScaleOperations::table(&[small, large]).contains("ContextSwitch"));
     }
 }

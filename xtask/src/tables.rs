@@ -3,7 +3,7 @@
 
 use fairlab_machine::description::{KeyInfo, plain_keys};
 use fairlab_workload::rtapp::EVENTS;
-use fairlab_workload::scn::{About, STATEMENTS, Statement};
+use fairlab_workload::scenario::{About, STATEMENTS, Statement};
 
 /// A table of the statements about something.
 pub(crate) fn statements(about: About) -> String {

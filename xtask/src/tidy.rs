@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rules for every file: head, length, plain language; and the direction in which crates and layers depend.
 
-use crate::{language, storeys};
+use crate::{language, layers};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         }
     }
     wrong.extend(wrong_layers(root)?);
-    wrong.extend(storeys::wrong(root)?);
+    wrong.extend(layers::wrong(root)?);
     wrong.extend(language::problems(root)?);
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));

@@ -11,7 +11,7 @@ use crate::cmd::import::ImportArgs;
 use crate::cmd::kernel::KernelArgs;
 use crate::cmd::patch::args::PatchArgs;
 use crate::cmd::replay::ReplayArgs;
-use crate::cmd::schema::Form;
+use crate::cmd::schema::SchemaEntry;
 use crate::cmd::sweep::args::SweepArgs;
 use crate::embed::policies::{Policy, policy_of};
 use crate::error::CliError;
@@ -24,8 +24,8 @@ use crate::values::{
 };
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use fairlab_observe::export::Format;
-use fairlab_observe::export::record::Groups;
+use fairlab_observe::export::ExportFormat;
+use fairlab_observe::export::record::EventGroups;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TunableInfo;
 use fairlab_sched::units::Nanos;
@@ -432,13 +432,13 @@ pub(crate) struct ExportCommandArgs {
     pub(crate) dir: PathBuf,
     /// Format, from the list below
     #[arg(short, long, value_name = "FORMAT", value_parser = hinted(format_of, hints::formats))]
-    pub(crate) format: &'static Format,
+    pub(crate) format: &'static ExportFormat,
     /// File to write; `-` is standard output [default: DIR/trace.* with the format's ending]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<String>,
     /// Which events the trace has, from the list below; or all [default: what suits the format]
     #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = hinted(group_of, hints::groups))]
-    pub(crate) events: Vec<Groups>,
+    pub(crate) events: Vec<EventGroups>,
     /// Tell only of this task or family, by name or pid: for formats with a file of each task
     #[arg(long, value_name = "TASK")]
     pub(crate) task: Option<String>,
@@ -622,8 +622,8 @@ pub(crate) struct StudyRunArgs {
 )]
 pub(crate) struct SchemaArgs {
     /// The form: run, compare, trace, ...
-    #[arg(value_name = "NAME", value_parser = hinted(Form::named, hints::forms))]
-    pub(crate) form: Option<&'static Form>,
+    #[arg(value_name = "NAME", value_parser = hinted(SchemaEntry::named, hints::forms))]
+    pub(crate) form: Option<&'static SchemaEntry>,
 }
 
 #[derive(Debug, ClapArgs)]

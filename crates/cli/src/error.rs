@@ -20,7 +20,7 @@ pub(crate) enum CliError {
     /// What was asked to hold does not. The results have been written.
     Gate(String),
     /// A process that did the work has said what is wrong.
-    Told {
+    AlreadyReported {
         /// The exit status.
         status: u8,
     },
@@ -58,7 +58,7 @@ impl CliError {
             Self::Input(_) => 2,
             Self::Run(_) => 1,
             Self::Gate(_) => 3,
-            Self::Told { status } => *status,
+            Self::AlreadyReported { status } => *status,
             Self::ClosedPipe => 0,
             Self::Stopped { signal } => 128 + *signal,
         }
@@ -69,7 +69,7 @@ impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(message) | Self::Run(message) | Self::Gate(message) => f.write_str(message),
-            Self::Told { status } => write!(f, "a worker ended with status {status}"),
+            Self::AlreadyReported { status } => write!(f, "a worker ended with status {status}"),
             Self::ClosedPipe => f.write_str("the output was closed"),
             Self::Stopped { signal } => write!(f, "stopped by signal {signal}"),
         }

@@ -5,11 +5,11 @@ use crate::error::CliError;
 use crate::hints::{self, hinted};
 use crate::whole_file::{WholeFile, refuse_to_replace};
 use clap::Args as ClapArgs;
-use fairlab_machine::engine::Machine;
+use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::seam::Engine;
-use fairlab_observe::export::record::{Group, Groups};
-use fairlab_observe::export::{Exporter, FORMATS, Format, Target};
+use fairlab_machine::sim::Machine;
+use fairlab_observe::export::record::{EventGroups, Group};
+use fairlab_observe::export::{ExportFormat, ExportTarget, Exporter, FORMATS};
 use fairlab_workload::suggest;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// A trace that is wanted: format and file.
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
-    pub(crate) format: &'static Format,
+    pub(crate) format: &'static ExportFormat,
     /// `-` is standard output.
     pub(crate) file: String,
 }
@@ -34,7 +34,7 @@ pub(crate) struct ExportArgs {
     ///
     /// Groups: sched, stat, idle, freq, ipi, pelt, counters, decisions, paths, markers; all.
     #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = hinted(group_of, hints::groups))]
-    pub(crate) events: Vec<Groups>,
+    pub(crate) events: Vec<EventGroups>,
     /// The only task of which formats that can do so tell.
     #[arg(skip)]
     pub(crate) task: Option<String>,
@@ -55,8 +55,8 @@ pub(crate) fn process_of(kind: &str) -> Option<&str> {
 }
 
 /// The groups that were asked for, if any were.
-pub(crate) fn groups(events: &[Groups]) -> Option<Groups> {
-    events.iter().copied().reduce(Groups::or)
+pub(crate) fn groups(events: &[EventGroups]) -> Option<EventGroups> {
+    events.iter().copied().reduce(EventGroups::or)
 }
 
 impl Traces {
@@ -76,7 +76,7 @@ impl Traces {
         }
         let mut exporter = Exporter::new(machine, process);
         if let Some(task) = &args.task {
-            exporter.tell_only_of(task.clone());
+            exporter.emit_only_for(task.clone());
         }
         let mut files = Vec::new();
         for export in &args.export {
@@ -118,7 +118,7 @@ impl ExportArgs {
         let of_export = |export: &Export| ["--export".to_owned(), format!("{}={}", export.format.name, export.file)];
         let mut words: Vec<String> = self.export.iter().flat_map(of_export).collect();
         if let Some(groups) = groups(&self.events) {
-            let names = Group::ALL.iter().filter(|group| groups.has(**group)).map(|group| group.name());
+            let names = Group::ALL.iter().filter(|group| groups.contains(**group)).map(|group| group.name());
             words.extend(["--events".to_owned(), names.collect::<Vec<_>>().join(",")]);
         }
         words
@@ -167,7 +167,7 @@ impl Export {
 
     fn open(
         &self,
-        groups: Option<Groups>,
+        groups: Option<EventGroups>,
         hardware: &Hardware,
         exporter: &mut Exporter,
     ) -> Result<Option<WholeFile>, CliError> {
@@ -183,7 +183,7 @@ impl Export {
                 return Err(CliError::Input(message));
             }
             std::fs::create_dir_all(&self.file).map_err(wrong)?;
-            let target = Target::Directory(Path::new(&self.file));
+            let target = ExportTarget::Directory(Path::new(&self.file));
             self.format.open(target, groups, hardware, exporter).map_err(wrong)?;
             return Ok(None);
         }
@@ -195,7 +195,7 @@ impl Export {
             let (whole, file) = WholeFile::create(path).map_err(wrong)?;
             (Box::new(file), parent.unwrap_or_else(|| Path::new(".")).to_owned(), Some(whole))
         };
-        let target = Target::File { out, directory: &directory };
+        let target = ExportTarget::File { out, directory: &directory };
         self.format.open(target, groups, hardware, exporter).map_err(wrong)?;
         Ok(whole)
     }
@@ -211,8 +211,8 @@ impl Export {
     }
 }
 
-pub(crate) fn format_of(name: &str) -> Result<&'static Format, String> {
-    Format::named(name).ok_or_else(|| {
+pub(crate) fn format_of(name: &str) -> Result<&'static ExportFormat, String> {
+    ExportFormat::from_name(name).ok_or_else(|| {
         if name == "parquet" {
             let build = "cargo build --release --features parquet";
             return format!("this fairlab was built without Parquet; `{build}` makes one with it, and csv needs none");
@@ -233,12 +233,12 @@ fn export_of(text: &str) -> Result<Export, String> {
     Ok(Export { format: format_of(format)?, file: file.to_owned() })
 }
 
-pub(crate) fn group_of(name: &str) -> Result<Groups, String> {
+pub(crate) fn group_of(name: &str) -> Result<EventGroups, String> {
     if name == "all" {
-        return Ok(Groups::of(Group::ALL));
+        return Ok(EventGroups::from_slice(Group::ALL));
     }
     let group = Group::ALL.iter().find(|group| group.name() == name);
-    group.map(|group| Groups::of(&[*group])).ok_or_else(|| {
+    group.map(|group| EventGroups::from_slice(&[*group])).ok_or_else(|| {
         let names: Vec<&str> = Group::ALL.iter().map(|group| group.name()).collect();
         format!("there is no such group of events; there are {}, all", names.join(", "))
     })
@@ -255,7 +255,7 @@ mod tests {
         assert!(export_of("trace-dta=x").expect_err("misspelt").contains("trace-dat"));
         assert!(export_of("ftrace").is_err() && export_of("ftrace=").is_err());
         assert!(group_of("irq").expect_err("there is none").contains("ipi"));
-        assert!(Group::ALL.iter().all(|group| group_of("all").expect("all of them").has(*group)));
+        assert!(Group::ALL.iter().all(|group| group_of("all").expect("all of them").contains(*group)));
     }
 
     #[test]

@@ -30,12 +30,12 @@ pub(crate) fn completing<T>(what: impl FnOnce() -> T) -> T {
 
 /// A parser, and names that are among what it takes.
 #[derive(Clone)]
-pub(crate) struct Hinted<P> {
+pub(crate) struct ValueHint<P> {
     parser: P,
     names: fn() -> Vec<&'static str>,
 }
 
-impl<P: TypedValueParser> TypedValueParser for Hinted<P> {
+impl<P: TypedValueParser> TypedValueParser for ValueHint<P> {
     type Value = P::Value;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<P::Value, Error> {
@@ -49,8 +49,8 @@ impl<P: TypedValueParser> TypedValueParser for Hinted<P> {
 }
 
 /// A parser with names.
-pub(crate) const fn hinted<P: TypedValueParser>(parser: P, names: fn() -> Vec<&'static str>) -> Hinted<P> {
-    Hinted { parser, names }
+pub(crate) const fn hinted<P: TypedValueParser>(parser: P, names: fn() -> Vec<&'static str>) -> ValueHint<P> {
+    ValueHint { parser, names }
 }
 
 /// Any text, with names: of a machine or a study there may be a path as well, to which shells turn where no name fits. An argument that says so

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reading workload and machine files.
 
-use crate::embed::shelf;
+use crate::embed::memory_files;
 use crate::error::CliError;
 use fairlab_machine::description::{self, MachineDescription};
 use fairlab_machine::files;
@@ -23,7 +23,7 @@ pub(crate) struct WorkloadText {
 
 /// Reads a workload file, or standard input for `-`.
 pub(crate) fn workload(given: &str) -> Result<WorkloadText, CliError> {
-    if let Some(text) = shelf::text(given) {
+    if let Some(text) = memory_files::text(given) {
         return workload_of(given, given.to_owned(), text.as_bytes().to_vec());
     }
     let name = if given == "-" { "<stdin>".to_owned() } else { given.to_owned() };
@@ -59,7 +59,7 @@ pub(crate) struct MachineText {
 
 /// Reads a machine by name or path.
 pub(crate) fn machine(given: &str) -> Result<MachineText, CliError> {
-    if let Some(text) = shelf::text(given) {
+    if let Some(text) = memory_files::text(given) {
         return machine_of(given, text.to_string());
     }
     let description::MachineText { description, text } = description::load_text(given).map_err(CliError::input)?;

@@ -56,7 +56,7 @@ pub fn main() -> ExitCode {
     match result.and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
-        Err(CliError::Told { status }) => ExitCode::from(status),
+        Err(CliError::AlreadyReported { status }) => ExitCode::from(status),
         // That has been said with what was reached.
         Err(CliError::Stopped { signal }) => ExitCode::from(128 + signal),
         Err(error) => {

@@ -8,19 +8,19 @@ use crate::args::{Plain, PriceChoice, VariantArgs};
 use crate::error::CliError;
 use crate::input::{self, MachineText, WorkloadText};
 use crate::values::GovernorName;
-use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilConfig};
-use fairlab_machine::prices::Prices;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_machine::vary::vary_starts;
-use fairlab_observe::summary::Subject;
+use fairlab_observe::summary::RunSubject;
 use fairlab_sched::features::Feature;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{self, Kernel};
-use fairlab_workload::load::{Kind, detect};
+use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
-use fairlab_workload::scn::{self, On};
+use fairlab_workload::scenario::{self, ParseContext};
 use fairlab_workload::workload::Workload;
 use std::cell::RefCell;
 use std::path::Path;
@@ -35,7 +35,7 @@ const DEFAULT_TRACE: u8 = 3;
 
 /// What is told of a run, beside what it is made of.
 pub(crate) struct About {
-    pub(crate) subject: Subject,
+    pub(crate) subject: RunSubject,
     pub(crate) input: Arc<WorkloadText>,
     /// The machine's file, unless a scenario describes the machine.
     pub(crate) machine_text: Option<MachineText>,
@@ -98,7 +98,7 @@ impl Variant {
         set_in_file: Vec<(String, i64)>,
     ) -> Self {
         let named = named.unwrap_or(kernels::DEFAULT);
-        let kernel = variant.kernel.or_else(|| Kernel::named(named)).expect("machine files name known kernels");
+        let kernel = variant.kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
         let mut features = kernel.features();
         features.extend(of_file);
         features.extend(variant.switched());
@@ -166,12 +166,12 @@ impl Prepared {
         let given = variant.machine.as_deref().map(input::machine);
         let given = machine.map(Ok).or(given).transpose()?;
         let (says, machine_text) = match detect(&input.name, &input.text).map_err(CliError::input)? {
-            Kind::Scenario => FileSays::of_scenario(&input, given, choices.varying_seed())?,
-            Kind::RtApp => {
+            WorkloadKind::Scenario => FileSays::of_scenario(&input, given, choices.varying_seed())?,
+            WorkloadKind::RtApp => {
                 let machine = given.map_or_else(|| input::machine(DEFAULT_MACHINE), Ok)?;
                 (FileSays::of_rtapp(&input, choices, &machine)?, Some(machine))
             }
-            Kind::Recorded => (FileSays::of_recorded(&input, given.as_ref(), variant.governor)?, given),
+            WorkloadKind::Recorded => (FileSays::of_recorded(&input, given.as_ref(), variant.governor)?, given),
         };
         let mut setup = says.setup;
         if variant.prices == Some(PriceChoice::Machine) && setup.hardware.prices.is_free() {
@@ -184,7 +184,7 @@ impl Prepared {
         drive(&mut setup.hardware, variant.governor)?;
         hold_latency(&mut setup.workload, variant);
         employ(&mut setup, variant)?;
-        let subject = Subject {
+        let subject = RunSubject {
             workload: input.name.clone(),
             kind: says.kind.to_owned(),
             machine: setup.hardware.name.clone(),
@@ -225,13 +225,13 @@ pub(crate) fn price(hardware: &mut Hardware, variant: &VariantArgs) -> Result<()
     match variant.plain {
         None => {}
         Some(Plain::Shape) => *hardware = hardware.shape(),
-        Some(Plain::Priced) => *hardware = hardware.priced_shape(),
+        Some(Plain::Priced) => *hardware = hardware.shape_with_costs(),
     }
     if let Some(machine) = &variant.prices_of {
-        hardware.prices = Prices::from_list(input::machine(machine)?.description.prices());
+        hardware.prices = CostModel::from_list(input::machine(machine)?.description.prices());
     }
     if variant.price_choice() == PriceChoice::Zero {
-        hardware.prices = Prices::free();
+        hardware.prices = CostModel::free();
     }
     for (operation, ps) in &variant.price {
         hardware.prices.set_named(operation, *ps);
@@ -284,8 +284,8 @@ impl FileSays {
             named.replace(Some(machine));
             Ok(nr_cpus)
         };
-        let on = On { given: given.as_ref().map(size), named: &load, vary };
-        let mut scenario = scn::parse_on(&input.name, &input.text, on).map_err(CliError::input)?;
+        let on = ParseContext { given: given.as_ref().map(size), named: &load, vary };
+        let mut scenario = scenario::parse_on(&input.name, &input.text, on).map_err(CliError::input)?;
         let (trace, trace_pelt) = (scenario.trace, scenario.trace_pelt);
         if let Some(machine) = given.as_ref().filter(|_| scenario.is_replaced) {
             let own = scenario.named_machine.as_ref().map_or("the machine that the file describes", |name| name);

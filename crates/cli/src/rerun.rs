@@ -6,10 +6,10 @@ use crate::error::CliError;
 use crate::input::{self, MachineText, WorkloadText};
 use crate::plan::{Choices, Plan, Prepared};
 use clap::Parser;
-use fairlab_machine::engine::Machine;
+use fairlab_machine::engine::Engine;
 use fairlab_machine::files;
-use fairlab_machine::seam::Engine;
-use fairlab_observe::manifest::{Input, MANIFEST, Manifest, SUMMARY};
+use fairlab_machine::sim::Machine;
+use fairlab_observe::manifest::{MANIFEST, Manifest, ManifestInput, SUMMARY};
 use fairlab_observe::sha256;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,18 +35,18 @@ pub(crate) fn files_of(dir: &Path, manifest: &Manifest) -> Vec<PathBuf> {
 
 /// The run again, with the built-in scheduler.
 pub(crate) fn repeat(dir: &Path, manifest: &Manifest) -> Result<Plan, CliError> {
-    let Repeated { workload, machine, variant, choices } = read(dir, manifest)?;
+    let RepeatedRun { workload, machine, variant, choices } = read(dir, manifest)?;
     Plan::of(workload, machine, &variant, choices)
 }
 
 /// The run again, before there is a machine for it; and its seed.
 pub(crate) fn prepare(dir: &Path, manifest: &Manifest) -> Result<(Prepared, Option<u64>), CliError> {
-    let Repeated { workload, machine, variant, choices } = read(dir, manifest)?;
+    let RepeatedRun { workload, machine, variant, choices } = read(dir, manifest)?;
     Ok((Prepared::of(workload, machine, &variant, choices)?, choices.seed))
 }
 
 /// What a run was made of.
-struct Repeated {
+struct RepeatedRun {
     workload: Arc<WorkloadText>,
     machine: Option<MachineText>,
     variant: VariantArgs,
@@ -54,7 +54,7 @@ struct Repeated {
 }
 
 /// From the command that the manifest keeps for that and the copies of its inputs.
-fn read(dir: &Path, manifest: &Manifest) -> Result<Repeated, CliError> {
+fn read(dir: &Path, manifest: &Manifest) -> Result<RepeatedRun, CliError> {
     let wrong = |cause: &str| {
         let help = "repeat the run with this fairlab: fairlab run FILE -o DIR";
         CliError::Input(format!("{}: {cause}\nhelp: {help}", dir.join(MANIFEST).display()))
@@ -63,7 +63,7 @@ fn read(dir: &Path, manifest: &Manifest) -> Result<Repeated, CliError> {
         .map_err(|error| wrong(error.to_string().lines().next().unwrap_or("its command cannot be repeated")))?
         .command;
     let Command::Run(run) = command else { return Err(wrong("its command is not `fairlab run`")) };
-    let name = |copy: &Input| dir.join(&copy.copy).display().to_string();
+    let name = |copy: &ManifestInput| dir.join(&copy.copy).display().to_string();
     let workload = input::workload_of(&run.file, name(&manifest.workload), unchanged(dir, &manifest.workload)?)?;
     let machine = match &manifest.machine {
         Some(copy) => {
@@ -75,7 +75,7 @@ fn read(dir: &Path, manifest: &Manifest) -> Result<Repeated, CliError> {
     };
     let RunArgs { variant, seed, vary, perturb, duration, keep_duplicate_keys, .. } = *run;
     let choices = Choices { duration, seed, vary, perturb, keep_duplicate_keys, ..Choices::default() };
-    Ok(Repeated { workload: Arc::new(workload), machine, variant, choices })
+    Ok(RepeatedRun { workload: Arc::new(workload), machine, variant, choices })
 }
 
 /// Whether a machine that has run again has done what the manifest says; if not, what to warn of. `told` is what comes of the
@@ -98,7 +98,7 @@ pub(crate) fn difference(
 }
 
 /// The copy of an input, if it is still what it was.
-fn unchanged(dir: &Path, copied: &Input) -> Result<Vec<u8>, CliError> {
+fn unchanged(dir: &Path, copied: &ManifestInput) -> Result<Vec<u8>, CliError> {
     let path = dir.join(&copied.copy);
     let help = "put the copy back as it was, or run again with -o";
     let wrong = |what: String| CliError::Input(format!("{}: {what}\nhelp: {help}", path.display()));

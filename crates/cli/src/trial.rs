@@ -5,8 +5,8 @@
 use crate::args::VariantArgs;
 use crate::arms::{Arm, ArmWork};
 use crate::cmd::bench::args::Bench;
-use crate::cmd::bench::{self as bench_command, Ready, line, prepare, ready};
-use crate::cmd::run::{Listeners, advance_asking, simulate_telling};
+use crate::cmd::bench::{self as bench_command, ReadyBench, line, prepare, ready};
+use crate::cmd::run::{RunObservers, advance_asking, simulate_telling};
 use crate::engine;
 use crate::engine::trial::{Wanted, What};
 use crate::error::CliError;
@@ -14,12 +14,12 @@ use crate::exports::ExportArgs;
 use crate::input::{self, WorkloadText};
 use crate::interrupt;
 use crate::plan::{Choices, Plan, Prepared};
-use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observers;
-use fairlab_machine::seam::Engine;
-use fairlab_observe::bench::{self, Meter, Metering, Reached};
-use fairlab_observe::recorder::Recorder;
-use fairlab_observe::summary::{Subject, Summary};
+use fairlab_machine::sim::{Machine, START};
+use fairlab_observe::bench::{self, BenchObserver, BenchObserverRef, RunProgress};
+use fairlab_observe::summary::{RunSubject, RunSummary};
+use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
@@ -68,7 +68,7 @@ pub(crate) struct Settings {
 /// What a run told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
-    pub(crate) summary: Summary,
+    pub(crate) summary: RunSummary,
     /// What the benchmark measured.
     pub(crate) bench: Option<Value>,
 }
@@ -135,11 +135,11 @@ impl Trial {
     }
 
     /// Looks whether it can be run, without running it; tells what it is run on.
-    pub(crate) fn check(&self, seed: Option<u64>, behind: &str) -> Result<Subject, CliError> {
+    pub(crate) fn check(&self, seed: Option<u64>, behind: &str) -> Result<RunSubject, CliError> {
         match &self.work {
             Work::File(text) => Ok(self.prepared(text, seed)?.about.subject),
             Work::Bench(line) => {
-                let bench_command::Prepared { about, setup, .. } = self.prepared_bench(line, seed, behind)?;
+                let bench_command::PreparedRun { about, setup, .. } = self.prepared_bench(line, seed, behind)?;
                 Ok(subject(&about, line, &setup.hardware.name))
             }
         }
@@ -158,12 +158,17 @@ impl Trial {
         })
     }
 
-    fn prepared_bench(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<bench_command::Prepared, CliError> {
+    fn prepared_bench(
+        &self,
+        line: &str,
+        seed: Option<u64>,
+        behind: &str,
+    ) -> Result<bench_command::PreparedRun, CliError> {
         let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
         prepare(&bench, &self.variant, self.warmup, self.choices(seed))
     }
 
-    fn ready(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<Ready, CliError> {
+    fn ready(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<ReadyBench, CliError> {
         let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
         ready(&bench, &self.variant, self.warmup, self.choices(seed))
     }
@@ -183,16 +188,16 @@ impl Trial {
             return self.run_with(engine, seed, hears);
         }
         let mut plan = self.plan(text, seed)?;
-        let mut listeners = Listeners::recording(&plan.machine);
+        let mut listeners = RunObservers::recording(&plan.machine);
         let failed = |error| CliError::run(format!("{}: {error}", text.name));
         let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
         let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
         if self.warmup > Nanos::ZERO {
             plan.machine.start(&mut listeners).map_err(failed)?;
-            let goes_on = advance_asking(&mut plan.machine, &mut listeners, START + self.warmup).map_err(failed)?;
+            let has_more = advance_asking(&mut plan.machine, &mut listeners, START + self.warmup).map_err(failed)?;
             let recorder = listeners.recorder.as_mut().expect("trials are recorded");
-            recorder.forget(&plan.machine, START + self.warmup);
-            if goes_on {
+            recorder.reset(&plan.machine, START + self.warmup);
+            if has_more {
                 advance_asking(&mut plan.machine, &mut listeners, Nanos(u64::MAX)).map_err(failed)?;
             }
             plan.machine.finish(&mut listeners);
@@ -201,7 +206,7 @@ impl Trial {
             simulate_telling(&mut plan.machine, &mut listeners, &mut told).map_err(failed)?;
         }
         let recorder = listeners.recorder.expect("trials are recorded");
-        Ok(Told { summary: Summary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
+        Ok(Told { summary: RunSummary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
     }
 
     /// The run with a kernel engine, as its worker is asked for it.
@@ -239,13 +244,13 @@ impl Trial {
         if let Some(engine) = self.variant.kernel_engine() {
             return self.run_with(engine, seed, hears);
         }
-        let Ready { about, mut machine, mut meter } = self.ready(line, seed, "fairlab compare")?;
+        let ReadyBench { about, mut machine, mut meter } = self.ready(line, seed, "fairlab compare")?;
         measure(&about, &mut machine, &mut *meter, self.warmup, line, hears)
     }
 }
 
-fn subject(about: &bench_command::About, line: &str, machine: &str) -> Subject {
-    Subject {
+fn subject(about: &bench_command::BenchContext, line: &str, machine: &str) -> RunSubject {
+    RunSubject {
         workload: line.to_owned(),
         kind: about.name.to_owned(),
         machine: machine.to_owned(),
@@ -255,35 +260,38 @@ fn subject(about: &bench_command::About, line: &str, machine: &str) -> Subject {
 
 /// Runs a benchmark as one of several, on a machine of any engine.
 pub(crate) fn measure<E: Engine>(
-    about: &bench_command::About,
+    about: &bench_command::BenchContext,
     machine: &mut Machine<E>,
-    meter: &mut dyn Meter,
+    meter: &mut dyn BenchObserver,
     warmup: Nanos,
     line: &str,
     hears: Hears<'_>,
 ) -> Result<Told, CliError> {
     let failed = |error| CliError::run(format!("{line}: {error}"));
-    let mut recorder = Recorder::new(machine);
-    let goes_on = || interrupt::requested().is_none();
-    bench::warm_up(machine, &mut Observers(vec![&mut Metering(meter), &mut recorder]), warmup, &mut |_| goes_on())
-        .map_err(failed)?;
+    let mut recorder = SummaryObserver::new(machine);
+    let has_more = || interrupt::requested().is_none();
+    bench::warm_up(machine, &mut Observers(vec![&mut BenchObserverRef(meter), &mut recorder]), warmup, &mut |_| {
+        has_more()
+    })
+    .map_err(failed)?;
     if warmup > Nanos::ZERO {
         meter.reset();
-        recorder.forget(machine, START + warmup);
+        recorder.reset(machine, START + warmup);
     }
     let (length, mut shown) = (machine.duration(), Nanos::ZERO);
     let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
     let heard = &mut |elapsed: Nanos| {
         told(elapsed);
-        goes_on()
+        has_more()
     };
-    bench::go_on(machine, &mut Observers(vec![&mut Metering(meter), &mut recorder]), heard).map_err(failed)?;
+    bench::run_to_end(machine, &mut Observers(vec![&mut BenchObserverRef(meter), &mut recorder]), heard)
+        .map_err(failed)?;
     // Who is done early is done.
     told(length);
-    let mut data = meter.outcome(Reached::of(machine), machine.duration().saturating_since(warmup)).data;
+    let mut data = meter.outcome(RunProgress::from_machine(machine), machine.duration().saturating_since(warmup)).data;
     take_off(&mut data, about.later);
     let subject = subject(about, line, &machine.hardware().name);
-    Ok(Told { summary: Summary::new(subject, machine, &recorder), bench: Some(data) })
+    Ok(Told { summary: RunSummary::new(subject, machine, &recorder), bench: Some(data) })
 }
 
 /// A benchmark that tells how long it took counts from its own begin, not from that of the run.

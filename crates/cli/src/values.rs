@@ -63,10 +63,10 @@ pub(crate) fn micros_of(text: &str) -> Result<Nanos, String> {
 }
 
 pub(crate) fn kernel_of(name: &str) -> Result<Kernel, String> {
-    Kernel::named(name).ok_or_else(|| {
+    Kernel::from_name(name).ok_or_else(|| {
         let mut parts = name.trim_start_matches(['v', 'V']).split(['.', '-']);
         let release = parts.next().zip(parts.next()).map(|(major, minor)| format!("{major}.{minor}"));
-        if let Some(kernel) = release.and_then(|release| Kernel::named(&release)) {
+        if let Some(kernel) = release.and_then(|release| Kernel::from_name(&release)) {
             return format!("there is no such kernel; did you mean {}?", kernel.name);
         }
         let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command is the library: scenarios with clamps of groups run the same in both, in which the command once dropped the clamps.
 
-use fairlab_cli::embed::Texts;
+use fairlab_cli::embed::MemoryTexts;
 use fairlab_cli::embed::run::Run;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
-use fairlab_workload::scn;
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_workload::scenario;
 use std::fmt::Write;
 
 /// So many scenarios, of which 70 once had another digest.
@@ -46,13 +46,13 @@ fn scenario(number: u64) -> String {
 }
 
 fn of_library(text: &str) -> String {
-    let mut machine = Machine::new(Setup::from_scenario(scn::parse("a.scn", text).expect(text))).expect(text);
+    let mut machine = Machine::new(Setup::from_scenario(scenario::parse("a.scn", text).expect(text))).expect(text);
     machine.run(&mut NoObserver).expect(text);
     machine.digest().to_string()
 }
 
 fn of_command(text: &str) -> String {
-    let texts = Texts::new(vec![("a.scn".to_owned(), text.to_owned())]);
+    let texts = MemoryTexts::new(vec![("a.scn".to_owned(), text.to_owned())]);
     let (run, _) = Run::new(&["\u{0}0\u{0}".to_owned()], None, texts).expect(text);
     run.summary().digest.clone()
 }

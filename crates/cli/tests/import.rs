@@ -11,9 +11,9 @@ const MACHINE: &str = "name = \"four\"\n\n[cpus]\ncount = 4\n";
 const SCENARIO: &str = "machine FOUR\nend 200ms\ntask hog n=3 cpu=0 run 10s\ntask nap n=4 cpu=1 loop runx 400us sleepx 2ms\n\
     task ping loop run 50us wake pong wait\ntask pong cpu=1 loop wait run 70us wake ping\n";
 
-struct Place(TempDir);
+struct TestPlace(TempDir);
 
-impl Place {
+impl TestPlace {
     fn new() -> Self {
         Self(TempDir::new().expect("there is a place for temporary files"))
     }
@@ -38,7 +38,7 @@ impl Place {
 
 #[test]
 fn a_run_that_is_exported_and_replayed_as_recorded_is_the_same_run() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let ((machine, scenario), trace) = (place.scenario(), place.file("trace.dat"));
     stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("trace-dat={trace}")]);
     let replayed = json_of(&["replay", &trace, "--as-recorded", "--machine", &machine, "--json"]);
@@ -54,7 +54,7 @@ fn a_run_that_is_exported_and_replayed_as_recorded_is_the_same_run() {
 
 #[test]
 fn an_import_is_a_workload_for_other_commands_and_says_what_is_missing() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let ((_, scenario), trace) = (place.scenario(), place.file("trace.txt"));
     stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("ftrace={trace}")]);
     let workload = place.file("app.rec");
@@ -70,7 +70,7 @@ fn an_import_is_a_workload_for_other_commands_and_says_what_is_missing() {
 
 #[test]
 fn what_is_no_trace_is_refused_with_the_way_out() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for (name, text) in [("empty", ""), ("json", "{}"), ("text", "hello\n"), ("dat", "\u{17}\u{8}Dtracing6\0")] {
         let path = place.with(name, text);
         let told = complaint(name, &fairlab(&["import", &path]));
@@ -82,7 +82,7 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
 
 #[test]
 fn a_captured_machine_runs() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let cpu = |cpu: u32| format!("{{\"cpu\": {cpu}, \"socket\": 0, \"core\": {cpu}, \"online\": true}}");
     let saved = place.with("lscpu.json", &format!("{{\"cpus\": [{}, {}]}}", cpu(0), cpu(1)));
     let machine = place.file("mine.toml");
@@ -93,7 +93,7 @@ fn a_captured_machine_runs() {
 
 #[test]
 fn a_machine_s_own_governor_threads_stand_for_recorded_ones() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let trace = place.file("trace.txt");
     let board = ["--machine", "hikey960", "--for", "300ms", "--prices", "zero"];
     let export = format!("ftrace={trace}");

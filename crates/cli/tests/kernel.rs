@@ -5,8 +5,8 @@
 mod common;
 
 use common::{assert_valid, complaint, fairlab, json_of, program, validator};
-use fairlab_kernel::museum::edit::{Action, Edit, Place, Script};
-use fairlab_kernel::store::{Store, Wish};
+use fairlab_kernel::regressions::edit::{Action, Edit, EditPlace, Script};
+use fairlab_kernel::store::{BuildRequest, Store};
 use serde_json::Value;
 use std::io::Write;
 use std::process::Output;
@@ -21,8 +21,8 @@ fn with_engines(args: &[&str]) -> Output {
 fn has_engine() -> bool {
     let built = with_engines(&["kernel", "add", "under-test", "--source", "debian:6.1"]);
     let said = String::from_utf8_lossy(&built.stderr).into_owned();
-    let lacks = ["is not there", "install"].iter().any(|word| said.contains(word));
-    assert!(built.status.success() || lacks, "{said}");
+    let unsupported = ["is not there", "install"].iter().any(|word| said.contains(word));
+    assert!(built.status.success() || unsupported, "{said}");
     if !built.status.success() {
         writeln!(std::io::stderr(), "SKIPPED: no engine could be built: {said}")
             .expect("standard error can be written");
@@ -392,8 +392,8 @@ fn an_engine_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn bugs_of_the_museum_are_listed_and_unknown_ones_refused() {
-    let listed = json_of(&["--json", "kernel", "museum", "--list"]);
+fn regressions_are_listed_and_unknown_ones_refused() {
+    let listed = json_of(&["--json", "kernel", "regressions", "--list"]);
     let listed = listed.as_array().expect("a list");
     assert!(listed.len() >= 25, "{}", listed.len());
     assert!(listed.iter().all(|bug| bug["what"].as_str().is_some_and(|what| what.ends_with('.'))));
@@ -402,12 +402,12 @@ fn bugs_of_the_museum_are_listed_and_unknown_ones_refused() {
 }
 
 #[test]
-fn a_bug_of_the_museum_is_put_back_and_told_apart_from_the_tree_as_it_is() {
+fn a_regression_is_put_back_and_distinguished_from_the_unchanged_tree() {
     if !has_engine() {
         return;
     }
-    let tour = told(&["--json", "kernel", "museum", "into-a-throttled-group"]);
-    assert_valid(&validator("museum"), &tour, "a tour of the museum");
+    let tour = told(&["--json", "kernel", "regressions", "into-a-throttled-group"]);
+    assert_valid(&validator("regressions"), &tour, "a run of the regression corpus");
     let bug = &tour["bugs"][0];
     assert_eq!(bug["is_told_apart"], true, "{tour}");
     assert!(bug["buggy"].as_u64() > bug["fixed"].as_u64(), "{tour}");
@@ -417,7 +417,7 @@ fn a_bug_of_the_museum_is_put_back_and_told_apart_from_the_tree_as_it_is() {
 fn build(name: &str, edit: Edit) {
     let kept = concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels");
     let script = Script { bug: format!("{name}-on-purpose"), edits: vec![edit] };
-    let wish = Wish {
+    let wish = BuildRequest {
         name,
         workshop: name,
         source: "debian:6.1",
@@ -443,7 +443,7 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
     }
     let edit = Edit {
         file: "core.c".to_owned(),
-        place: Place::Function("scheduler_tick".to_owned()),
+        place: EditPlace::Function("scheduler_tick".to_owned()),
         action: Action::Insert("rcu_read_lock();".to_owned()),
         nth: None,
     };
@@ -481,7 +481,7 @@ fn a_decision_before_the_first_event_that_differs_is_found() {
     }
     let edit = Edit {
         file: "fair.c".to_owned(),
-        place: Place::Function("update_nohz_stats".to_owned()),
+        place: EditPlace::Function("update_nohz_stats".to_owned()),
         action: Action::Insert("return true;".to_owned()),
         nth: None,
     };
@@ -517,7 +517,7 @@ fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait()
     assert!(output.status.success(), "{}", flat(&output.stderr));
     let edit = Edit {
         file: "sched.h".to_owned(),
-        place: Place::Function("rq_order_less".to_owned()),
+        place: EditPlace::Function("rq_order_less".to_owned()),
         action: Action::Insert("return true;".to_owned()),
         nth: None,
     };

@@ -4,20 +4,20 @@
 mod common;
 
 use common::{files, json_of, root};
-use fairlab_sched::features::Shown;
+use fairlab_sched::features::Demo;
 use fairlab_study::switches;
 
 #[test]
 fn every_switch_changes_its_canonical_scenario() {
     let mut idle = Vec::new();
     for switch in switches::all(8) {
-        let (run, shown) = match switch.shown {
-            Shown::Digest(ref scenario, _) => (std::slice::from_ref(scenario), "/digest"),
-            Shown::Complaints(run, _) => (run, "/measure/complaints"),
-            Shown::NoRun(_) => continue,
+        let (run, shown) = match switch.demo {
+            Demo::Digest(ref scenario, _) => (std::slice::from_ref(scenario), "/digest"),
+            Demo::Complaints(run, _) => (run, "/measure/complaints"),
+            Demo::NoRun(_) => continue,
         };
         let file = format!("scenarios/{}", run[0]);
-        let [one, other] = switch.positions.map(|(option, value)| {
+        let [one, other] = switch.test_values.map(|(option, value)| {
             let args = [&["run", &file], &run[1..], &[option, &value, "--json"]].concat();
             json_of(&args).pointer(shown).expect("every summary has it").clone()
         });
@@ -31,7 +31,7 @@ fn every_switch_changes_its_canonical_scenario() {
 #[test]
 fn only_these_switches_show_in_no_run() {
     let all = switches::all(8);
-    let hidden: Vec<_> = all.iter().filter(|switch| matches!(switch.shown, Shown::NoRun(_))).collect();
+    let hidden: Vec<_> = all.iter().filter(|switch| matches!(switch.demo, Demo::NoRun(_))).collect();
     let names: Vec<&str> = hidden.iter().map(|switch| switch.name).collect();
     assert_eq!(names, ["WARN_DOUBLE_CLOCK", "ksoftirqd_first", "redo_emptied", "energy_inefficient"]);
 }
@@ -40,7 +40,7 @@ fn only_these_switches_show_in_no_run() {
 fn scenarios_for_switches_are_used_and_say_what_they_show() {
     let all = switches::all(8);
     for file in files("scenarios/switches", &[".scn"]) {
-        let is_used = all.iter().any(|switch| matches!(switch.shown, Shown::Digest(path, _) if file.ends_with(path)));
+        let is_used = all.iter().any(|switch| matches!(switch.demo, Demo::Digest(path, _) if file.ends_with(path)));
         assert!(is_used, "{file} is the scenario of no switch");
         let text = std::fs::read_to_string(root().join(&file)).expect("the file can be read");
         assert!(text.starts_with("# "), "{file}");

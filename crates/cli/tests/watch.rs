@@ -22,7 +22,7 @@ fn without_a_terminal_it_is_refused_with_a_way_out() {
 }
 
 /// A program on a pseudo terminal of 80 columns and 24 lines.
-struct Session {
+struct TerminalSession {
     child: Child,
     keys: File,
     /// The other end, so that the terminal is there as long as the test.
@@ -32,7 +32,7 @@ struct Session {
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Session {
+impl TerminalSession {
     fn new(args: &[&str]) -> Self {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are pseudo terminals");
         grantpt(&keys).and_then(|()| unlockpt(&keys)).expect("it can be opened");
@@ -83,7 +83,7 @@ impl Session {
 
 #[test]
 fn a_session_steps_asks_and_ends_with_the_page_on_a_terminal_as_it_was() {
-    let mut session = Session::new(&["run", SCENARIO, "--watch"]);
+    let mut session = TerminalSession::new(&["run", SCENARIO, "--watch"]);
     let before = session.modes;
     session.wait_for("paused", 0);
     session.press("nw");
@@ -102,7 +102,7 @@ fn a_session_steps_asks_and_ends_with_the_page_on_a_terminal_as_it_was() {
 
 #[test]
 fn who_leaves_early_gets_what_was_reached() {
-    let mut session = Session::new(&["run", SCENARIO, "--watch", "--for", "100s"]);
+    let mut session = TerminalSession::new(&["run", SCENARIO, "--watch", "--for", "100s"]);
     session.wait_for("paused", 0);
     session.press("sq");
     assert_eq!(session.child.wait().expect("it ends").code(), Some(0));

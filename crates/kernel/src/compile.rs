@@ -2,7 +2,7 @@
 //! Has a tree's own Makefiles compile its scheduler in an overlay, and links an engine of it.
 
 use crate::error::{KernelError, at};
-use crate::museum::edit::Script;
+use crate::regressions::edit::Script;
 use crate::{coverage, operations, overlay, symbols, tree};
 use std::collections::BTreeSet;
 use std::fs;
@@ -92,12 +92,12 @@ pub fn check_config(lines: &[String]) -> Result<(), KernelError> {
 }
 
 /// A folder in which an engine is built. What was built there before is used again.
-pub struct Workshop {
+pub struct BuildDir {
     overlay: PathBuf,
     build: PathBuf,
 }
 
-impl Workshop {
+impl BuildDir {
     /// In this folder.
     pub fn new(folder: &Path) -> Self {
         Self { overlay: folder.join("overlay"), build: folder.join("build") }
@@ -160,7 +160,7 @@ impl Workshop {
             fs::write(&config, text).map_err(at(&config))?;
             self.make(recipe, &["olddefconfig"])?;
             let text = fs::read_to_string(&config).map_err(at(&config))?;
-            if let Some(line) = recipe.config.iter().find(|line| !says(&text, line)) {
+            if let Some(line) = recipe.config.iter().find(|line| !print_step(&text, line)) {
                 let message = format!(
                     "--config {line}: this tree's configuration does not take it\nhelp: what it depends on is off, or it is unknown"
                 );
@@ -299,7 +299,7 @@ impl Workshop {
 }
 
 /// Whether a configuration has a line. `=n` is written as a comment.
-pub(crate) fn says(config: &str, line: &str) -> bool {
+pub(crate) fn print_step(config: &str, line: &str) -> bool {
     let off = line.strip_suffix("=n").map(|name| format!("# {name} is not set"));
     match off {
         Some(off) => {

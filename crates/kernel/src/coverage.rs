@@ -19,7 +19,7 @@ pub(crate) const FLAGS: &str = "-fprofile-arcs -ftest-coverage";
 
 /// A line of a patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Line {
+pub struct CoverageLine {
     /// The file, as the tree names it.
     pub file: String,
     /// Its number there.
@@ -36,22 +36,22 @@ pub struct Coverage {
     /// Lines of the patch that became code.
     pub lines: usize,
     /// Those that no run has reached.
-    pub missed: Vec<Line>,
+    pub missed: Vec<CoverageLine>,
 }
 
 /// New lines by file: those that the second tree has and the first has not.
-type New = BTreeMap<String, BTreeMap<u32, String>>;
+type NewLines = BTreeMap<String, BTreeMap<u32, String>>;
 
 /// Products of a covered build, and the two trees that are compared.
 #[derive(Debug)]
-pub struct Covered {
+pub struct CoveredLines {
     build: PathBuf,
-    new: New,
+    new: NewLines,
     /// Held as long as lines are counted: counters are files of the build.
     _alone: fs::File,
 }
 
-impl Covered {
+impl CoveredLines {
     /// Of a build whose objects count, with what is new in its overlay against a tree. What was counted before is forgotten.
     ///
     /// # Errors
@@ -82,22 +82,22 @@ impl Covered {
 }
 
 /// How often lines ran, and in which functions they are, by file and number.
-type Told = BTreeMap<String, BTreeMap<u32, (u64, String)>>;
+type CoverageReport = BTreeMap<String, BTreeMap<u32, (u64, String)>>;
 
 /// What gcov writes: an object for each of its files.
 #[derive(Deserialize)]
-struct Page {
-    files: Vec<File>,
+struct CoveragePage {
+    files: Vec<CoverageFile>,
 }
 
 #[derive(Deserialize)]
-struct File {
+struct CoverageFile {
     file: String,
-    lines: Vec<Counted>,
+    lines: Vec<LineCount>,
 }
 
 #[derive(Deserialize)]
-struct Counted {
+struct LineCount {
     line_number: u32,
     count: u64,
     #[serde(default)]
@@ -105,12 +105,12 @@ struct Counted {
 }
 
 /// A line of a header is in several objects: it was reached if it was in one of them.
-fn read(text: &str, told: &mut Told) -> Result<(), KernelError> {
-    for page in serde_json::Deserializer::from_str(text).into_iter::<Page>() {
+fn read(text: &str, told: &mut CoverageReport) -> Result<(), KernelError> {
+    for page in serde_json::Deserializer::from_str(text).into_iter::<CoveragePage>() {
         let page = page.map_err(|error| KernelError::Build { step: "gcov".to_owned(), message: error.to_string() })?;
         for file in page.files {
             let lines = told.entry(as_in_tree(&file.file)).or_default();
-            for Counted { line_number, count, function_name } in file.lines {
+            for LineCount { line_number, count, function_name } in file.lines {
                 let line = lines.entry(line_number).or_insert_with(|| (0, function_name));
                 line.0 += count;
             }
@@ -124,7 +124,7 @@ fn as_in_tree(path: &str) -> String {
     path.rsplit_once("overlay/").map_or(path, |(_, name)| name).to_owned()
 }
 
-fn coverage(new: &New, told: &Told) -> Coverage {
+fn coverage(new: &NewLines, told: &CoverageReport) -> Coverage {
     let mut found = Coverage::default();
     for (file, lines) in new {
         let Some(of_file) = told.get(file) else { continue };
@@ -133,7 +133,7 @@ fn coverage(new: &New, told: &Told) -> Coverage {
             found.lines += 1;
             if *count == 0 {
                 let (file, text) = (file.clone(), text.trim().to_owned());
-                found.missed.push(Line { file, line, function: function.clone(), text });
+                found.missed.push(CoverageLine { file, line, function: function.clone(), text });
             }
         }
     }
@@ -159,9 +159,9 @@ fn counted_files(build: &Path) -> Result<Vec<PathBuf>, KernelError> {
 }
 
 /// What an overlay has and a tree has not, in the scheduler and what is compiled with it. One header has another name in the overlay.
-fn new_lines(base: &Path, patched: &Path) -> Result<New, KernelError> {
+fn new_lines(base: &Path, patched: &Path) -> Result<NewLines, KernelError> {
     let names: BTreeSet<String> = tree::files(patched)?.into_iter().collect();
-    let mut new = New::new();
+    let mut new = NewLines::new();
     for name in names.iter().filter(|name| name.ends_with(".c") || name.ends_with(".h")) {
         let (ours, theirs) = overlay::WRAPPED;
         let (old, now) = (base.join(if name == theirs { ours } else { name }), patched.join(name));
@@ -193,25 +193,25 @@ mod tests {
     const OLD: &str = "int f(int a)\n{\n\treturn a;\n}\n";
     const NOW: &str = "int f(int a)\n{\n\tif (a)\n\t\treturn 7;\n\treturn a;\n}\n";
 
-    fn told(count: u64) -> Told {
+    fn report(count: u64) -> CoverageReport {
         let page = format!(
             "{{\"files\": [{{\"file\": \"../overlay/kernel/sched/x.c\", \"lines\": [\
              {{\"line_number\": 3, \"count\": 9, \"function_name\": \"f\"}}, {{\"line_number\": 4, \"count\": {count}, \"function_name\": \"f\"}}]}}]}}\n"
         );
-        let mut told = Told::new();
+        let mut told = CoverageReport::new();
         read(&page, &mut told).expect("it is what gcov writes");
         read(&page, &mut told).expect("another object has it too");
         told
     }
 
     fn of(count: u64) -> Coverage {
-        let new = New::from([("kernel/sched/x.c".to_owned(), inserted(OLD, NOW))]);
-        coverage(&new, &told(count))
+        let new = NewLines::from([("kernel/sched/x.c".to_owned(), inserted(OLD, NOW))]);
+        coverage(&new, &report(count))
     }
 
     #[test]
     fn lines_of_a_patch_that_no_run_has_reached_are_named() {
-        let missed = Line {
+        let missed = CoverageLine {
             file: "kernel/sched/x.c".to_owned(),
             line: 4,
             function: "f".to_owned(),
@@ -223,6 +223,6 @@ mod tests {
 
     #[test]
     fn what_gcov_does_not_write_is_an_error() {
-        assert!(read("{\"files\": 7}", &mut Told::new()).is_err());
+        assert!(read("{\"files\": 7}", &mut CoverageReport::new()).is_err());
     }
 }

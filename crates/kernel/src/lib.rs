@@ -3,7 +3,7 @@
 //!
 //! [`store`] keeps engines; [`tree`] finds a tree, [`overlay`] makes a copy of links of it in which this crate's own files stand for the
 //! rest of a kernel, [`compile`] has the tree's own Makefiles compile `kernel/sched` there, and [`symbols`] gives the object what else it
-//! needs, or refuses. [`museum`] has bugs that are fixed and puts them back. [`operations`] says which functions are counted as what, and
+//! needs, or refuses. [`regressions`] holds the regression corpus: bugs that are fixed, which it puts back. [`operations`] says which functions are counted as what, and
 //! [`coverage`] which lines of a patch were reached. [`object`] loads the result, [`engine`] is the seam of the machine on top of it, and [`worker`] keeps all that in a process
 //! of its own and reads the report if that ends.
 //!
@@ -22,10 +22,10 @@ pub mod compile;
 pub mod coverage;
 pub mod engine;
 pub mod error;
-pub mod museum;
 pub mod object;
 pub mod operations;
 pub mod overlay;
+pub mod regressions;
 pub mod store;
 pub mod symbols;
 pub mod tree;

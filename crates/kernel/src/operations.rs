@@ -2,8 +2,8 @@
 //! Where functions are in an object, and which of them are counted as which operation: the table `engine/operations.txt`.
 
 use crate::error::{KernelError, at};
-use crate::object::Counted;
-use fairlab_sched::work::Op;
+use crate::object::CountedOps;
+use fairlab_sched::work::KernelOp;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// An entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct OpEntry {
     /// The operation.
-    pub op: Op,
+    pub op: KernelOp,
     /// How often it counts for each call.
     pub times: i32,
     /// The function.
@@ -28,7 +28,7 @@ pub struct Entry {
 ///
 /// # Panics
 /// If the table is malformed; a test reads it.
-pub fn table() -> Vec<Entry> {
+pub fn table() -> Vec<OpEntry> {
     let entry = |line: &'static str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (op, times, function, within, is_direct) = match words[..] {
@@ -37,8 +37,8 @@ pub fn table() -> Vec<Entry> {
             [op, times, function, "by", within] => (op, times, function, Some(within), true),
             _ => panic!("operations.txt: `{line}` is no entry"),
         };
-        let op = Op::ALL.iter().copied().find(|known| known.name() == op);
-        Entry {
+        let op = KernelOp::ALL.iter().copied().find(|known| known.name() == op);
+        OpEntry {
             op: op.unwrap_or_else(|| panic!("operations.txt: `{line}`: no operation of that name")),
             times: times.parse().expect("a number"),
             function,
@@ -71,7 +71,7 @@ pub fn functions(nm: &str) -> String {
 ///
 /// # Errors
 /// If the file beside it cannot be read.
-pub fn counted(object: &Path) -> Result<Vec<Counted>, KernelError> {
+pub fn counted(object: &Path) -> Result<Vec<CountedOps>, KernelError> {
     let path = beside(object);
     let text = fs::read_to_string(&path).map_err(at(&path))?;
     Ok(resolve(&text))
@@ -103,16 +103,16 @@ fn name_and_place(line: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), u64::from_str_radix(place, 16).ok()?))
 }
 
-fn resolve(functions: &str) -> Vec<Counted> {
+fn resolve(functions: &str) -> Vec<CountedOps> {
     let places: BTreeMap<String, u64> = functions.lines().filter_map(name_and_place).collect();
-    let counted = |entry: Entry| {
+    let counted = |entry: OpEntry| {
         let within = match entry.within {
             None => None,
             Some(name) => Some(*places.get(name)?),
         };
         let function = *places.get(entry.function)?;
         let is_direct = entry.is_direct;
-        Some(Counted { function, operation: entry.op as usize, times: entry.times, within, is_direct })
+        Some(CountedOps { function, operation: entry.op as usize, times: entry.times, within, is_direct })
     };
     table().into_iter().filter_map(counted).collect()
 }
@@ -129,15 +129,20 @@ mod tests {
         let known = "cpu_runnable_without 1a0\nupdate_cfs_group 2b0\nenqueue_task_fair 3c0\nother 500\nidle_cpu 700\n_nohz_idle_balance 800\n";
         assert_eq!(text, known);
         let counted = resolve(&text);
-        let of = |op: Op| counted.iter().filter(|one| one.operation == op as usize).copied().collect::<Vec<_>>();
-        let stat =
-            Counted { function: 0x1a0, operation: Op::GroupStatCpu as usize, times: 1, within: None, is_direct: false };
-        assert_eq!(of(Op::GroupStatCpu), [stat]);
+        let of = |op: KernelOp| counted.iter().filter(|one| one.operation == op as usize).copied().collect::<Vec<_>>();
+        let stat = CountedOps {
+            function: 0x1a0,
+            operation: KernelOp::GroupStatCpu as usize,
+            times: 1,
+            within: None,
+            is_direct: false,
+        };
+        assert_eq!(of(KernelOp::GroupStatCpu), [stat]);
         let tickless: Vec<_> =
-            of(Op::TicklessCpu).iter().map(|one| (one.function, one.within, one.is_direct)).collect();
+            of(KernelOp::TicklessCpu).iter().map(|one| (one.function, one.within, one.is_direct)).collect();
         assert_eq!(tickless, [(0x700, Some(0x800), true)]);
-        let levels: Vec<_> = of(Op::GroupLevel).iter().map(|one| (one.function, one.times, one.within)).collect();
+        let levels: Vec<_> = of(KernelOp::GroupLevel).iter().map(|one| (one.function, one.times, one.within)).collect();
         assert_eq!(levels, [(0x2b0, 1, Some(0x3c0))]);
-        assert!(of(Op::Tick).is_empty());
+        assert!(of(KernelOp::Tick).is_empty());
     }
 }

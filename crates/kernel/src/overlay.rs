@@ -7,7 +7,7 @@
 //! 3. The engine's own files are written only if their text is another, so that make compiles what has changed and nothing else.
 
 use crate::error::{KernelError, at};
-use crate::museum::edit::Script;
+use crate::regressions::edit::Script;
 use crate::tree;
 use std::collections::BTreeSet;
 use std::io::Write as _;

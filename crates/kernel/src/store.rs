@@ -15,10 +15,10 @@
 
 pub mod clear;
 
-use crate::compile::{self, Recipe, Workshop};
-use crate::coverage::Covered;
+use crate::compile::{self, BuildDir, Recipe};
+use crate::coverage::CoveredLines;
 use crate::error::{KernelError, at};
-use crate::museum::edit::Script;
+use crate::regressions::edit::Script;
 use crate::tree::{self, Source};
 use crate::{operations, overlay};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ use std::time::Instant;
 
 /// What is known of an engine.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, schemars::JsonSchema)]
-pub struct Entry {
+pub struct StoreEntry {
     /// Its name.
     pub name: String,
     /// Its tree, as it was given.
@@ -41,7 +41,7 @@ pub struct Entry {
     /// What the tree is to people, if its folder does not say it: where it was taken from, the commit and its subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Bugs of the museum that were put back.
+    /// Bugs of the regression corpus that were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bugs: Vec<String>,
     /// Lines of the configuration beyond the default.
@@ -55,7 +55,7 @@ pub struct Entry {
     pub own: String,
 }
 
-impl Entry {
+impl StoreEntry {
     /// Its tree, as people know it.
     pub fn origin(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.source)
@@ -69,7 +69,7 @@ pub fn own() -> String {
 
 /// A request for an engine.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'a> {
+pub struct BuildRequest<'a> {
     /// Its name.
     pub name: &'a str,
     /// The name of the folder in which it is built: engines that are built in the same one, one after the other, compile only what differs.
@@ -90,10 +90,10 @@ pub struct Wish<'a> {
 
 /// What became of a request for an engine.
 #[derive(Clone, Debug, Serialize)]
-pub struct Added {
+pub struct AddedKernel {
     /// The engine.
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: StoreEntry,
     /// Where its object is.
     pub object: PathBuf,
     /// Whether it was built just now, instead of found.
@@ -221,8 +221,17 @@ impl Store {
         patches: &[PathBuf],
         config: &[String],
         say: &mut dyn FnMut(&str),
-    ) -> Result<Added, KernelError> {
-        let wish = Wish { name, workshop: name, source, title: None, patches, scripts: &[], config, is_covered: false };
+    ) -> Result<AddedKernel, KernelError> {
+        let wish = BuildRequest {
+            name,
+            workshop: name,
+            source,
+            title: None,
+            patches,
+            scripts: &[],
+            config,
+            is_covered: false,
+        };
         self.make(&wish, say)
     }
 
@@ -234,10 +243,10 @@ impl Store {
     pub fn add_covered(
         &self,
         name: &str,
-        like: &Entry,
-        against: &Entry,
+        like: &StoreEntry,
+        against: &StoreEntry,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Option<(Entry, Covered)>, KernelError> {
+    ) -> Result<Option<(StoreEntry, CoveredLines)>, KernelError> {
         compile::check_coverage()?;
         let _held = self.hold()?;
         let path = self.root.join("covered.lock");
@@ -249,12 +258,13 @@ impl Store {
         let (source, config) = (&like.source, &like.config);
         let title = like.title.as_deref();
         let patches = &patches;
-        let wish = Wish { name, workshop: name, source, title, patches, scripts: &[], config, is_covered: true };
+        let wish =
+            BuildRequest { name, workshop: name, source, title, patches, scripts: &[], config, is_covered: true };
         let added = self.make(&wish, say)?;
         let base = Source::parse(&against.source)?.folder(&self.root)?;
-        let workshop = Workshop::new(&self.root.join("work").join(name));
+        let workshop = BuildDir::new(&self.root.join("work").join(name));
         let (overlay, build) = workshop.folders();
-        let covered = Covered::begin(build, &base, overlay, alone)?;
+        let covered = CoveredLines::begin(build, &base, overlay, alone)?;
         Ok(Some((added.entry, covered)))
     }
 
@@ -262,8 +272,8 @@ impl Store {
     ///
     /// # Errors
     /// If the name or anything else that was asked for is wrong, or the build fails.
-    pub fn make(&self, wish: &Wish<'_>, say: &mut dyn FnMut(&str)) -> Result<Added, KernelError> {
-        let Wish { name, workshop, source, title, patches, scripts, config, is_covered } = *wish;
+    pub fn make(&self, wish: &BuildRequest<'_>, say: &mut dyn FnMut(&str)) -> Result<AddedKernel, KernelError> {
+        let BuildRequest { name, workshop, source, title, patches, scripts, config, is_covered } = *wish;
         let began = Instant::now();
         check_name(name)?;
         compile::check_config(config)?;
@@ -288,14 +298,14 @@ impl Store {
             let folder = object.parent().expect("objects are in folders");
             fs::create_dir_all(folder).map_err(at(folder))?;
             let fresh = folder.join(format!("new-{}.so", std::process::id()));
-            let workshop = Workshop::new(&self.root.join("work").join(workshop));
+            let workshop = BuildDir::new(&self.root.join("work").join(workshop));
             workshop.build(&recipe, &fresh, say)?;
             keep_patched(&recipe, workshop.folders().0, &patched(&object))?;
             for (from, to) in [(operations::beside(&fresh), operations::beside(&object)), (fresh, object.clone())] {
                 fs::rename(&from, &to).map_err(at(&to))?;
             }
         }
-        let entry = Entry {
+        let entry = StoreEntry {
             name: name.to_owned(),
             source: source.to_owned(),
             title: title.map(str::to_owned),
@@ -309,20 +319,20 @@ impl Store {
         };
         self.write(&entry)?;
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(Added { entry, object, is_new, took_ms })
+        Ok(AddedKernel { entry, object, is_new, took_ms })
     }
 
     /// The same engine under a name that no other build takes: its own and its key's beginning.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn pin(&self, entry: &Entry) -> Result<Entry, KernelError> {
-        let pinned = Entry { name: format!("{}-{}", entry.name, &entry.key[..12]), ..entry.clone() };
+    pub fn pin(&self, entry: &StoreEntry) -> Result<StoreEntry, KernelError> {
+        let pinned = StoreEntry { name: format!("{}-{}", entry.name, &entry.key[..12]), ..entry.clone() };
         self.write(&pinned)?;
         Ok(pinned)
     }
 
-    fn write(&self, entry: &Entry) -> Result<(), KernelError> {
+    fn write(&self, entry: &StoreEntry) -> Result<(), KernelError> {
         let path = self.name(&entry.name);
         let folder = path.parent().expect("names are in a folder");
         fs::create_dir_all(folder).map_err(at(folder))?;
@@ -337,7 +347,7 @@ impl Store {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn list(&self) -> Result<Vec<Entry>, KernelError> {
+    pub fn list(&self) -> Result<Vec<StoreEntry>, KernelError> {
         let folder = self.root.join("names");
         if !folder.is_dir() {
             return Ok(Vec::new());
@@ -357,7 +367,7 @@ impl Store {
     ///
     /// # Errors
     /// If there is none of that name, or another version of fairlab has built it.
-    pub fn usable(&self, name: &str) -> Result<Entry, KernelError> {
+    pub fn usable(&self, name: &str) -> Result<StoreEntry, KernelError> {
         let entry = self.get(name)?;
         if entry.own == own() {
             return Ok(entry);
@@ -374,7 +384,7 @@ impl Store {
     ///
     /// # Errors
     /// If there is none of that name.
-    pub fn get(&self, name: &str) -> Result<Entry, KernelError> {
+    pub fn get(&self, name: &str) -> Result<StoreEntry, KernelError> {
         check_name(name)?;
         let path = self.name(name);
         if !path.is_file() {

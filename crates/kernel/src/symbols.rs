@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// What stands for a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standin {
+pub enum Stub {
     /// The C library's own.
     Library,
     /// Made by the linker.
@@ -28,16 +28,16 @@ pub enum Standin {
 ///
 /// # Panics
 /// If the table is malformed; a test reads it.
-pub fn table() -> BTreeMap<&'static str, Standin> {
+pub fn table() -> BTreeMap<&'static str, Stub> {
     let mut table = BTreeMap::new();
     for entry in crate::entries(crate::embedded("symbols.txt")) {
         let words: Vec<&str> = entry.split_whitespace().collect();
         let standin = match words[..] {
-            ["library", _] => Standin::Library,
-            ["linker", _] => Standin::Linker,
-            ["zeros", _, bytes] => Standin::Zeros(bytes.parse().expect("a number of bytes")),
-            ["answers", _, value] => Standin::Answers(value.parse().expect("a number")),
-            ["forbidden", _] => Standin::Forbidden,
+            ["library", _] => Stub::Library,
+            ["linker", _] => Stub::Linker,
+            ["zeros", _, bytes] => Stub::Zeros(bytes.parse().expect("a number of bytes")),
+            ["answers", _, value] => Stub::Answers(value.parse().expect("a number")),
+            ["forbidden", _] => Stub::Forbidden,
             _ => panic!("symbols.txt: `{entry}` is no entry"),
         };
         let old = table.insert(words[1], standin);
@@ -89,10 +89,10 @@ pub fn standins(undefined: &BTreeMap<String, BTreeSet<String>>, tree: &Path) -> 
     let mut source = String::from("void __attribute__((noreturn)) fl_forbidden(const char *symbol);\n");
     for symbol in undefined.keys() {
         let line = match table[symbol.as_str()] {
-            Standin::Library | Standin::Linker => continue,
-            Standin::Zeros(bytes) => format!("char {symbol}[{bytes}] __attribute__((aligned(64)));\n"),
-            Standin::Answers(value) => format!("long {symbol}(void) {{ return {value}; }}\n"),
-            Standin::Forbidden => format!("long {symbol}(void) {{ fl_forbidden(\"{symbol}\"); }}\n"),
+            Stub::Library | Stub::Linker => continue,
+            Stub::Zeros(bytes) => format!("char {symbol}[{bytes}] __attribute__((aligned(64)));\n"),
+            Stub::Answers(value) => format!("long {symbol}(void) {{ return {value}; }}\n"),
+            Stub::Forbidden => format!("long {symbol}(void) {{ fl_forbidden(\"{symbol}\"); }}\n"),
         };
         source.push_str(&line);
     }

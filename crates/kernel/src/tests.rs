@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What needs no kernel tree.
 
-use crate::compile::{self, Recipe, says};
+use crate::compile::{self, Recipe, print_step};
 use crate::error::KernelError;
-use crate::museum::edit::Script;
+use crate::regressions::edit::Script;
 use crate::store::{self, Store};
-use crate::symbols::{self, Standin};
+use crate::symbols::{self, Stub};
 use crate::{overlay, tree, worker};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,11 +44,11 @@ fn text_of(error: impl std::fmt::Display) -> String {
 #[test]
 fn the_table_of_symbols_can_be_read_and_has_reasons_of_each_kind() {
     let table = symbols::table();
-    let has = |wanted: fn(&Standin) -> bool| table.values().any(wanted);
-    assert!(has(|standin| *standin == Standin::Library));
-    assert!(has(|standin| matches!(standin, Standin::Zeros(bytes) if *bytes > 0)));
-    assert!(has(|standin| *standin == Standin::Forbidden));
-    assert_eq!(table["capable"], Standin::Answers(1));
+    let has = |wanted: fn(&Stub) -> bool| table.values().any(wanted);
+    assert!(has(|standin| *standin == Stub::Library));
+    assert!(has(|standin| matches!(standin, Stub::Zeros(bytes) if *bytes > 0)));
+    assert!(has(|standin| *standin == Stub::Forbidden));
+    assert_eq!(table["capable"], Stub::Answers(1));
 }
 
 #[test]
@@ -180,8 +180,10 @@ fn lines_of_a_configuration_are_checked_before_and_after() {
         assert!(matches!(check(wrong), Err(KernelError::Input(_))), "{wrong}");
     }
     let config = "CONFIG_A=y\n# CONFIG_B is not set\n";
-    assert!(says(config, "CONFIG_A=y") && says(config, "CONFIG_B=n") && says(config, "CONFIG_C=n"));
-    assert!(!says(config, "CONFIG_B=y") && !says(config, "CONFIG_A=n") && !says(config, "CONFIG_A=m"));
+    assert!(print_step(config, "CONFIG_A=y") && print_step(config, "CONFIG_B=n") && print_step(config, "CONFIG_C=n"));
+    assert!(
+        !print_step(config, "CONFIG_B=y") && !print_step(config, "CONFIG_A=n") && !print_step(config, "CONFIG_A=m")
+    );
 }
 
 #[test]
@@ -270,7 +272,7 @@ fn store_with(folder: &Path, names: &[(&str, &str)]) -> Store {
     };
     let tree = scratch_tree(folder);
     for (name, key) in names {
-        let entry = store::Entry {
+        let entry = store::StoreEntry {
             name: (*name).to_owned(),
             source: tree.display().to_string(),
             version: "9.8.7".to_owned(),

@@ -16,7 +16,7 @@ pub const DEFAULT_LOOP_SECONDS: u32 = 10;
 
 /// A line that the kernel has printed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Line {
+pub struct WorkerLine {
     /// When, on the machine's clock.
     pub at_ns: u64,
     /// On which CPU.
@@ -27,7 +27,7 @@ pub struct Line {
 
 /// How kernel code ended that did not return.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct End {
+pub struct CrashReport {
     /// `panic`, `lock`, `forbidden`, `crash`, `loop`, `books`: tasks that are lost or counted wrongly, `context`: something is held at the end of a
     /// call that was not held before, or `shim`: something that fairlab's own part of the engine does not do.
     pub why: String,
@@ -69,11 +69,11 @@ pub struct Waiter {
 
 /// What a worker has reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Report {
+pub struct WorkerReport {
     /// What the kernel printed.
-    pub log: Vec<Line>,
+    pub log: Vec<WorkerLine>,
     /// How it ended, if not by itself.
-    pub end: Option<End>,
+    pub end: Option<CrashReport>,
 }
 
 /// Whether this process is a worker; then, where it reports to.
@@ -85,7 +85,7 @@ pub fn report_of_worker() -> Option<PathBuf> {
 ///
 /// # Errors
 /// If it cannot be started, or its report not be read.
-pub fn run(command: &mut Command, object: &Path) -> Result<(Output, Report), KernelError> {
+pub fn run(command: &mut Command, object: &Path) -> Result<(Output, WorkerReport), KernelError> {
     let file = tempfile::NamedTempFile::new().map_err(at(&std::env::temp_dir()))?;
     let program = PathBuf::from(command.get_program());
     let output = command.env(REPORT, file.path()).output().map_err(at(&program))?;
@@ -109,7 +109,7 @@ pub fn run(command: &mut Command, object: &Path) -> Result<(Output, Report), Ker
 
 /// Places in an object that a report names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct CrashPlaces {
     /// Of its stack.
     pub stack: Vec<String>,
     /// Of where something was taken.
@@ -120,7 +120,7 @@ pub struct Places {
     pub circle: Vec<Waiter>,
 }
 
-impl Places {
+impl CrashPlaces {
     /// Where the next place of a stack belongs: what CPUs that wait for each other say comes before the end.
     fn stack_for(&mut self, is_over: bool) -> &mut Vec<String> {
         match self.circle.last_mut() {
@@ -129,14 +129,14 @@ impl Places {
         }
     }
 
-    fn taken_for(&mut self) -> &mut Vec<String> {
+    fn describe_crash(&mut self) -> &mut Vec<String> {
         self.circle.last_mut().map_or(&mut self.taken, |waiter| &mut waiter.taken)
     }
 }
 
 /// Reads a report: the lines that `engine/host/host.c` writes.
-pub fn parse(text: &str) -> (Report, Places) {
-    let (mut report, mut places) = (Report::default(), Places::default());
+pub fn parse(text: &str) -> (WorkerReport, CrashPlaces) {
+    let (mut report, mut places) = (WorkerReport::default(), CrashPlaces::default());
     let moment = |rest: &str| {
         let mut words = rest.splitn(3, ' ');
         let at_ns = words.next()?.parse().ok()?;
@@ -146,10 +146,10 @@ pub fn parse(text: &str) -> (Report, Places) {
     for line in text.lines() {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         match kind {
-            "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| Line { at_ns, cpu, text })),
+            "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| WorkerLine { at_ns, cpu, text })),
             "stop" => {
                 let (why, text) = rest.split_once(' ').unwrap_or((rest, ""));
-                report.end = Some(End { why: why.to_owned(), text: text.to_owned(), ..End::default() });
+                report.end = Some(CrashReport { why: why.to_owned(), text: text.to_owned(), ..CrashReport::default() });
             }
             "during" => {
                 if let (Some(end), Some((at_ns, cpu, during))) = (&mut report.end, moment(rest)) {
@@ -158,7 +158,7 @@ pub fn parse(text: &str) -> (Report, Places) {
             }
             "frame" => places.stack_for(report.end.is_some()).push(rest.to_owned()),
             "section" => places.sections.push(rest.to_owned()),
-            "taken" => places.taken_for().push(rest.to_owned()),
+            "taken" => places.describe_crash().push(rest.to_owned()),
             "waits" => places.circle.extend(waiter(rest)),
             _ => {}
         }

@@ -5,12 +5,12 @@ mod common;
 
 use common::{object, skipped};
 use fairlab_kernel::engine::KernelEngine;
-use fairlab_kernel::museum;
+use fairlab_kernel::regressions;
 use fairlab_kernel::tree::Source;
-use fairlab_machine::engine::{Machine, Setup, SetupError};
+use fairlab_machine::engine::Engine as _;
 use fairlab_machine::observer::NoObserver;
-use fairlab_machine::seam::Engine as _;
-use fairlab_workload::scn::{self, On};
+use fairlab_machine::sim::{Machine, Setup, SetupError};
+use fairlab_workload::scenario::{self, ParseContext};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -19,13 +19,13 @@ const SCENARIO: &str = "cpus 4\nend 100ms\ngroup g shares=512\ntask hog n=3 run 
 
 fn setup() -> Setup {
     let none = |_: &str| Err("no machine has a name here".to_owned());
-    let scenario = scn::parse_on("test", SCENARIO, On { given: None, named: &none, vary: None });
+    let scenario = scenario::parse_on("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
     Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Nothing is built: each bug's edits are applied to the texts that the tree has.
 #[test]
-fn the_edits_of_all_bugs_of_the_museum_fit_the_tree() {
+fn the_edits_of_all_regressions_fit_the_tree() {
     let source = std::env::var("FAIRLAB_KERNEL_TREE").unwrap_or_else(|_| "debian:6.1".to_owned());
     let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
     let Ok(source) = Source::parse(&source) else {
@@ -34,7 +34,7 @@ fn the_edits_of_all_bugs_of_the_museum_fit_the_tree() {
     };
     std::fs::create_dir_all(&kept).expect("a folder");
     let tree = source.folder(&kept).unwrap_or_else(|error| panic!("{error}"));
-    for bug in museum::bugs() {
+    for bug in regressions::bugs() {
         let mut texts = BTreeMap::new();
         for edit in &bug.label.edits {
             let path = tree.join("kernel/sched").join(&edit.file);
@@ -60,18 +60,18 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
     assert_eq!(kernel.counters(), built_in.counters());
     assert_eq!(kernel.digest(), built_in.digest());
     let (ours, theirs) = (built_in.sched(), kernel.sched());
-    assert_eq!(theirs.shows_nohz(), ours.shows_nohz());
+    assert_eq!(theirs.nohz_snapshot(), ours.nohz_snapshot());
     for cpu in ours.cpu_ids() {
         assert_eq!(theirs.object().rq_curr(cpu.0), ours.curr(cpu).0, "CPU {}", cpu.0);
-        assert_eq!(theirs.shows_rq(cpu), ours.shows_rq(cpu), "CPU {}", cpu.0);
-        assert_eq!(theirs.shows_llc(cpu), ours.shows_llc(cpu), "CPU {}", cpu.0);
-        assert_eq!(theirs.shows_schedstat(cpu), ours.shows_schedstat(cpu), "CPU {}", cpu.0);
+        assert_eq!(theirs.rq_snapshot(cpu), ours.rq_snapshot(cpu), "CPU {}", cpu.0);
+        assert_eq!(theirs.llc_snapshot(cpu), ours.llc_snapshot(cpu), "CPU {}", cpu.0);
+        assert_eq!(theirs.schedstat_snapshot(cpu), ours.schedstat_snapshot(cpu), "CPU {}", cpu.0);
     }
     for id in built_in.tasks().iter().filter_map(|task| task.id) {
-        let mut of_ours = ours.shows_task(id);
+        let mut of_ours = ours.task_snapshot(id);
         // The kernel's side shows it as one number.
         of_ours.avg.util_est = Default::default();
-        assert_eq!(theirs.shows_task(id), of_ours, "task {}", id.0);
+        assert_eq!(theirs.task_snapshot(id), of_ours, "task {}", id.0);
     }
     assert!(
         KernelEngine::load(

@@ -5,13 +5,13 @@ mod common;
 
 use common::object;
 use fairlab_kernel::engine::KernelEngine;
-use fairlab_machine::engine::{Machine, Setup, SetupError};
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
+use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::Op;
-use fairlab_workload::scn::{self, On};
+use fairlab_sched::work::KernelOp;
+use fairlab_workload::scenario::{self, ParseContext};
 use std::collections::BTreeMap;
 
 /// Many tasks that wake each other, some of them through each other's CPUs, under a quota and with real-time ones among them.
@@ -54,9 +54,9 @@ impl Observer<KernelEngine> for Phases {
 
 fn setup() -> Setup {
     let none = |_: &str| Err("no machine has a name here".to_owned());
-    let scenario = scn::parse_on("test", SCENARIO, On { given: None, named: &none, vary: None });
+    let scenario = scenario::parse_on("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
     let mut setup = Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")));
-    for op in Op::ALL {
+    for op in KernelOp::ALL {
         setup.hardware.prices.set(*op, 300_000);
     }
     setup

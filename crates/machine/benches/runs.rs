@@ -2,9 +2,9 @@
 //! Whole runs, and the event queue under them.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::event::{EventKind, EventQueue};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::units::Nanos;
 use std::hint::black_box;
 
@@ -30,7 +30,7 @@ const SCENARIOS: [(&str, &str); 2] = [
 ];
 
 fn machine(scenario: &str) -> Machine {
-    let parsed = fairlab_workload::scn::parse("bench", scenario).unwrap_or_else(|error| panic!("{error}"));
+    let parsed = fairlab_workload::scenario::parse("bench", scenario).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(parsed)).expect("the machine can be made")
 }
 

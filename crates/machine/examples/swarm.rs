@@ -9,10 +9,10 @@
 #[path = "swarm/scenario.rs"]
 mod scenario;
 
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_machine::streams::Stream;
-use fairlab_sched::work::Op;
+use fairlab_sched::work::KernelOp;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,11 +73,11 @@ fn work(next: &AtomicU64, last: u64, folder: Option<&str>, counts: &Counts) {
 
 fn run(seed: u64, text: &str) -> u64 {
     let scenario =
-        fairlab_workload::scn::parse("swarm", text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+        fairlab_workload::scenario::parse("swarm", text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
     let mut setup = Setup::from_scenario(scenario);
     if seed % 2 == 1 {
         let mut prices = Stream::new(seed, "prices", 0);
-        for &op in Op::ALL {
+        for &op in KernelOp::ALL {
             setup.hardware.prices.set(op, prices.draw() % 200_000);
         }
     }

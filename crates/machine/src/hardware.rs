@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the engine needs to know of a machine, whether it comes from a machine file or from a scenario.
 
+use crate::costs::CostModel;
 pub use crate::description::IdleGovernorKind;
 use crate::description::{self, ChannelLines, MachineDescription, Smt, Turbo};
-use crate::prices::Prices;
 use fairlab_sched::ids::CpuId;
 pub use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
-use fairlab_sched::state::uclamp::FirstClamps;
+use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::MachineTopology;
-use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use fairlab_workload::recorded::Recorded;
-use fairlab_workload::scn::Scenario;
+use fairlab_workload::scenario::Scenario;
 use fairlab_workload::workload::{Change, IrqLoad, Workload};
 use std::collections::BTreeSet;
 
@@ -24,8 +24,8 @@ const SCENARIO_RATE_LIMIT_US: u64 = 1000;
 // DIFFERS: a booted kernel's tasks inherit utilisation clamps of 0 and 1024, and its groups allow that, as here on machines from
 // files. In scenarios it is as in the oracle, whose tasks descend from one whose clamps were never set up, and whose groups
 // are made without the cgroup file system, which would derive their limits. It only matters once a scenario has clamps.
-const ORACLE_CLAMPS: FirstClamps =
-    FirstClamps { tasks: Uclamp { min: 0, max: 0 }, groups: Some(Uclamp { min: 1024, max: 1024 }) };
+const ORACLE_CLAMPS: DefaultClamps =
+    DefaultClamps { tasks: Uclamp { min: 0, max: 0 }, groups: Some(Uclamp { min: 1024, max: 1024 }) };
 
 /// A state that an idle CPU may be in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,9 +112,9 @@ pub struct Hardware {
     /// Interrupts, and time that a host takes.
     pub interrupts: Vec<InterruptLoad>,
     /// What utilisation clamps tasks and groups begin with.
-    pub first_clamps: FirstClamps,
+    pub first_clamps: DefaultClamps,
     /// What operations of the kernel cost.
-    pub prices: Prices,
+    pub prices: CostModel,
     /// How many cache lines of a channel move with it.
     pub channel_lines: ChannelLines,
 }
@@ -135,7 +135,7 @@ impl Hardware {
 
     /// The same with prices, idle states and the latency of interrupts.
     #[must_use]
-    pub fn priced_shape(&self) -> Self {
+    pub fn shape_with_costs(&self) -> Self {
         Self {
             ipi_latency: self.ipi_latency,
             newidle_cost: self.newidle_cost,
@@ -168,8 +168,8 @@ impl Hardware {
             idle_states: vec![Vec::new(); topology.cpus.len()],
             idle_governor: IdleGovernorKind::Menu,
             interrupts: Vec::new(),
-            first_clamps: FirstClamps::default(),
-            prices: Prices::free(),
+            first_clamps: DefaultClamps::default(),
+            prices: CostModel::free(),
             channel_lines: ChannelLines::default(),
             topology,
         }
@@ -272,7 +272,7 @@ impl Hardware {
             idle_states: idle_states.collect(),
             idle_governor: machine.idle_governor(),
             interrupts: interrupts.collect(),
-            prices: Prices::from_list(machine.prices()),
+            prices: CostModel::from_list(machine.prices()),
             channel_lines: machine.channel_lines().clone(),
             ..Self::plain(machine.name(), machine.topology())
         }
@@ -286,7 +286,7 @@ impl Hardware {
         }
         let domain = self.frequency_domains.iter().find(|domain| domain.contains(cpu))?;
         let highest = domain.khz().last()?;
-        domain.khz().iter().copied().find(|khz| khz * CAPACITY_FULL / highest == part)
+        domain.khz().iter().copied().find(|khz| khz * SCHED_CAPACITY_SCALE / highest == part)
     }
 
     /// CPUs that have one frequency, in the order of their lowest; none where each has its highest all the time.
@@ -310,8 +310,8 @@ impl Hardware {
 
 /// What clamps tasks and groups of a scenario begin with. Where groups have clamps there is the cgroup file system, so they
 /// begin as on a booted machine.
-fn first_clamps_of(workload: &Workload) -> FirstClamps {
+fn first_clamps_of(workload: &Workload) -> DefaultClamps {
     let has_clamped_group = workload.groups.iter().any(|group| group.uclamp.is_some());
     let clamps_group_later = workload.changes.iter().any(|(_, change)| matches!(change, Change::GroupClamps { .. }));
-    if has_clamped_group || clamps_group_later { FirstClamps::default() } else { ORACLE_CLAMPS }
+    if has_clamped_group || clamps_group_later { DefaultClamps::default() } else { ORACLE_CLAMPS }
 }

@@ -2,7 +2,7 @@
 //! The idle governor of a CPU: one of those that kernels have.
 
 use crate::hardware::{IdleGovernorKind, IdleState};
-use crate::menu::{Choice, Known, Menu, WokenBy};
+use crate::menu::{GovernorDecision, GovernorInput, Menu, WokenBy};
 use crate::teo::Teo;
 use fairlab_sched::units::Nanos;
 
@@ -23,7 +23,7 @@ impl IdleGovernor {
     }
 
     /// Chooses a state of those that a CPU has, from the shallowest to the deepest; there is at least one.
-    pub(crate) fn select(&mut self, states: &[IdleState], known: Known) -> Choice {
+    pub(crate) fn select(&mut self, states: &[IdleState], known: GovernorInput) -> GovernorDecision {
         match self {
             Self::Menu(menu) => menu.select(states, known),
             Self::Teo(teo) => teo.select(states, known),

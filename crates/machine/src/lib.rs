@@ -4,6 +4,7 @@
 //! [`description`] reads machine files; [`engine`] runs a workload on a machine with the scheduler of `fairlab-sched`.
 
 pub mod capture;
+pub mod costs;
 pub mod description;
 pub mod digest;
 pub mod engine;
@@ -14,9 +15,8 @@ pub mod hardware;
 mod idle_governor;
 mod menu;
 pub mod observer;
-pub mod prices;
-pub mod seam;
-pub mod shown;
+pub mod sim;
+pub mod snapshot;
 pub mod streams;
 mod teo;
 pub mod vary;

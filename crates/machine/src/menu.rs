@@ -35,7 +35,7 @@ const SMALL_VARIANCE: u64 = 400;
 
 /// What is known when a CPU begins to idle.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct GovernorInput {
     /// Until its next timer, the tick not among them.
     pub(crate) to_timer: Nanos,
     /// Until its next tick.
@@ -50,7 +50,7 @@ pub(crate) struct Known {
 
 /// What is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct GovernorDecision {
     /// The state's place.
     pub(crate) state: usize,
     /// Whether the tick is to stop, if it has not stopped already.
@@ -95,14 +95,14 @@ impl Default for Menu {
 
 impl Menu {
     /// Chooses a state of those that a CPU has, from the shallowest to the deepest; there is at least one.
-    pub(crate) fn select(&mut self, states: &[IdleState], known: Known) -> Choice {
+    pub(crate) fn select(&mut self, states: &[IdleState], known: GovernorInput) -> GovernorDecision {
         // A tick that goes on is no timer to the governor, but one that is near is not stopped for.
         self.to_timer = known.to_timer.min(HORIZON);
         self.bucket = bucket_of(self.to_timer);
         let limit = known.latency_limit;
         let is_first = states.len() == 1 || limit == Nanos::ZERO;
         if is_first || self.to_timer < states[1].target_residency || limit < states[1].exit_latency {
-            return Choice { state: 0, stops_tick: !states[0].polls };
+            return GovernorDecision { state: 0, stops_tick: !states[0].polls };
         }
         let mut expected = self.expected();
         let mut latency = limit;
@@ -123,7 +123,7 @@ impl Menu {
                 } else if expected >= known.tick {
                     let is_shallow = above.target_residency < known.tick;
                     let deeper = is_shallow && state.target_residency <= known.to_tick;
-                    return Choice { state: if deeper { place } else { chosen }, stops_tick: true };
+                    return GovernorDecision { state: if deeper { place } else { chosen }, stops_tick: true };
                 }
                 break;
             }
@@ -133,11 +133,11 @@ impl Menu {
             chosen = place;
         }
         if known.tick_is_stopped || !(states[chosen].polls || expected < known.tick) {
-            return Choice { state: chosen, stops_tick: true };
+            return GovernorDecision { state: chosen, stops_tick: true };
         }
         // The tick that goes on ends it at the latest.
         let fits = states[..=chosen].iter().rposition(|state| state.target_residency <= known.to_tick);
-        Choice { state: fits.unwrap_or(0), stops_tick: false }
+        GovernorDecision { state: fits.unwrap_or(0), stops_tick: false }
     }
 
     /// Learns how long a CPU was in a state, its exit latency among it.

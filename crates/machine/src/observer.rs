@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Who listens to a run. Observers see everything and change nothing.
 
-use crate::engine::Machine;
+use crate::sim::Machine;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::WorkMeter;
+use fairlab_sched::work::OpCounts;
 use fairlab_workload::step::LoopPlace;
 
 /// A path of the kernel, or a phase of one, that takes time on a CPU.
@@ -186,7 +186,7 @@ pub enum MachineEvent {
 
 /// Which of the scheduler's events an observer wants to be told of. What nobody wants takes no time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wants {
+pub struct Interest {
     /// Wake-ups, switches, migrations, frequencies and decisions.
     pub events: bool,
     /// Interrupts and counters of domains; on machines of many CPUs there are more of them than of all others.
@@ -195,7 +195,7 @@ pub struct Wants {
     pub pelt: bool,
 }
 
-impl Wants {
+impl Interest {
     /// Nothing.
     pub const NOTHING: Self = Self { events: false, details: false, pelt: false };
 
@@ -214,8 +214,8 @@ impl Wants {
 pub trait Observer<E = Sched>: Probe {
     /// Which of the scheduler's events it wants. The answer must not change during a run; events that it does not want may
     /// come nevertheless.
-    fn wants(&self) -> Wants {
-        Wants { events: true, details: true, pelt: self.wants_pelt() }
+    fn wants(&self) -> Interest {
+        Interest { events: true, details: true, pelt: self.wants_pelt() }
     }
 
     /// Something has happened in the machine.
@@ -232,7 +232,7 @@ pub trait Observer<E = Sched>: Probe {
     }
 
     /// A CPU has called the scheduler, which has counted these operations. Only for observers that want it.
-    fn work(&mut self, _now: Nanos, _cpu: CpuId, _path: KernelPath, _counted: &WorkMeter) {}
+    fn work(&mut self, _now: Nanos, _cpu: CpuId, _path: KernelPath, _counted: &OpCounts) {}
 
     /// A moment at which the whole state is to be noted.
     fn snapshot(&mut self, _machine: &Machine<E>) {}
@@ -247,8 +247,8 @@ impl Probe for NoObserver {
 }
 
 impl<E> Observer<E> for NoObserver {
-    fn wants(&self) -> Wants {
-        Wants::NOTHING
+    fn wants(&self) -> Interest {
+        Interest::NOTHING
     }
 }
 
@@ -268,8 +268,8 @@ impl<E> Probe for Observers<'_, E> {
 }
 
 impl<E> Observer<E> for Observers<'_, E> {
-    fn wants(&self) -> Wants {
-        self.0.iter().fold(Wants::NOTHING, |wants, observer| wants.or(observer.wants()))
+    fn wants(&self) -> Interest {
+        self.0.iter().fold(Interest::NOTHING, |wants, observer| wants.or(observer.wants()))
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -29,7 +29,7 @@ impl Stream {
     }
 
     /// Whether a die of so many sides shows its first.
-    pub const fn one_in(&mut self, sides: u64) -> bool {
+    pub const fn draw_one_in(&mut self, sides: u64) -> bool {
         self.below(sides) == 0
     }
 
@@ -37,7 +37,7 @@ impl Stream {
     ///
     /// # Panics
     /// If there is none.
-    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn draw_one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 }

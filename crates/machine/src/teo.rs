@@ -15,7 +15,7 @@
 //! Left out: states that are disabled.
 
 use crate::hardware::IdleState;
-use crate::menu::{Choice, HORIZON, Known, WokenBy};
+use crate::menu::{GovernorDecision, GovernorInput, HORIZON, WokenBy};
 use fairlab_sched::units::Nanos;
 
 /// What one idle time adds to its bin (`PULSE`).
@@ -27,14 +27,14 @@ const NR_RECENT: usize = 9;
 
 /// What is remembered of idle times of a length.
 #[derive(Clone, Copy, Debug, Default)]
-struct Bin {
+struct TeoBin {
     hits: u32,
     intercepts: u32,
     /// Of the last idle times, how many were intercepts here.
     recent: u32,
 }
 
-impl Bin {
+impl TeoBin {
     fn fade(&mut self) {
         self.hits -= self.hits >> DECAY_SHIFT;
         self.intercepts -= self.intercepts >> DECAY_SHIFT;
@@ -43,15 +43,15 @@ impl Bin {
 
 /// Sums over the bins that are shallower than a state's.
 #[derive(Clone, Copy, Default)]
-struct Shallower {
+struct ShallowerState {
     hits: u32,
     intercepts: u32,
     recent: u32,
 }
 
-impl Shallower {
-    fn of(bins: &[Bin]) -> Self {
-        let add = |sum: Self, bin: &Bin| Self {
+impl ShallowerState {
+    fn of(bins: &[TeoBin]) -> Self {
+        let add = |sum: Self, bin: &TeoBin| Self {
             hits: sum.hits + bin.hits,
             intercepts: sum.intercepts + bin.intercepts,
             recent: sum.recent + bin.recent,
@@ -63,7 +63,7 @@ impl Shallower {
 /// What a CPU's governor has learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Teo {
-    bins: Vec<Bin>,
+    bins: Vec<TeoBin>,
     /// Where the last intercepts went; none for a hit. The oldest is at `next`.
     recent: [Option<usize>; NR_RECENT],
     next: usize,
@@ -78,27 +78,27 @@ fn deepest(states: &[IdleState], within: Nanos) -> usize {
 impl Teo {
     /// Of a CPU with so many states.
     pub(crate) fn new(nr_states: usize) -> Self {
-        Self { bins: vec![Bin::default(); nr_states], recent: [None; NR_RECENT], next: 0, to_timer: Nanos::ZERO }
+        Self { bins: vec![TeoBin::default(); nr_states], recent: [None; NR_RECENT], next: 0, to_timer: Nanos::ZERO }
     }
 
     /// Chooses a state of those that a CPU has, from the shallowest to the deepest; there is at least one.
-    pub(crate) fn select(&mut self, states: &[IdleState], known: Known) -> Choice {
+    pub(crate) fn select(&mut self, states: &[IdleState], known: GovernorInput) -> GovernorDecision {
         self.to_timer = known.to_timer.min(HORIZON);
         let candidate = deepest(states, self.to_timer);
         let (state, expected) = self.back_early(states, candidate, known).unwrap_or((candidate, self.to_timer));
         let allowed = states[..=candidate].iter().rposition(|state| state.exit_latency <= known.latency_limit);
         let state = state.min(allowed.unwrap_or(0));
         if known.tick_is_stopped || !(states[state].polls || expected < known.tick) {
-            return Choice { state, stops_tick: true };
+            return GovernorDecision { state, stops_tick: true };
         }
         // The tick that goes on ends it at the latest.
-        Choice { state: deepest(&states[..=state], known.to_tick.min(known.to_timer)), stops_tick: false }
+        GovernorDecision { state: deepest(&states[..=state], known.to_tick.min(known.to_timer)), stops_tick: false }
     }
 
     /// The state for a CPU that will be back before it pays off to enter the candidate, and when that is expected.
-    fn back_early(&self, states: &[IdleState], candidate: usize, known: Known) -> Option<(usize, Nanos)> {
-        let all = Shallower::of(&self.bins);
-        let early = Shallower::of(&self.bins[..candidate]);
+    fn back_early(&self, states: &[IdleState], candidate: usize, known: GovernorInput) -> Option<(usize, Nanos)> {
+        let all = ShallowerState::of(&self.bins);
+        let early = ShallowerState::of(&self.bins[..candidate]);
         // Against hits and intercepts of the candidate and of what is deeper.
         let by_weight = 2 * early.intercepts > all.hits + all.intercepts - early.hits;
         let by_recent = early.recent > NR_RECENT as u32 / 2;
@@ -109,7 +109,7 @@ impl Teo {
         for state in (0..candidate).rev() {
             let expected = Nanos((states[state].target_residency.0 + states[state + 1].target_residency.0) / 2);
             let is_long = !known.tick_is_stopped || expected >= known.tick;
-            let paid_off = Shallower::of(&self.bins[state..candidate]);
+            let paid_off = ShallowerState::of(&self.bins[state..candidate]);
             let mostly = (!by_recent || 2 * paid_off.recent > early.recent)
                 && (!by_weight || 2 * paid_off.intercepts > early.intercepts);
             if mostly {
@@ -140,7 +140,7 @@ impl Teo {
         } else {
             Nanos(time.0 / 2)
         };
-        self.bins.iter_mut().for_each(Bin::fade);
+        self.bins.iter_mut().for_each(TeoBin::fade);
         let expected = deepest(states, self.to_timer);
         let happened = deepest(states, measured.min(self.to_timer));
         let intercept = (happened != expected).then_some(happened);

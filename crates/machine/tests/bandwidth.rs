@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Groups with a quota on whole machines: what their tasks get of the CPUs.
 
-use fairlab_machine::engine::{Machine, Setup, SetupError};
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer};
+use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::GroupId;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 
 /// What a CPU draws at a time: a group may use so much more than its quota, or less, in a span of time.
 const SLICE_MS: f64 = 5.0;
 
-fn parse(scenario: &str) -> scn::Scenario {
-    scn::parse("test.scn", scenario).expect("a well-formed scenario")
+fn parse(scenario: &str) -> scenario::Scenario {
+    scenario::parse("test.scn", scenario).expect("a well-formed scenario")
 }
 
-fn machine(scenario: scn::Scenario) -> Result<Machine, SetupError> {
+fn machine(scenario: scenario::Scenario) -> Result<Machine, SetupError> {
     Machine::new(Setup::from_scenario(scenario))
 }
 

@@ -7,7 +7,7 @@ use common::run;
 use fairlab_sched::ids::CpuId;
 
 /// CPUs that a task may use at the end.
-fn allowed(run: &common::Run, task: &str) -> Vec<u32> {
+fn allowed(run: &common::TestRun, task: &str) -> Vec<u32> {
     run.task(task).cpus_allowed.iter().map(|cpu| cpu.0).collect()
 }
 

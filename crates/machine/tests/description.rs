@@ -216,7 +216,7 @@ fn the_page_draws_the_topology() {
 
 #[test]
 fn the_books_examples_are_valid_machines() {
-    let book = include_str!("../../../docs/book/src/machines.md");
+    let book = include_str!("../../../docs/book/src/reference/machine-files.md");
     let examples: Vec<&str> =
         book.split("```toml\n").skip(1).map(|rest| rest.split("```").next().expect("it has an end")).collect();
     assert!(examples.len() >= 2);

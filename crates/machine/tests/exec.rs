@@ -3,13 +3,13 @@
 
 mod common;
 
-use common::Run;
+use common::TestRun;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::interface::wakeup::WakeKind;
 use fairlab_sched::probe::{Event, Probe};
-use fairlab_sched::told::wakeup::WakeKind;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::kernel_build::KernelBuild;
 use fairlab_workload::step::{Behaviour, Step};
@@ -47,8 +47,8 @@ fn task(name: &str, policy: Policy, attributes: Vec<Attributes>, steps: Vec<Step
 
 /// Two CPUs, and on the first one a task that works 1 ms, may then use both, calls exec, and works 4 ms; perhaps beside
 /// another one that stays there. `first` is what comes directly before the exec.
-fn run(policy: Policy, beside: bool, first: Step) -> Run {
-    let scenario = fairlab_workload::scn::parse("two.scn", "cpus 2\nend 30ms").expect("a machine");
+fn run(policy: Policy, beside: bool, first: Step) -> TestRun {
+    let scenario = fairlab_workload::scenario::parse("two.scn", "cpus 2\nend 30ms").expect("a machine");
     let anywhere = Attributes { affinity: Some(Affinity::All), ..Attributes::default() };
     let steps = vec![Step::Run(MS), first, Step::Exec, Step::Run(Nanos(4 * MS.0))];
     let mut tasks = vec![task("program", policy, vec![anywhere], steps)];
@@ -60,7 +60,7 @@ fn run(policy: Policy, beside: bool, first: Step) -> Run {
 }
 
 /// For how many ms the program ran on each CPU.
-fn ran_on(run: &Run) -> [f64; 2] {
+fn ran_on(run: &TestRun) -> [f64; 2] {
     [0, 1].map(|cpu| run.ran_ms("program", 0.0, 30.0, |on| on == cpu))
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Steps that benchmarks are made of: futexes and lists of waiters, locks of CPUs, spinning, and what waits behind a lock.
 
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_machine::prices::Prices;
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -73,7 +73,7 @@ impl Observer for Log {
 /// Runs tasks on the laptop without prices and idle states.
 fn run(tasks: Vec<TaskSpec>, objects: Objects) -> Log {
     let mut hardware = Hardware::from_description(&preset("laptop-8").expect("it is a preset"));
-    hardware.prices = Prices::free();
+    hardware.prices = CostModel::free();
     hardware.ipi_latency = Nanos::ZERO;
     hardware.idle_states.iter_mut().for_each(Vec::clear);
     hardware.frequency_domains.clear();

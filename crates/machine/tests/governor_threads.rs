@@ -2,22 +2,22 @@
 //! Frequencies take time to change, and with a driver that may sleep schedutil has a thread for it.
 
 use fairlab_machine::description::parse;
-use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 
 /// What happens: changes of CPU 0's frequency that the scheduler knows of, and wake-ups, in ns from the start.
 #[derive(Default)]
-struct Notes {
+struct GovernorLog {
     changes: Vec<(u64, u64)>,
     woken: Vec<(u64, TaskId)>,
 }
 
-impl Probe for Notes {
+impl Probe for GovernorLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let at = now.0.saturating_sub(START.0);
         match *event {
@@ -28,27 +28,27 @@ impl Probe for Notes {
     }
 }
 
-impl Observer for Notes {}
+impl Observer for GovernorLog {}
 
 /// Two CPUs with one clock, and what is said of its driver.
-fn run(driver: &str, tasks: &str) -> (Machine, Notes) {
+fn run(driver: &str, tasks: &str) -> (Machine, GovernorLog) {
     let machine = format!(
         "name = \"two\"\n[cpus]\ncount = 2\n[[frequency_domain]]\ncpus = \"0-1\"\nkhz = [250_000, 500_000, 1_000_000]\n\
          rate_limit_us = 1000\n{driver}"
     );
     let description = parse("two.toml", &machine).unwrap_or_else(|error| panic!("{error}"));
     let scenario =
-        scn::parse("test.scn", &format!("cpus 2\nend 200ms\n{tasks}")).unwrap_or_else(|error| panic!("{error}"));
+        scenario::parse("test.scn", &format!("cpus 2\nend 200ms\n{tasks}")).unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.check_every_event("a test of governors' threads");
-    let mut notes = Notes::default();
+    let mut notes = GovernorLog::default();
     machine.run(&mut notes).unwrap_or_else(|error| panic!("{error}"));
     (machine, notes)
 }
 
 /// When the thread of the domain was woken.
-fn thread_woken(machine: &Machine, notes: &Notes) -> Vec<u64> {
+fn thread_woken(machine: &Machine, notes: &GovernorLog) -> Vec<u64> {
     let thread = machine.tasks().iter().find(|task| task.name == "sugov:0").expect("the domain has a thread");
     let woken = notes.woken.iter().filter(|&&(_, task)| Some(task) == thread.id);
     woken.map(|&(at, _)| at).collect()
@@ -58,12 +58,12 @@ fn thread_woken(machine: &Machine, notes: &Notes) -> Vec<u64> {
 const LIGHT: &str = "task light n=2 run 100us every 4ms\n";
 
 /// After 120 ms a task that needs more.
-fn ramp(driver: &str) -> (Machine, Notes) {
+fn ramp(driver: &str) -> (Machine, GovernorLog) {
     run(driver, &format!("{LIGHT}task ramp cpu=0 mask=0-0 start=120ms run 10ms sleep 1s\n"))
 }
 
 /// When the scheduler counted with another frequency from then on.
-fn changed_after(notes: &Notes, ns: u64) -> Vec<u64> {
+fn changed_after(notes: &GovernorLog, ns: u64) -> Vec<u64> {
     notes.changes.iter().map(|&(at, _)| at).filter(|&at| at > ns).collect()
 }
 

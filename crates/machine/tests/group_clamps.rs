@@ -7,7 +7,7 @@ use common::run;
 use fairlab_sched::ids::{CpuId, GroupId};
 
 /// The frequency of a CPU at a time, of 1024.
-fn frequency_at(run: &common::Run, cpu: u32, ms: f64) -> u64 {
+fn frequency_at(run: &common::TestRun, cpu: u32, ms: f64) -> u64 {
     let mut changes = run.listener.frequencies.iter().filter(|change| change.1 == CpuId(cpu) && change.0 <= ms);
     changes.next_back().map_or(1024, |change| change.2)
 }
@@ -49,7 +49,7 @@ fn a_task_counts_with_its_clamps_within_those_of_its_group() {
     let counted = |group: &str, task: &str, change: &str| {
         let run = run(&format!("cpus 1\nend 20ms\ngroup g {group}\ntask t group=g {task} run 50ms\n{change}"));
         let clamps = run.task("t").uclamp_active.expect("it runs");
-        assert_eq!(run.machine.sched().figures(CpuId(0)).uclamp, clamps);
+        assert_eq!(run.machine.sched().snapshot(CpuId(0)).uclamp, clamps);
         (clamps.min, clamps.max)
     };
     assert_eq!(counted("umin=200 umax=600", "umin=100 umax=800", ""), (200, 600));

@@ -5,13 +5,13 @@
 
 mod common;
 
-use common::Run;
-use fairlab_machine::engine::{Machine, Setup};
+use common::TestRun;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_workload::rtapp::Options;
 
 /// Runs rt-app's file on one CPU.
-fn rtapp(json: &str) -> Run {
-    let scenario = fairlab_workload::scn::parse("one.scn", "cpus 1\nend 200ms").expect("a machine");
+fn rtapp(json: &str) -> TestRun {
+    let scenario = fairlab_workload::scenario::parse("one.scn", "cpus 1\nend 200ms").expect("a machine");
     let workload = fairlab_workload::rtapp::parse("test.json", json, Options::for_cpus(1))
         .unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { workload, ..Setup::from_scenario(scenario) };
@@ -19,7 +19,7 @@ fn rtapp(json: &str) -> Run {
 }
 
 /// When a task has run for the last time, in ms.
-fn end(run: &Run, name: &str) -> f64 {
+fn end(run: &TestRun, name: &str) -> f64 {
     let index = run.machine.tasks().iter().position(|task| task.name.starts_with(name)).expect("there is such a task");
     let switches = &run.listener.switches;
     let last = switches.iter().rposition(|switch| switch.task == Some(index)).expect("it ran");
@@ -27,7 +27,7 @@ fn end(run: &Run, name: &str) -> f64 {
 }
 
 #[track_caller]
-fn assert_ends(run: &Run, expected: &[(&str, f64)]) {
+fn assert_ends(run: &TestRun, expected: &[(&str, f64)]) {
     for &(name, ms) in expected {
         assert!((end(run, name) - ms).abs() < 0.1, "{name} ends at {} ms instead of {ms}", end(run, name));
     }

@@ -3,15 +3,15 @@
 
 mod common;
 
-use common::Run;
-use fairlab_machine::engine::{Machine, Setup};
+use common::TestRun;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_workload::rtapp::Options;
 
 /// Runs tasks on one CPU whose frequencies are an eighth, a quarter, a half and all of 1 GHz. A write of 500 kB is 37.7 us of
 /// work and 1 ms of waiting.
-fn rtapp(end: &str, tasks: &str) -> Run {
+fn rtapp(end: &str, tasks: &str) -> TestRun {
     let machine = format!("cpus 1\nend {end}\nfdom 0 125000 250000 500000 1000000\n");
-    let scenario = fairlab_workload::scn::parse("one.scn", &machine).expect("a machine");
+    let scenario = fairlab_workload::scenario::parse("one.scn", &machine).expect("a machine");
     let global = r#""global": { "io_device": "/dev/sda", "mem_buffer_size": 500000 }"#;
     let json = format!("{{ {global}, \"tasks\": {{ {tasks} }} }}");
     let workload = fairlab_workload::rtapp::parse("test.json", &json, Options::for_cpus(1))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle CPUs keep their tick when they expect to idle for less than one.
 
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::{IdleGovernorKind, IdleState};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
@@ -32,7 +32,7 @@ fn run(states: &[IdleState], program: &str) -> Machine {
 /// The same under a governor.
 fn run_with(governor: IdleGovernorKind, states: &[IdleState], program: &str) -> Machine {
     let text = format!("cpus 2\nend {MS}ms\ntask t cpu=1 mask=1-1 {program}\n");
-    let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", &text).expect("well-formed"));
+    let mut setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed"));
     setup.hardware.idle_states = vec![states.to_vec(); 2];
     setup.hardware.idle_governor = governor;
     setup.hardware.idle_loop_once = false;
@@ -50,13 +50,13 @@ fn a_cpu_that_is_back_within_a_tick_keeps_ticking_and_one_that_is_not_does_not()
     let states = [state("WFI", 1, 1), state("off", 100, 1_000)];
     let often = run(&states, "run 50us sleep 400us");
     assert!(ticks(&often, 1) > HZ * 9 / 10, "{} ticks", ticks(&often, 1));
-    assert!(!often.sched().figures(CpuId(1)).is_tickless);
+    assert!(!often.sched().snapshot(CpuId(1)).is_tickless);
     // It idles longer than a tick each time. The tick that comes while it runs, now and then, is all.
     let seldom = run(&states, "run 50us sleep 20ms");
     assert!(ticks(&seldom, 1) < HZ / 10, "{} ticks", ticks(&seldom, 1));
     // The other CPU has nothing to do at all.
     assert!(ticks(&often, 0) < HZ / 10, "{} ticks", ticks(&often, 0));
-    assert!(often.sched().figures(CpuId(0)).is_tickless);
+    assert!(often.sched().snapshot(CpuId(0)).is_tickless);
 }
 
 #[test]
@@ -80,7 +80,8 @@ fn menu_learns_an_interval_that_is_no_timer_of_its_own_and_teo_that_timers_are_n
     let states = [state("WFI", 1, 1), state("core", 40, 1_000), state("off", 500, 5_000)];
     for governor in [IdleGovernorKind::Menu, IdleGovernorKind::Teo] {
         let text = format!("cpus 2\nend {MS}ms\n{wakes}");
-        let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", &text).expect("well-formed"));
+        let mut setup =
+            Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed"));
         setup.hardware.idle_states = vec![states.to_vec(); 2];
         setup.hardware.idle_governor = governor;
         let mut machine = Machine::new(setup).expect("a possible machine");
@@ -101,7 +102,7 @@ fn a_cpu_does_not_poll_for_longer_than_its_limit() {
 #[test]
 fn a_cpu_whose_first_tick_lies_beyond_all_time_never_ticks() {
     let text = "cpus 20\nskew 1000000000s\nend 20ms\ntask t cpu=19 mask=19-19 run 20ms\n";
-    let setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", text).expect("well-formed"));
+    let setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", text).expect("well-formed"));
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ticks(&machine, 19), 0);

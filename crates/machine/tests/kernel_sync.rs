@@ -2,13 +2,13 @@
 //! No wake-up gets lost while blocking and waking take time: programs that can only end if each waiter is woken do end,
 //! whatever kernel code costs, with all invariants checked after every event.
 
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
-use fairlab_machine::prices::Prices;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::Op;
+use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::step::{Behaviour, Step};
 use fairlab_workload::workload::{Affinity, Attributes, Channel, ChannelKind, Objects, TaskSpec, Workload};
@@ -52,7 +52,7 @@ fn task(name: &str, rounds: u32, steps: Vec<Step>) -> TaskSpec {
 }
 
 /// Whether the machine is ended by its tasks, all of them, before its time is over.
-fn ends(machine: &str, prices: &Prices, workload: Workload) -> bool {
+fn ends(machine: &str, prices: &CostModel, workload: Workload) -> bool {
     let machine = preset(machine).expect("it comes with the program");
     let mut hardware = Hardware::from_description(&machine);
     hardware.prices = prices.clone();
@@ -74,10 +74,10 @@ fn ends(machine: &str, prices: &Prices, workload: Workload) -> bool {
 }
 
 /// Two to three microseconds for some operations, less for others.
-fn prices() -> impl Strategy<Value = Prices> {
-    (prop::collection::vec(0u64..3_000_000, Op::ALL.len()), 0u64..500_000).prop_map(|(ps, line_ps)| {
-        let mut prices = Prices::free();
-        for (&op, ps) in Op::ALL.iter().zip(ps) {
+fn prices() -> impl Strategy<Value = CostModel> {
+    (prop::collection::vec(0u64..3_000_000, KernelOp::ALL.len()), 0u64..500_000).prop_map(|(ps, line_ps)| {
+        let mut prices = CostModel::free();
+        for (&op, ps) in KernelOp::ALL.iter().zip(ps) {
             prices.set(op, ps);
         }
         prices.set_line_transfer(line_ps, 2 * line_ps);

@@ -2,19 +2,19 @@
 //! Kernel code that takes time: interrupts that wait, wake-ups that meet, CPUs that spin for a lock. All figures are computed
 //! by hand.
 
-use fairlab_machine::engine::{Machine, START, Setup};
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::IdleState;
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
-use fairlab_machine::prices::Prices;
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::Op;
+use fairlab_sched::work::KernelOp;
 use std::collections::BTreeMap;
 
 /// Notes wake-ups (not forks) and switches to tasks, by time since the start, and time by path.
 #[derive(Default)]
-struct Notes {
+struct KernelTimeLog {
     woken: Vec<(u64, CpuId)>,
     switches: Vec<(u64, CpuId)>,
     paths: BTreeMap<KernelPath, u64>,
@@ -22,7 +22,7 @@ struct Notes {
     waited: u64,
 }
 
-impl Probe for Notes {
+impl Probe for KernelTimeLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let at = now.0.saturating_sub(START.0);
         match *event {
@@ -33,7 +33,7 @@ impl Probe for Notes {
     }
 }
 
-impl Observer for Notes {
+impl Observer for KernelTimeLog {
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
         if let MachineEvent::Kernel { path, took, waited, .. } = *event {
             *self.paths.entry(path).or_default() += took.0;
@@ -47,25 +47,25 @@ impl Observer for Notes {
     }
 }
 
-fn run(scenario: &str, prices_ns: &[(Op, u64)]) -> (Machine, Notes) {
-    let mut prices = Prices::free();
+fn run(scenario: &str, prices_ns: &[(KernelOp, u64)]) -> (Machine, KernelTimeLog) {
+    let mut prices = CostModel::free();
     for &(op, ns) in prices_ns {
         prices.set(op, ns * 1000);
     }
     run_with(scenario, prices)
 }
 
-fn run_with(scenario: &str, prices: Prices) -> (Machine, Notes) {
+fn run_with(scenario: &str, prices: CostModel) -> (Machine, KernelTimeLog) {
     run_where(scenario, prices, false)
 }
 
-fn run_where(scenario: &str, prices: Prices, polling_idle: bool) -> (Machine, Notes) {
-    let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", scenario).expect("well-formed"));
+fn run_where(scenario: &str, prices: CostModel, polling_idle: bool) -> (Machine, KernelTimeLog) {
+    let mut setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", scenario).expect("well-formed"));
     setup.hardware.prices = prices;
     setup.hardware.polling_idle = polling_idle;
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.check_every_event("a test of kernel time");
-    let mut notes = Notes::default();
+    let mut notes = KernelTimeLog::default();
     machine.run(&mut notes).expect("tasks make progress");
     (machine, notes)
 }
@@ -80,11 +80,11 @@ const TWO_WAKERS: &str = "cpus 4\nend 2ms\nfeature SIS_UTIL 0\n\
 
 #[test]
 fn two_wakers_choose_the_same_idle_cpu_if_looking_takes_time() {
-    let cpus = |notes: &Notes| notes.woken.iter().map(|&(_, cpu)| cpu.0).collect::<Vec<_>>();
+    let cpus = |notes: &KernelTimeLog| notes.woken.iter().map(|&(_, cpu)| cpu.0).collect::<Vec<_>>();
     let (_, free) = run(TWO_WAKERS, &[]);
     assert_eq!(cpus(&free)[0], 2, "the first waker finds the previous CPU idle");
     assert_ne!(cpus(&free)[1], 2, "the second one sees that it is taken");
-    let (_, priced) = run(TWO_WAKERS, &[(Op::Wakeup, 1_000)]);
+    let (_, priced) = run(TWO_WAKERS, &[(KernelOp::Wakeup, 1_000)]);
     assert_eq!(cpus(&priced), [2, 2], "both look before either has enqueued");
 }
 
@@ -95,7 +95,7 @@ fn who_needs_a_lock_that_is_held_spins_first_come_first_served() {
         task y cpu=2 mask=2-2 wait run 10us\n\
         task a cpu=0 mask=0-0 run 1ms wake x run 1s\n\
         task b cpu=1 mask=1-1 run 1ms wake y run 1s\n";
-    let (machine, notes) = run(scenario, &[(Op::Wakeup, 1_000), (Op::Enqueue, 300)]);
+    let (machine, notes) = run(scenario, &[(KernelOp::Wakeup, 1_000), (KernelOp::Enqueue, 300)]);
     // Each waker was enqueued by its fork, which took 300 ns; it runs for 1 ms and selects for 1000 ns. Then a has the lock
     // of CPU 2 for 300 ns, after which its wake-up shows; b spins for so long, and CPU 2, which a's interrupt has called, spins until b is
     // through.
@@ -116,9 +116,9 @@ fn an_idle_cpu_that_polls_needs_no_interrupt_but_a_busy_one_does() {
         task b cpu=1 mask=1-1 wait run 10us\n\
         task c nice=-20 cpu=2 mask=2-2 wait run 10us\n\
         task hog nice=19 cpu=2 mask=2-2 start=500us run 1s\n";
-    let mut prices = Prices::free();
-    prices.set(Op::IpiSend, 1_000_000);
-    prices.set(Op::IpiReceive, 2_000_000);
+    let mut prices = CostModel::free();
+    prices.set(KernelOp::IpiSend, 1_000_000);
+    prices.set(KernelOp::IpiReceive, 2_000_000);
     let took = |polling_idle| {
         let (_, notes) = run_where(scenario, prices.clone(), polling_idle);
         assert_eq!(notes.woken.iter().map(|&(_, cpu)| cpu).collect::<Vec<_>>(), [CpuId(1), CpuId(2)]);
@@ -138,8 +138,9 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
             "cpus 2\nend 3ms\nfeature {feature}\ntask x cpu=1 mask=1-1 wait run 10us\n\
              task a cpu=0 mask=0-0 run 1ms wake x run 1s\n"
         );
-        let mut setup = Setup::from_scenario(fairlab_workload::scn::parse("test.scn", &scenario).expect("well-formed"));
-        setup.hardware.prices.set(Op::Wakeup, 1_000_000);
+        let mut setup =
+            Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &scenario).expect("well-formed"));
+        setup.hardware.prices.set(KernelOp::Wakeup, 1_000_000);
         setup.hardware.idle_states[1] = vec![IdleState {
             name: "deep".to_owned(),
             exit_latency: Nanos::from_micros(200),
@@ -150,7 +151,7 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
             power_uw: None,
         }];
         let mut machine = Machine::new(setup).expect("a possible machine");
-        let mut notes = Notes::default();
+        let mut notes = KernelTimeLog::default();
         machine.run(&mut notes).expect("tasks make progress");
         let runs = notes.switches.iter().find(|&&(at, cpu)| cpu == CpuId(1) && at > 1_000_000);
         assert_eq!(runs, Some(&(1_201_000, CpuId(1))), "{feature}");
@@ -161,7 +162,7 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
 fn an_interrupt_waits_until_its_cpu_is_through() {
     // The tick at 4 ms takes until 4.5 ms; a sleep that ends within it is noticed then, and the selection takes 2 us.
     let scenario = "cpus 1\nend 5ms\ntask s sleep 4100us run 10us\ntask hog run 1s\n";
-    let (machine, notes) = run(scenario, &[(Op::Tick, 500_000), (Op::Wakeup, 2_000)]);
+    let (machine, notes) = run(scenario, &[(KernelOp::Tick, 500_000), (KernelOp::Wakeup, 2_000)]);
     assert_eq!(notes.woken.first(), Some(&(4_502_000, CpuId(0))));
     let kernel = machine.counters().per_cpu[0].kernel;
     assert_eq!(kernel, Nanos(502_000), "one tick and one wake-up");
@@ -175,11 +176,11 @@ fn time_in_the_kernel_is_time_of_the_task_but_not_its_work() {
     let program = "run 100us wake hog ".repeat(10);
     let scenario =
         format!("cpus 1\nend 10ms\ntask hog nice=19 cpu=0 start=9ms run 1s\ntask a {program} run 100us exit\n");
-    let (machine, _) = run(&scenario, &[(Op::Wakeup, 10_000)]);
+    let (machine, _) = run(&scenario, &[(KernelOp::Wakeup, 10_000)]);
     let a = machine.tasks().iter().find(|task| task.name == "a").expect("it is in the scenario");
     // The hog has not been forked, so those wake-ups are lost before they cost anything.
     assert_eq!((a.runtime_ns, a.kernel_ns), (1_100_000, 0));
-    let (machine, _) = run(&scenario.replace("start=9ms", "start=0ms"), &[(Op::Wakeup, 10_000)]);
+    let (machine, _) = run(&scenario.replace("start=9ms", "start=0ms"), &[(KernelOp::Wakeup, 10_000)]);
     let a = machine.tasks().iter().find(|task| task.name == "a").expect("it is in the scenario");
     assert_eq!((a.runtime_ns, a.kernel_ns), (1_200_000, 100_000));
 }
@@ -188,7 +189,7 @@ fn time_in_the_kernel_is_time_of_the_task_but_not_its_work() {
 fn what_observers_hear_is_all_the_time_in_the_kernel() {
     let scenario = "cpus 4\nend 50ms\ngroup g\n\
         task p n=6 group=g runr 20us 200us sleepr 50us 400us\ntask a wake b wait run 30us\ntask b wait run 20us wake a\n";
-    let prices: Vec<_> = Op::ALL.iter().map(|&op| (op, 150)).collect();
+    let prices: Vec<_> = KernelOp::ALL.iter().map(|&op| (op, 150)).collect();
     let (machine, notes) = run(scenario, &prices);
     let kernel: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.kernel.0).sum();
     let waiting: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.lock_waiting.0).sum();
@@ -207,7 +208,7 @@ fn who_looks_at_a_runqueue_at_the_same_time_waits_for_its_line() {
         task b cpu=1 mask=1-1 run 1ms wake s1 exit\n\
         task c cpu=2 mask=2-2 run 1ms wake s2 exit\n\
         affinity 500us s0 0-7\naffinity 500us s1 0-7\naffinity 500us s2 0-7\n";
-    let mut prices = Prices::free();
+    let mut prices = CostModel::free();
     prices.set_line_transfer(1_000_000, 3_000_000);
     let (machine, _) = run_with(scenario, prices);
     let per_cpu = &machine.counters().per_cpu;
@@ -223,7 +224,7 @@ fn who_looks_at_a_runqueue_at_the_same_time_waits_for_its_line() {
 #[test]
 fn of_cpus_that_tick_at_one_instant_the_fastest_takes_the_timekeeping() {
     let keepers = |scenario: &str| {
-        let (machine, _) = run(scenario, &[(Op::Timekeeping, 1_000)]);
+        let (machine, _) = run(scenario, &[(KernelOp::Timekeeping, 1_000)]);
         machine.counters().per_cpu.iter().map(|cpu| cpu.kernel.0).collect::<Vec<_>>()
     };
     // Ticks at 4 and 8 ms. The task of CPU 1 sleeps from 5 ms on: then CPU 0 has the duty, as the only one that ticks. There it takes
@@ -240,7 +241,7 @@ fn every_path_that_observers_may_hear_of_is_taken_somewhere() {
     let change = "cpus 1\nend 2ms\ntask t run 10ms\nnice 1ms t 5\n";
     let mut paths = BTreeMap::new();
     for scenario in [numa, misfit, change] {
-        paths.extend(run(scenario, &[(Op::Wakeup, 1_000), (Op::Tick, 1_000)]).1.paths);
+        paths.extend(run(scenario, &[(KernelOp::Wakeup, 1_000), (KernelOp::Tick, 1_000)]).1.paths);
     }
     assert_eq!(paths.into_keys().collect::<Vec<_>>(), KernelPath::ALL);
 }

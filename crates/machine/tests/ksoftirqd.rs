@@ -2,24 +2,24 @@
 //! Packets are taken in by softirqs, and softirqs go over to ksoftirqd when they take too long. All figures are computed by hand; only
 //! the network's softirq has a price, so that all else happens at once.
 
-use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::netperf::Netperf;
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 
 /// What happens: who is woken, and to whom CPU 0 switches, in us from the start.
 #[derive(Default)]
-struct Notes {
+struct KsoftirqdLog {
     woken: Vec<(u64, TaskId)>,
     switches: Vec<(u64, TaskId)>,
     /// How long packets have waited when they wake somebody.
     waits: Vec<u64>,
 }
 
-impl Probe for Notes {
+impl Probe for KsoftirqdLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let at = now.0.saturating_sub(START.0) / 1000;
         match *event {
@@ -30,7 +30,7 @@ impl Probe for Notes {
     }
 }
 
-impl Observer for Notes {
+impl Observer for KsoftirqdLog {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let MachineEvent::Waking { since, by_interrupt: true, .. } = *event {
             self.waits.push((now - since).0 / 1000);
@@ -41,16 +41,16 @@ impl Observer for Notes {
 /// Two CPUs on which a packet takes so many nanoseconds.
 fn setup(packet_ns: u64, scenario: &str) -> Setup {
     let scenario =
-        scn::parse("test.scn", &format!("cpus 2\nend 60ms\n{scenario}")).unwrap_or_else(|error| panic!("{error}"));
+        scenario::parse("test.scn", &format!("cpus 2\nend 60ms\n{scenario}")).unwrap_or_else(|error| panic!("{error}"));
     let mut setup = Setup::from_scenario(scenario);
     setup.hardware.prices.set_loopback_softirq(packet_ns * 1000);
     setup
 }
 
-fn run(setup: Setup) -> (Machine, Notes) {
+fn run(setup: Setup) -> (Machine, KsoftirqdLog) {
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.check_every_event("a test of ksoftirqd");
-    let mut notes = Notes::default();
+    let mut notes = KsoftirqdLog::default();
     machine.run(&mut notes).unwrap_or_else(|error| panic!("{error}"));
     (machine, notes)
 }
@@ -60,13 +60,13 @@ fn id_of(machine: &Machine, name: &str) -> Option<TaskId> {
 }
 
 /// When the thread of CPU 0 was woken, in us.
-fn thread_woken(machine: &Machine, notes: &Notes) -> Vec<u64> {
+fn thread_woken(machine: &Machine, notes: &KsoftirqdLog) -> Vec<u64> {
     let Some(thread) = id_of(machine, "ksoftirqd/0") else { return Vec::new() };
     notes.woken.iter().filter(|&&(_, task)| task == thread).map(|&(at, _)| at).collect()
 }
 
 /// When a task first runs on CPU 0 after the start, in us.
-fn first_run(machine: &Machine, notes: &Notes, name: &str) -> u64 {
+fn first_run(machine: &Machine, notes: &KsoftirqdLog, name: &str) -> u64 {
     let task = id_of(machine, name);
     let mut switches = notes.switches.iter().filter(|&&(_, next)| Some(next) == task);
     // It runs at the start too, until it waits.
@@ -174,7 +174,7 @@ fn messages_over_the_loopback_device_wait_for_the_thread_too_and_none_gets_lost(
         let packets = base.workload.packets.clone();
         let mut with_netperf = Setup { workload, duration: Nanos::from_millis(40), ..base };
         let server = with_netperf.workload.tasks.len();
-        let scenario = scn::parse("test.scn", &format!("cpus 2\n{scenario}")).expect("a scenario");
+        let scenario = scenario::parse("test.scn", &format!("cpus 2\n{scenario}")).expect("a scenario");
         with_netperf.workload.tasks.extend(scenario.workload.tasks);
         let for_server = |load: &fairlab_workload::workload::PacketLoad| fairlab_workload::workload::PacketLoad {
             targets: vec![server],

@@ -5,15 +5,15 @@ mod common;
 
 use common::run;
 use fairlab_machine::description;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
 const SCENARIO: &str = include_str!("../../../scenarios/thermal.scn");
 
 /// What CPU 1's frequency became, of 1024, and when.
-fn frequencies(run: &common::Run) -> Vec<(f64, u64)> {
+fn frequencies(run: &common::TestRun) -> Vec<(f64, u64)> {
     run.listener.frequencies.iter().filter(|change| change.1 == CpuId(1)).map(|&(at, _, part)| (at, part)).collect()
 }
 
@@ -34,7 +34,7 @@ fn the_scenario_gives_the_figures_worked_out_in_it() {
 fn heat_takes_capacity_and_gives_it_back() {
     let capacity_at = |end: &str| {
         let run = run(&SCENARIO.replace("end 1s", end));
-        let figures = run.machine.sched().figures(CpuId(1));
+        let figures = run.machine.sched().snapshot(CpuId(1));
         (figures.thermal_load_avg, figures.cpu_capacity)
     };
     // 32 ms after the pressure began half of it counts, and up to a tick more, since the first look at it counts the time since the look before:
@@ -68,12 +68,13 @@ fn a_machine_file_says_the_same() {
                 [[frequency_limit]]\nat_ns = 20_000_000\ncpus = \"1\"\nreason = \"thermal\"\npart = 600\n\
                 [[frequency_limit]]\nat_ns = 40_000_000\nreason = \"user\"\npart = 1\n";
     let description = description::parse("warm.toml", file).unwrap_or_else(|error| panic!("{error}"));
-    let scenario = fairlab_workload::scn::parse("hogs.scn", "cpus 2\nend 100ms\ntask hog n=2 run 1s").expect("tasks");
+    let scenario =
+        fairlab_workload::scenario::parse("hogs.scn", "cpus 2\nend 100ms\ntask hog n=2 run 1s").expect("tasks");
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
     let run = common::run_machine(Machine::new(setup).expect("a possible machine"), "warm.toml");
     // A fixed frequency follows at once; the lowest frequency is always allowed.
     assert_eq!(frequencies(&run), [(20.0, 512)]);
-    assert_eq!(run.machine.sched().figures(CpuId(1)).thermal_pressure, 512);
+    assert_eq!(run.machine.sched().snapshot(CpuId(1)).thermal_pressure, 512);
     assert_eq!([0, 1].map(|cpu| run.machine.sched().frequency_khz(CpuId(cpu))), [Some(500_000); 2]);
     assert_eq!(run.machine.duration(), Nanos::from_millis(100));
 }
@@ -82,7 +83,7 @@ fn a_machine_file_says_the_same() {
 fn a_cpu_in_no_frequency_domain_only_has_thermal_pressure() {
     let run = run("cpus 2\nend 50ms\ntask hog n=2 run 1s\nthermal 10ms 0-1 768\nmaxfreq 10ms 0-1 256");
     assert!(run.listener.frequencies.is_empty());
-    assert_eq!(run.machine.sched().figures(CpuId(0)).thermal_pressure, 256);
+    assert_eq!(run.machine.sched().snapshot(CpuId(0)).thermal_pressure, 256);
 }
 
 #[test]

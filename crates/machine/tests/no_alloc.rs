@@ -7,16 +7,16 @@
 #![expect(unsafe_code, reason = "a global allocator cannot be written without; it only counts and calls the system's")]
 
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::observer::{KernelPath, MachineEvent, NoObserver, Observer, Wants};
+use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, NoObserver, Observer};
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 
-struct Counting;
+struct CountingAllocator;
 
 thread_local! {
     /// Calls that this thread has made while it counted; `None` while it does not.
@@ -37,7 +37,7 @@ fn note_call() {
 
 // SAFETY: every call goes unchanged to the system's allocator, which keeps the contract; counting touches only
 // constant-initialised thread-local cells, and is off while it takes memory itself.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note_call();
         // SAFETY: the caller keeps the contract of `alloc`, which is the same there.
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Runs a scenario up to a time, and from there to its end without a single allocation.
 fn check(scenario: &str, steady_from_ms: u64, least_events: u64) {
@@ -65,7 +65,7 @@ fn check(scenario: &str, steady_from_ms: u64, least_events: u64) {
 }
 
 fn setup(scenario: &str) -> Setup {
-    let parsed = fairlab_workload::scn::parse("scenario", scenario).unwrap_or_else(|error| panic!("{error}"));
+    let parsed = fairlab_workload::scenario::parse("scenario", scenario).unwrap_or_else(|error| panic!("{error}"));
     Setup::from_scenario(parsed)
 }
 
@@ -102,8 +102,8 @@ impl Probe for Paths {
 }
 
 impl Observer for Paths {
-    fn wants(&self) -> Wants {
-        Wants::NOTHING
+    fn wants(&self) -> Interest {
+        Interest::NOTHING
     }
 
     fn wants_kernel_paths(&self) -> bool {

@@ -5,8 +5,8 @@
 //! A utilisation of P percent is made of CPUs with a task that never stops and one CPU with a task that runs for a part of
 //! the time. Periodic balancing computes `nr_idle_scan` from the utilisation that the machine then has.
 
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
 use std::fmt::Write;
 
@@ -43,12 +43,12 @@ fn scenario(llc_weight: u64, percent: u64) -> String {
 
 /// What the first cache domain's shared data hold at the end, and its utilisation, in parts of 1024 CPUs.
 fn run(text: &str, llc_weight: u64) -> (i32, u64) {
-    let scenario = fairlab_workload::scn::parse("nr_idle_scan", text).expect("the scenario is well formed");
+    let scenario = fairlab_workload::scenario::parse("nr_idle_scan", text).expect("the scenario is well formed");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the machine can be made");
     machine.run(&mut NoObserver).expect("the tasks make progress");
     let sched = machine.sched();
     let shared = sched.domains().cpus[0].sd_llc_shared.expect("the first CPU has a cache domain");
-    let util = (0..llc_weight).map(|cpu| sched.figures(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
+    let util = (0..llc_weight).map(|cpu| sched.snapshot(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
     (sched.domains().shared[shared].nr_idle_scan, util)
 }
 

@@ -2,9 +2,9 @@
 //! Threads of a core share it, and hardware that chooses frequencies lets few busy cores run faster.
 
 use fairlab_machine::description;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
@@ -16,7 +16,7 @@ fn run(more: &str, tasks: &str, ms: u64) -> Machine {
     let text = format!("name = \"t\"\n[cpus]\ncount = 8\nthreads_per_core = 2\n{more}");
     let hardware = Hardware::from_description(&description::parse("t.toml", &text).expect("well-formed"));
     let text = format!("cpus 8\nend {ms}ms\n{tasks}");
-    let scenario = fairlab_workload::scn::parse("test.scn", &text).expect("well-formed");
+    let scenario = fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed");
     let mut machine = Machine::new(Setup::on(hardware, scenario)).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
     machine
@@ -66,7 +66,7 @@ fn few_busy_cores_are_faster_than_many() {
 #[test]
 fn the_kernel_learns_at_ticks_at_what_frequency_a_cpu_has_run() {
     let hogs = |nr: u64| (0..nr).map(|n| format!("task h{n} cpu={0} mask={0}-{0} run 1s\n", 2 * n)).collect::<String>();
-    let seen = |more: &str, nr| run(more, &hogs(nr), 40).sched().figures(CpuId(0)).freq_capacity;
+    let seen = |more: &str, nr| run(more, &hogs(nr), 40).sched().snapshot(CpuId(0)).freq_capacity;
     // The frequency of four busy cores counts as full, so that turbo above that is not seen.
     assert_eq!(seen(TURBO, 1), 1024);
     assert_eq!(seen(TURBO, 4), 1024);

@@ -2,10 +2,10 @@
 //! Random machines with random tasks, with and without prices: every invariant holds after every event, a run can be
 //! repeated, and no time gets lost.
 
-use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::observer::NoObserver;
-use fairlab_machine::prices::Prices;
-use fairlab_sched::work::Op;
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::work::KernelOp;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::fmt::Write;
@@ -59,10 +59,10 @@ fn scenario() -> impl Strategy<Value = String> {
 }
 
 /// What a list of prices can look like: none, even ones, and one in which a path is dear.
-fn prices() -> impl Strategy<Value = Prices> {
+fn prices() -> impl Strategy<Value = CostModel> {
     let all = |ps: u64| {
-        let mut prices = Prices::free();
-        for &op in Op::ALL {
+        let mut prices = CostModel::free();
+        for &op in KernelOp::ALL {
             prices.set(op, ps);
         }
         prices
@@ -72,16 +72,16 @@ fn prices() -> impl Strategy<Value = Prices> {
         prices.set_line_transfer(local, remote);
         prices
     });
-    let dear = (0..Op::ALL.len(), 1_000u64..30_000_000).prop_map(move |(op, ps)| {
+    let dear = (0..KernelOp::ALL.len(), 1_000u64..30_000_000).prop_map(move |(op, ps)| {
         let mut prices = all(50_000);
-        prices.set(Op::ALL[op], ps);
+        prices.set(KernelOp::ALL[op], ps);
         prices
     });
-    prop_oneof![Just(Prices::free()), (1u64..900_000).prop_map(all), with_lines, dear]
+    prop_oneof![Just(CostModel::free()), (1u64..900_000).prop_map(all), with_lines, dear]
 }
 
-fn run(text: &str, prices: &Prices, checks: bool) -> Machine {
-    let parsed = fairlab_workload::scn::parse("scenario", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+fn run(text: &str, prices: &CostModel, checks: bool) -> Machine {
+    let parsed = fairlab_workload::scenario::parse("scenario", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut setup = Setup::from_scenario(parsed);
     setup.hardware.prices = prices.clone();
     let mut machine = Machine::new(setup).expect("the machine can be made");

@@ -5,7 +5,7 @@
 mod common;
 
 use common::run;
-use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::sim::{Machine, Setup};
 
 #[track_caller]
 fn assert_near(ms: f64, expected: f64, by: f64) {
@@ -45,7 +45,7 @@ fn the_example_of_the_kernels_documentation() {
     let text = "cpus 1\nend 8ms\nfeature HRTICK_DL 1\n\
                 task first dl=4ms/8ms/8ms reclaim run 2ms sleep 1s\ntask second dl=4ms/8ms/8ms reclaim run 1s\n\
                 task idle idlepol run 10ms";
-    let scenario = fairlab_workload::scn::parse("example.scn", text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = fairlab_workload::scenario::parse("example.scn", text).unwrap_or_else(|error| panic!("{error}"));
     let mut setup = Setup::from_scenario(scenario);
     setup.named_tunables.push(("rt_runtime_us".to_owned(), -1));
     let run = common::run_machine(Machine::new(setup).expect("a possible machine"), "example");

@@ -5,8 +5,8 @@ mod common;
 
 use common::run;
 use fairlab_machine::description;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
 
 #[test]
@@ -14,7 +14,7 @@ fn the_scenario_gives_the_figures_worked_out_in_it() {
     let run = run(include_str!("../../../scenarios/steal.scn"));
     let all: f64 = ["hog0", "hog1", "hog2"].map(|hog| run.runtime_ms(hog)).iter().sum();
     assert!((1495.0..=1500.0).contains(&all), "{all}");
-    let figures = run.machine.sched().figures(CpuId(1));
+    let figures = run.machine.sched().snapshot(CpuId(1));
     // With y^32 = 1/2 per ms, it is (1 - y^5) / (1 - y^10) = 0.527 of 1024 when 5 ms were stolen, and y^10 of that, 0.424, just
     // before the next 5 ms are told.
     assert!((434..=540).contains(&figures.irq_util_avg), "{}", figures.irq_util_avg);
@@ -29,7 +29,7 @@ fn tasks_share_what_the_host_leaves() {
     for task in ["a", "b"] {
         assert!((run.runtime_ms(task) - 400.0).abs() < 8.0, "{task}: {}", run.runtime_ms(task));
     }
-    let figures = run.machine.sched().figures(CpuId(0));
+    let figures = run.machine.sched().snapshot(CpuId(0));
     assert_eq!(figures.clock - figures.clock_task, 200_000_000);
 }
 
@@ -39,7 +39,7 @@ fn a_machine_file_says_the_same() {
                 [[steal]]\nname = \"host\"\ncpus = \"1\"\nperiod_ns = 10_000_000\nduration_ns = 5_000_000\n";
     let description = description::parse("guest.toml", file).unwrap_or_else(|error| panic!("{error}"));
     let text = include_str!("../../../scenarios/steal.scn");
-    let scenario = fairlab_workload::scn::parse("steal.scn", text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = fairlab_workload::scenario::parse("steal.scn", text).unwrap_or_else(|error| panic!("{error}"));
     let hardware = Hardware {
         first_clamps: Hardware::from_scenario(&scenario).first_clamps,
         ..Hardware::from_description(&description)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A change of a task that is not there changes nothing, and disturbs nobody.
 
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::observer::NoObserver;
-use fairlab_workload::scn;
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_workload::scenario;
 
 /// At 12 ms a task is forked for CPU 0, which hears of it by an interrupt, and CPU 1 balances at its tick before that arrives.
 const SCENARIO: &str = "cpus 2\nlevels M\nend 100ms\n\
@@ -12,7 +12,7 @@ const SCENARIO: &str = "cpus 2\nlevels M\nend 100ms\n\
                         task late start=50ms run 1ms sleep 1ms\n";
 
 fn digest(change: &str) -> String {
-    let scenario = scn::parse("void", &format!("{SCENARIO}{change}")).expect("the scenario is well formed");
+    let scenario = scenario::parse("void", &format!("{SCENARIO}{change}")).expect("the scenario is well formed");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the machine can be made");
     machine.run(&mut NoObserver).expect("the tasks make progress");
     machine.digest().to_string()

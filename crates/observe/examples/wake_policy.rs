@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A wake-up policy of one's own beside the kernel's: `cargo run -p fairlab-observe --example wake_policy`.
+//! A wake-up policy of one's own beside the kernel's: `cargo run -p fairlab-register --example wake_policy`.
 
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
-use fairlab_observe::recorder::Recorder;
-use fairlab_sched::told::policy::{CpuLook, OwnPolicy, WakeChoice, WakeRequest};
-use fairlab_sched::work::Op;
-use fairlab_workload::scn;
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_observe::summary_observer::SummaryObserver;
+use fairlab_sched::interface::policy::{CpuSample, PolicyHook, WakeChoice, WakeRequest};
+use fairlab_sched::work::KernelOp;
+use fairlab_workload::scenario;
 use std::io::Write;
 
 /// The first idle CPU of the cache, from the previous one on, however long the search takes; the kernel's rules if there is none.
-pub(crate) fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> WakeChoice {
+pub(crate) fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuSample>) -> WakeChoice {
     match seen {
         None => WakeChoice::Look(request.prev),
         Some(look) if look.is_idle => WakeChoice::Cpu(look.cpu),
@@ -20,19 +20,19 @@ pub(crate) fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> W
 }
 
 /// How many CPUs were looked at for each wake-up, and for how many ns workers waited on average, on a server that is nearly busy.
-pub(crate) fn measure(policy: Option<Box<dyn OwnPolicy>>) -> Result<(f64, u64), Box<dyn std::error::Error>> {
+pub(crate) fn measure(policy: Option<Box<dyn PolicyHook>>) -> Result<(f64, u64), Box<dyn std::error::Error>> {
     let hardware = Hardware::from_description(&preset("xeon-1s-112").ok_or("no such machine")?);
     let scenario = "cpus 112\nend 100ms\ntask hog n=84 run 10ms\ntask worker n=56 run 400us sleep 1ms\n";
-    let mut machine = Machine::new(Setup { policy, ..Setup::on(hardware, scn::parse("server", scenario)?) })?;
-    let mut recorder = Recorder::new(&machine);
+    let mut machine = Machine::new(Setup { policy, ..Setup::on(hardware, scenario::parse("server", scenario)?) })?;
+    let mut recorder = SummaryObserver::new(&machine);
     machine.run(&mut recorder)?;
     let workers = recorder.families.summaries(machine.now()).swap_remove(1);
     let latency = workers.wake_to_run.ok_or("nobody was woken")?;
-    Ok((machine.work().of(Op::ScanCpu) as f64 / workers.wakeups as f64, latency.mean_ns))
+    Ok((machine.work().of(KernelOp::ScanCpu) as f64 / workers.wakeups as f64, latency.mean_ns))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    for (name, policy) in [("kernel", None), ("first_idle", Some(Box::new(first_idle) as Box<dyn OwnPolicy>))] {
+    for (name, policy) in [("kernel", None), ("first_idle", Some(Box::new(first_idle) as Box<dyn PolicyHook>))] {
         let (looks, mean_ns) = measure(policy)?;
         writeln!(std::io::stdout(), "{name:10}  {looks:5.1} looks per wake-up  {mean_ns:8} ns from wake to run")?;
     }

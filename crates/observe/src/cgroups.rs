@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What became of quotas: `cpu.stat` of cgroups.
 
-use fairlab_machine::engine::Machine;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::GroupId;
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use serde::{Deserialize, Serialize};

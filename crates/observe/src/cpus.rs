@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the CPUs did: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
 
-use fairlab_machine::engine::{CpuCounters, Machine};
+use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::sim::{CpuCounters, Machine};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use serde::{Deserialize, Serialize};
 
 /// What runs on a CPU.
 #[derive(Clone, Copy, Debug)]
-enum Runs {
+enum RunningOn {
     Idle,
     Stopper,
     Task,
@@ -18,9 +18,9 @@ enum Runs {
 
 /// What is known of a CPU.
 #[derive(Clone, Debug)]
-struct Track {
+struct CpuTimes {
     /// What runs there now, since `since`.
-    runs: Runs,
+    runs: RunningOn,
     since: Nanos,
     tasks: Nanos,
     stopper: Nanos,
@@ -82,12 +82,12 @@ impl SoftirqCounts {
     /// Those of all CPUs of a machine together, since the start of its run.
     pub fn of_machine(machine: &Machine<impl Engine>) -> Self {
         let cpus = machine.counters().per_cpu.iter().map(Self::of);
-        cpus.fold(Self::default(), Self::and)
+        cpus.fold(Self::default(), Self::combined)
     }
 
     /// Both together.
     #[must_use]
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn combined(self, other: Self) -> Self {
         Self {
             packets: self.packets + other.packets,
             packets_dropped: self.packets_dropped + other.packets_dropped,
@@ -143,42 +143,42 @@ pub struct CpuSummary {
 
 /// Follows the CPUs of a machine.
 #[derive(Clone, Debug)]
-pub struct Cpus {
-    tracks: Vec<Track>,
+pub struct CpuStats {
+    tracks: Vec<CpuTimes>,
     /// What the machine had counted when it was told to forget; empty before.
-    forgotten: Vec<CpuSummary>,
+    baseline: Vec<CpuSummary>,
 }
 
-impl Cpus {
+impl CpuStats {
     /// Follows the CPUs of a machine that has not started: all are idle.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
-        let track = Track {
-            runs: Runs::Idle,
+        let track = CpuTimes {
+            runs: RunningOn::Idle,
             since: machine.now(),
             tasks: Nanos::ZERO,
             stopper: Nanos::ZERO,
             idle: Nanos::ZERO,
         };
-        Self { tracks: vec![track; machine.hardware().nr_cpus()], forgotten: Vec::new() }
+        Self { tracks: vec![track; machine.hardware().nr_cpus()], baseline: Vec::new() }
     }
 
     /// Forgets what was measured so far.
-    pub(crate) fn forget(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
-        self.forgotten = Vec::new();
-        self.forgotten = self.summaries_at(machine, at);
+    pub(crate) fn reset(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
+        self.baseline = Vec::new();
+        self.baseline = self.summaries_at(machine, at);
     }
 
     /// A CPU switches to another task.
     #[inline]
-    pub fn switched(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
+    pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
         let nr_cpus = self.tracks.len();
         let track = &mut self.tracks[cpu.index()];
         track.settle(now);
         // Idle tasks are numbered first, then the stoppers, each as the CPUs are.
         track.runs = match next.index() / nr_cpus {
-            0 => Runs::Idle,
-            1 => Runs::Stopper,
-            _ => Runs::Task,
+            0 => RunningOn::Idle,
+            1 => RunningOn::Stopper,
+            _ => RunningOn::Task,
         };
     }
 
@@ -189,7 +189,7 @@ impl Cpus {
 
     fn summaries_at(&self, machine: &Machine<impl Engine>, now: Nanos) -> Vec<CpuSummary> {
         let (hardware, topology) = (machine.hardware(), &machine.hardware().topology);
-        let of_cpu = |(index, track): (usize, &Track)| {
+        let of_cpu = |(index, track): (usize, &CpuTimes)| {
             let mut track = track.clone();
             track.settle(now);
             let counters = &machine.counters().per_cpu[index];
@@ -221,7 +221,7 @@ impl Cpus {
             }
         };
         let mut summaries: Vec<CpuSummary> = self.tracks.iter().enumerate().map(of_cpu).collect();
-        for (summary, before) in summaries.iter_mut().zip(&self.forgotten) {
+        for (summary, before) in summaries.iter_mut().zip(&self.baseline) {
             summary.subtract(before);
         }
         summaries
@@ -271,13 +271,13 @@ impl CpuSummary {
     }
 }
 
-impl Track {
+impl CpuTimes {
     fn settle(&mut self, now: Nanos) {
         let time = now - std::mem::replace(&mut self.since, now);
         *match self.runs {
-            Runs::Task => &mut self.tasks,
-            Runs::Stopper => &mut self.stopper,
-            Runs::Idle => &mut self.idle,
+            RunningOn::Task => &mut self.tasks,
+            RunningOn::Stopper => &mut self.stopper,
+            RunningOn::Idle => &mut self.idle,
         } += time;
     }
 }
@@ -285,7 +285,7 @@ impl Track {
 fn frequency_times(counters: &CpuCounters, hardware: &Hardware, cpu: CpuId) -> Vec<FrequencyTime> {
     let times = &counters.at_frequency;
     let is_fixed = hardware.turbo.is_none() && !hardware.frequency_domains.iter().any(|domain| domain.contains(cpu));
-    if is_fixed && times.iter().all(|&(part, _)| part == CAPACITY_FULL) {
+    if is_fixed && times.iter().all(|&(part, _)| part == SCHED_CAPACITY_SCALE) {
         return Vec::new();
     }
     let idle_at = |part| {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Why tasks went where they went: selections of a CPU by rule, passes of load balancing by outcome.
 
+use fairlab_sched::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, BalanceVerdict, KickDecision};
-use fairlab_sched::told::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Counts decisions.
 #[derive(Clone, Debug, Default)]
-pub struct Decisions {
+pub struct DecisionStats {
     rules: BTreeMap<WakeRule, u64>,
     wakeups: u64,
     forks: u64,
@@ -55,10 +55,10 @@ pub struct BalanceSummary {
     pub kicks: u64,
 }
 
-impl Decisions {
+impl DecisionStats {
     /// A CPU was selected.
     #[inline]
-    pub fn selected(&mut self, decision: &WakeupDecision) {
+    pub fn on_selection(&mut self, decision: &WakeupDecision) {
         match decision.kind {
             WakeKind::Wakeup => self.wakeups += 1,
             WakeKind::Fork => self.forks += 1,
@@ -72,7 +72,7 @@ impl Decisions {
 
     /// A pass of load balancing is over.
     #[inline]
-    pub fn balanced(&mut self, decision: &BalanceDecision) {
+    pub fn on_balance(&mut self, decision: &BalanceDecision) {
         let total = &mut self.balance;
         total.passes += 1;
         total.tasks_moved += u64::from(decision.nr_moved);
@@ -90,7 +90,7 @@ impl Decisions {
 
     /// A tick thought of tickless CPUs.
     #[inline]
-    pub fn thought_of_kicking(&mut self, decision: &KickDecision) {
+    pub fn on_kick_decision(&mut self, decision: &KickDecision) {
         self.balance.kicks += u64::from(decision.kicked);
     }
 

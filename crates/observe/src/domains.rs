@@ -4,14 +4,14 @@
 
 use crate::export::schedstat::mask;
 use fairlab_machine::description::cpu_list;
-use fairlab_machine::engine::Machine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::SchedDomain;
 use serde::Serialize;
 
 /// A group of a domain.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
-pub struct Group {
+pub struct DomainGroup {
     /// Its CPUs.
     pub cpus: Vec<u32>,
     /// What they can do in sum.
@@ -22,7 +22,7 @@ pub struct Group {
 
 /// A domain of a CPU.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
-pub struct Domain {
+pub struct DomainInfo {
     /// Its CPU.
     pub cpu: u32,
     /// Its place in the CPU's chain, from 0.
@@ -46,23 +46,23 @@ pub struct Domain {
     /// The price of the most expensive newly-idle pass lately, in nanoseconds.
     pub max_newidle_lb_cost: u64,
     /// Its groups, from that of the CPU.
-    pub groups: Vec<Group>,
+    pub groups: Vec<DomainGroup>,
     /// The span as the kernel writes masks.
     #[serde(skip)]
     mask: String,
 }
 
 /// The chain of domains of a CPU, the narrowest first.
-pub fn of_cpu(machine: &Machine, cpu: CpuId) -> Vec<Domain> {
+pub fn of_cpu(machine: &Machine, cpu: CpuId) -> Vec<DomainInfo> {
     let domains = machine.sched().domains();
     let chain = domains.chain(cpu).map(|id| (id, &domains.domains[id]));
     let of_one = |(place, (id, sd)): (usize, (_, &SchedDomain))| {
         let groups = domains.ring(id).map(|group| {
             let group = &domains.groups[group];
             let capacity = domains.capacities[group.capacity].capacity;
-            Group { cpus: numbers(group.span.iter()), capacity, flags: group.flags.names().collect() }
+            DomainGroup { cpus: numbers(group.span.iter()), capacity, flags: group.flags.names().collect() }
         });
-        Domain {
+        DomainInfo {
             cpu: cpu.0,
             domain: place,
             name: sd.name,
@@ -85,7 +85,7 @@ fn numbers(cpus: impl Iterator<Item = CpuId>) -> Vec<u32> {
     cpus.map(|cpu| cpu.0).collect()
 }
 
-impl Domain {
+impl DomainInfo {
     /// Lines `cpuN/domainM/FILE: CONTENT`, as `grep -r .` shows them in debugfs.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -11,8 +11,8 @@
 
 use crate::latency::{Latency, LatencySummary};
 use crate::residency::FamilyResidency;
-use fairlab_machine::engine::Machine;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos};
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ActivityState {
     /// It sleeps, has ended, or was not forked yet.
     Off,
     /// It waits for a CPU since then.
@@ -33,9 +33,9 @@ enum State {
 
 /// What is known of a task.
 #[derive(Clone, Copy, Debug)]
-struct Track {
+struct TaskTimes {
     family: usize,
-    state: State,
+    state: ActivityState,
     /// When it was woken, until it runs.
     woken_at: Option<Nanos>,
     /// When somebody began to wake it, until it runs.
@@ -51,7 +51,7 @@ struct Track {
 
 /// Jain's index, of which 1 is a million: how evenly tasks got what they wanted. Of each task counts which part of the time in which it was runnable it
 /// had a CPU. If all had the same part it is 1, if one of n had all 1/n. None for less than two tasks that were runnable.
-fn fairness_ppm(tracks: &[&Track]) -> Option<u64> {
+fn fairness_ppm(tracks: &[&TaskTimes]) -> Option<u64> {
     const WHOLE: u128 = 1_000_000;
     let (mut nr, mut sum, mut squares) = (0, 0, 0);
     for track in tracks.iter().filter(|track| track.run + track.wait > Nanos::ZERO) {
@@ -63,7 +63,7 @@ fn fairness_ppm(tracks: &[&Track]) -> Option<u64> {
 
 /// What the tasks of a family got.
 #[derive(Clone, Debug, Default)]
-struct Totals {
+struct FamilyTotals {
     /// What is only counted, as it will be told.
     counted: FamilySummary,
     latency: Latency,
@@ -172,15 +172,15 @@ pub struct TimerSummary {
 
 /// Follows the tasks of a workload.
 #[derive(Clone, Debug)]
-pub struct Families {
+pub struct FamilyStats {
     names: Vec<String>,
     /// Family of each task of the workload.
     family_of: Vec<usize>,
     /// Which of them are fair, of nice 0, in no group.
     plain: Vec<bool>,
-    totals: Vec<Totals>,
+    totals: Vec<FamilyTotals>,
     /// By the scheduler's number; CPUs' own tasks are none.
-    tracks: Vec<Option<Track>>,
+    tracks: Vec<Option<TaskTimes>>,
     /// The scheduler's number of each of the machine's tasks.
     ids: Vec<Option<TaskId>>,
     capacities: Vec<Capacity>,
@@ -204,7 +204,7 @@ struct Arrival {
 
 impl Arrival {
     /// It goes on.
-    fn record(self, totals: &mut [Totals], at: Nanos) {
+    fn record(self, totals: &mut [FamilyTotals], at: Nanos) {
         let totals = &mut totals[self.family];
         if let Some(since) = self.since {
             totals.to_run.record((at - since).0);
@@ -215,7 +215,7 @@ impl Arrival {
     }
 }
 
-impl Families {
+impl FamilyStats {
     /// Follows the tasks of a machine that has not started.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         let (names, family_of) = families(machine.workload());
@@ -226,7 +226,7 @@ impl Families {
         let class_of = |capacity| capacities.binary_search(capacity).expect("it is one of them");
         let by_capacity = vec![Nanos::ZERO; capacities.len()];
         Self {
-            totals: vec![Totals { by_capacity, ..Totals::default() }; names.len()],
+            totals: vec![FamilyTotals { by_capacity, ..FamilyTotals::default() }; names.len()],
             names,
             family_of,
             plain: machine.workload().tasks.iter().map(is_plain).collect(),
@@ -240,32 +240,32 @@ impl Families {
     }
 
     /// Forgets times and counts; tasks are what they are, and what they do is counted from now.
-    pub(crate) fn forget(&mut self, now: Nanos) {
+    pub(crate) fn reset(&mut self, now: Nanos) {
         for totals in &mut self.totals {
             let tasks = totals.counted.tasks;
             let by_capacity = vec![Nanos::ZERO; self.capacities.len()];
-            *totals = Totals { by_capacity, ..Totals::default() };
+            *totals = FamilyTotals { by_capacity, ..FamilyTotals::default() };
             totals.counted.tasks = tasks;
         }
         for track in self.tracks.iter_mut().flatten() {
             match &mut track.state {
-                State::Off => {}
-                State::Waits(since) | State::Runs(since, _) => *since = now,
+                ActivityState::Off => {}
+                ActivityState::Waits(since) | ActivityState::Runs(since, _) => *since = now,
             }
             (track.run, track.wait) = (Nanos::ZERO, Nanos::ZERO);
         }
     }
 
     /// A task is about to be forked.
-    pub fn forked(&mut self, host: usize, id: TaskId, spec: usize) {
+    pub fn on_fork(&mut self, host: usize, id: TaskId, spec: usize) {
         let family = self.family_of[spec];
         self.totals[family].counted.tasks += 1;
         if self.tracks.len() <= id.index() {
             self.tracks.resize(id.index() + 1, None);
         }
-        self.tracks[id.index()] = Some(Track {
+        self.tracks[id.index()] = Some(TaskTimes {
             family,
-            state: State::Off,
+            state: ActivityState::Off,
             woken_at: None,
             waking_since: None,
             timer_at: None,
@@ -281,10 +281,10 @@ impl Families {
 
     /// Somebody has begun to wake a task. One that does not sleep is left alone.
     #[inline]
-    pub fn waking(&mut self, host: usize, since: Nanos) {
+    pub fn on_waking(&mut self, host: usize, since: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         if let Some(Some(track)) = self.tracks.get_mut(id.index())
-            && track.state == State::Off
+            && track.state == ActivityState::Off
         {
             track.waking_since.get_or_insert(since);
         }
@@ -292,10 +292,10 @@ impl Families {
 
     /// A task has become runnable.
     #[inline]
-    pub fn woke(&mut self, now: Nanos, task: TaskId, is_new: bool) {
+    pub fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
-        if track.state == State::Off {
-            track.state = State::Waits(now);
+        if track.state == ActivityState::Off {
+            track.state = ActivityState::Waits(now);
         }
         if !is_new {
             self.totals[track.family].counted.wakeups += 1;
@@ -306,32 +306,32 @@ impl Families {
 
     /// A CPU switches from one task to another.
     #[inline]
-    pub fn switched(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+    pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             let totals = &mut self.totals[track.family];
-            if let State::Runs(since, _) = track.state {
+            if let ActivityState::Runs(since, _) = track.state {
                 track.run += now - since;
                 totals.counted.run_ns += (now - since).0;
                 totals.by_capacity[self.class_of[cpu.index()]] += now - since;
             }
             if prev_state == PrevState::Runnable {
                 totals.counted.involuntary_switches += 1;
-                track.state = State::Waits(now);
+                track.state = ActivityState::Waits(now);
             } else {
                 totals.counted.voluntary_switches += 1;
-                track.state = State::Off;
+                track.state = ActivityState::Off;
             }
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
             let totals = &mut self.totals[track.family];
-            if let State::Waits(since) = track.state {
+            if let ActivityState::Waits(since) = track.state {
                 track.wait += now - since;
                 totals.counted.wait_ns += (now - since).0;
             }
             if let Some(woken_at) = track.woken_at.take() {
                 totals.latency.record((now - woken_at).0);
             }
-            track.state = State::Runs(now, cpu);
+            track.state = ActivityState::Runs(now, cpu);
             let expired = track.timer_at.take_if(|at| *at <= now);
             let arrival = Arrival { family: track.family, since: track.waking_since.take(), expired };
             if self.switches_take_time {
@@ -344,7 +344,7 @@ impl Families {
 
     /// A CPU is in the kernel until then: whoever it has just switched to goes on afterwards.
     #[inline]
-    pub fn busy_until(&mut self, cpu: CpuId, until: Nanos) {
+    pub fn on_kernel_busy(&mut self, cpu: CpuId, until: Nanos) {
         if let Some(arrival) = self.arriving[cpu.index()].take() {
             arrival.record(&mut self.totals, until);
         }
@@ -352,14 +352,14 @@ impl Families {
 
     /// A task belongs to another CPU.
     #[inline]
-    pub fn migrated(&mut self, task: TaskId) {
+    pub fn on_migrate(&mut self, task: TaskId) {
         if let Some(Some(track)) = self.tracks.get(task.index()) {
             self.totals[track.family].counted.migrations += 1;
         }
     }
 
     /// A task arrives at its timer, which expires then, or has expired.
-    pub fn reached_timer(&mut self, now: Nanos, host: usize, expiry: Nanos) {
+    pub fn on_timer(&mut self, now: Nanos, host: usize, expiry: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         let Some(track) = &mut self.tracks[id.index()] else { return };
         let totals = &mut self.totals[track.family];
@@ -379,9 +379,9 @@ impl Families {
         for track in self.tracks.iter().flatten() {
             let totals = &mut totals[track.family];
             match track.state {
-                State::Off => {}
-                State::Waits(since) => totals.counted.wait_ns += (end - since).0,
-                State::Runs(since, cpu) => {
+                ActivityState::Off => {}
+                ActivityState::Waits(since) => totals.counted.wait_ns += (end - since).0,
+                ActivityState::Runs(since, cpu) => {
                     totals.counted.run_ns += (end - since).0;
                     totals.by_capacity[self.class_of[cpu.index()]] += end - since;
                 }
@@ -390,7 +390,7 @@ impl Families {
         let tracks = self.tracks_at(end);
         let mut tracks_of = vec![Vec::new(); self.names.len()];
         tracks.iter().for_each(|track| tracks_of[track.family].push(track));
-        let of_family = |(place, (name, totals)): (usize, (&String, &Totals))| FamilySummary {
+        let of_family = |(place, (name, totals)): (usize, (&String, &FamilyTotals))| FamilySummary {
             name: name.clone(),
             fairness_ppm: fairness_ppm(&tracks_of[place]),
             run_by_capacity: self
@@ -418,13 +418,13 @@ impl Families {
     }
 
     /// All tasks, with what they run or wait at the end.
-    fn tracks_at(&self, end: Nanos) -> Vec<Track> {
-        let mut tracks: Vec<Track> = self.tracks.iter().flatten().copied().collect();
+    fn tracks_at(&self, end: Nanos) -> Vec<TaskTimes> {
+        let mut tracks: Vec<TaskTimes> = self.tracks.iter().flatten().copied().collect();
         for track in &mut tracks {
             match track.state {
-                State::Off => {}
-                State::Waits(since) => track.wait += end - since,
-                State::Runs(since, _) => track.run += end - since,
+                ActivityState::Off => {}
+                ActivityState::Waits(since) => track.wait += end - since,
+                ActivityState::Runs(since, _) => track.run += end - since,
             }
         }
         tracks

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 const DIGITS: u8 = 3;
 
 /// As many are kept as they are: a histogram takes 200 kB, and most families of a large workload wake up now and then only.
-const FEW: usize = 1024;
+const MAX_EXACT_VALUES: usize = 1024;
 
 /// Latencies of one kind. Count, sum, least and greatest are exact, quantiles to three digits.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ impl Latency {
         }
         match &mut self.histogram {
             Some(histogram) => add(histogram, ns),
-            None if self.few.len() < FEW => self.few.push(ns),
+            None if self.few.len() < MAX_EXACT_VALUES => self.few.push(ns),
             None => {
                 self.few.push(ns);
                 self.histogram = Some(histogram_of(&self.few));
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn few_are_told_as_many_are() {
         let mut latency = Latency::default();
-        for ns in 0..FEW as u64 {
+        for ns in 0..MAX_EXACT_VALUES as u64 {
             latency.record(ns * 1_000_003);
         }
         let mut all = latency.clone();
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(latency.summary(), all.summary());
         latency.record(7);
         assert!(latency.few.is_empty(), "from here on there is a histogram");
-        assert_eq!((latency.count(), latency.quantile(0.0)), (FEW as u64 + 1, 0));
+        assert_eq!((latency.count(), latency.quantile(0.0)), (MAX_EXACT_VALUES as u64 + 1, 0));
     }
 
     #[test]

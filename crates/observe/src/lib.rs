@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Measuring, checking, explaining and exporting runs. Everything here listens; nothing changes a run.
 //!
-//! A [`recorder::Recorder`] is the observer of a run; afterwards [`summary::Summary`] says what it found. [`manifest`] holds
+//! A [`recorder::SummaryObserver`] is the observer of a run; afterwards [`summary::Summary`] says what it found. [`manifest`] holds
 //! what is needed to repeat a run, and [`trace_jsonl`] writes every event, [`export`] writes traces for other tools,
 //! and [`page`] makes a page about runs.
 
@@ -10,6 +10,7 @@ pub mod cgroups;
 pub mod cpus;
 pub mod decisions;
 pub mod domains;
+pub mod eas;
 pub mod energy;
 pub mod explain;
 pub mod export;
@@ -20,13 +21,12 @@ pub mod latency;
 pub mod manifest;
 pub mod measure;
 pub mod page;
-pub mod placement;
-pub mod recorder;
-pub mod refused;
+pub mod rejected;
 pub mod residency;
 pub mod run_directory;
 pub mod sha256;
-pub mod standstill;
+pub mod stall;
 pub mod summary;
+pub mod summary_observer;
 pub mod trace_jsonl;
 pub mod work_jsonl;

@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "manifest/1";
 
 /// An input of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Input {
+pub struct ManifestInput {
     /// Where it came from: the path as it was given, `-` for standard input, or the name of a machine that comes with fairlab.
     pub given: String,
     /// Its copy in the run directory.
@@ -28,7 +28,7 @@ pub struct Input {
 
 /// The engine of a run: the scheduler of a kernel tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Engine {
+pub struct ManifestEngine {
     /// The name under which it was built.
     pub name: String,
     /// The tree's version.
@@ -54,16 +54,16 @@ pub struct Manifest {
     /// The command that repeats the run, in the run directory.
     pub repeat: Vec<String>,
     /// The workload.
-    pub workload: Input,
+    pub workload: ManifestInput,
     /// The kind of its file.
     pub kind: String,
     /// The machine; none if a scenario describes it.
-    pub machine: Option<Input>,
+    pub machine: Option<ManifestInput>,
     /// The kernel.
     pub kernel: String,
     /// The engine, if it was not the built-in scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<Engine>,
+    pub engine: Option<ManifestEngine>,
     /// All scheduler features. An engine has those of its tree: here it has none.
     pub features: BTreeMap<String, bool>,
     /// All tunables; of an engine none.

@@ -6,9 +6,9 @@
 //! busy CPU at its operating point over the time that the family had it; what CPUs draw while they idle belongs to nobody.
 
 use crate::energy::energy_uj;
-use fairlab_machine::engine::{CpuKind, Machine, Residency, Spent};
+use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::FrequencyDomain;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::sim::{CpuKind, Machine, Residency, StateTime};
 use fairlab_sched::units::Capacity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,10 +79,10 @@ pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) 
         let before = before.get(place).unwrap_or(&nothing);
         let (spent, too_small, too_large) =
             families.entry(machine.workload().tasks[task.spec].family.clone()).or_default();
-        for &Spent { kind, part, time } in &task.residency.spent {
+        for &StateTime { kind, part, time } in &task.residency.spent {
             *spent.entry((kind, part)).or_default() += time.0;
         }
-        for &Spent { kind, part, time } in &before.spent {
+        for &StateTime { kind, part, time } in &before.spent {
             *spent.entry((kind, part)).or_default() -= time.0;
         }
         *too_small += (task.residency.too_small - before.too_small).0;

@@ -5,7 +5,7 @@
 //! of that name is exchanged for the new one and then removed, so nothing of it is left. A program that is killed leaves its
 //! hidden directory behind, which the next run into the same place removes: a lock tells whether its program lives.
 
-use crate::manifest::{Input, MANIFEST, Manifest, SUMMARY};
+use crate::manifest::{MANIFEST, Manifest, ManifestInput, SUMMARY};
 use crate::sha256;
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
@@ -126,10 +126,15 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If that fails.
-    pub fn keep(&self, given: &str, name: &str, content: &[u8]) -> Result<Input, DirectoryError> {
+    pub fn keep(&self, given: &str, name: &str, content: &[u8]) -> Result<ManifestInput, DirectoryError> {
         let copy = format!("{INPUTS}/{name}");
         self.write(&copy, content)?;
-        Ok(Input { given: given.to_owned(), copy, sha256: sha256::hex_digest(content), bytes: content.len() as u64 })
+        Ok(ManifestInput {
+            given: given.to_owned(),
+            copy,
+            sha256: sha256::hex_digest(content),
+            bytes: content.len() as u64,
+        })
     }
 
     /// All is written: the directory gets its name, in place of an earlier run.

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run amounts to: everything that its tables show, as data.
 //!
-//! All but [`Speed`] is the same for equal runs, on every machine that they run on.
+//! All but [`SimulationSpeed`] is the same for equal runs, on every machine that they run on.
 
 use crate::cgroups::{self, CgroupSummary};
 use crate::cpus::{CpuSummary, SoftirqCounts};
 use crate::decisions::{BalanceSummary, SelectionSummary};
+use crate::eas::EasStatus;
 use crate::energy::EnergySummary;
 use crate::families::FamilySummary;
 use crate::measure::MeasureSummary;
-use crate::measure::complaints::ComplaintRow;
-use crate::placement::Placement;
-use crate::recorder::Recorder;
+use crate::measure::warnings::WarningRow;
 use crate::residency;
-use crate::standstill::Standstill;
-use fairlab_machine::engine::Machine;
-use fairlab_machine::seam::Engine;
-use fairlab_sched::work::{Op, WorkMeter};
+use crate::stall::Stall;
+use crate::summary_observer::SummaryObserver;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::Machine;
+use fairlab_sched::work::{KernelOp, OpCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub const SCHEMA: &str = "run/1";
 
 /// What was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Subject {
+pub struct RunSubject {
     /// The workload's file, as it was given.
     pub workload: String,
     /// What kind of file: `scenario` or `rt-app`.
@@ -49,12 +49,12 @@ pub struct EngineSummary {
     /// The patches on top of that, by the names of their files.
     pub patches: Vec<String>,
     /// What the kernel printed.
-    pub log: Vec<KernelLine>,
+    pub log: Vec<KernelLogLine>,
 }
 
 /// A line that a kernel printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct KernelLine {
+pub struct KernelLogLine {
     /// When, on the machine's clock.
     pub at_ns: u64,
     /// On which CPU.
@@ -65,7 +65,7 @@ pub struct KernelLine {
 
 /// Sums over the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Totals {
+pub struct RunTotals {
     /// Tasks that were forked.
     pub tasks: u64,
     /// Time that tasks had a CPU.
@@ -98,7 +98,7 @@ pub struct Totals {
 
 /// How fast the simulation was.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Speed {
+pub struct SimulationSpeed {
     /// Seconds that it took.
     pub wall_s: f64,
     /// Events of the machine in a second.
@@ -111,14 +111,14 @@ pub struct Speed {
 
 /// What a run amounts to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Summary {
+pub struct RunSummary {
     /// The form of this.
     #[serde(default)]
     pub schema: String,
     /// Version of fairlab.
     pub fairlab: String,
     /// What was run.
-    pub run: Subject,
+    pub run: RunSubject,
     /// Length of the run, or of what was measured of it.
     pub duration_ns: u64,
     /// The engine, if it is not the built-in one. It tells of no decisions: `placement`, `selection`, `balance`, `measure` and times on CPUs too
@@ -131,7 +131,7 @@ pub struct Summary {
     /// The hash over all that the scheduler did.
     pub digest: String,
     /// Sums.
-    pub totals: Totals,
+    pub totals: RunTotals,
     /// Task families, in the order of the workload.
     pub families: Vec<FamilySummary>,
     /// CPUs, in their order.
@@ -141,7 +141,7 @@ pub struct Summary {
     pub cgroups: Vec<CgroupSummary>,
     /// Whether tasks were placed for the sake of energy.
     #[serde(default)]
-    pub placement: Placement,
+    pub placement: EasStatus,
     /// How CPUs were selected.
     pub selection: SelectionSummary,
     /// What load balancing did.
@@ -160,30 +160,30 @@ pub struct Summary {
     pub assumptions: Vec<String>,
     /// What did not get on.
     #[serde(default)]
-    pub standstill: Standstill,
+    pub standstill: Stall,
     /// What could not be honoured of the workload, what the scheduler complains of, and what did not get on.
     pub warnings: Vec<String>,
     /// How fast it was; left out where results are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speed: Option<Speed>,
+    pub speed: Option<SimulationSpeed>,
 }
 
 /// Operations that came after others, by name.
-fn work_since(before: &WorkMeter, now: &WorkMeter) -> BTreeMap<String, u64> {
-    let since = Op::ALL.iter().map(|&op| (op.name().to_owned(), now.of(op) - before.of(op)));
+fn work_since(before: &OpCounts, now: &OpCounts) -> BTreeMap<String, u64> {
+    let since = KernelOp::ALL.iter().map(|&op| (op.name().to_owned(), now.of(op) - before.of(op)));
     since.filter(|(_, count)| *count > 0).collect()
 }
 
-impl Summary {
+impl RunSummary {
     /// What a recorder found, after the end of a run: since its start, or since the recorder forgot what was before.
-    pub fn new(run: Subject, machine: &Machine<impl Engine>, recorder: &Recorder) -> Self {
-        let forgotten = &recorder.forgotten;
+    pub fn new(run: RunSubject, machine: &Machine<impl Engine>, recorder: &SummaryObserver) -> Self {
+        let forgotten = &recorder.baseline;
         let measured = machine.duration().saturating_since(forgotten.elapsed);
         let measure = recorder.measures.summary(machine, measured);
-        let complaints = measure.complaints.iter().flat_map(ComplaintRow::sentences);
-        let standstill = Standstill::of(machine);
+        let complaints = measure.complaints.iter().flat_map(WarningRow::sentences);
+        let standstill = Stall::from_machine(machine);
         let workload = machine.workload().warnings.iter().cloned();
-        let refused = recorder.refused.sentences(machine);
+        let refused = recorder.rejected.sentences(machine);
         // What concerns the run before what concerns its file, of which there may be much.
         let warnings = standstill.sentences().into_iter().chain(refused).chain(complaints).chain(workload).collect();
         let mut families = recorder.families.summaries(machine.now());
@@ -195,7 +195,7 @@ impl Summary {
         let counters = machine.counters();
         let of_cpus = |what: fn(&CpuSummary) -> u64| cpus.iter().map(what).sum::<u64>();
         let of_families = |what: fn(&FamilySummary) -> u64| families.iter().map(what).sum::<u64>();
-        let totals = Totals {
+        let totals = RunTotals {
             tasks: of_families(|family| family.tasks),
             busy_ns: of_cpus(|cpu| cpu.busy_ns),
             idle_ns: of_cpus(|cpu| cpu.idle_ns),
@@ -208,7 +208,7 @@ impl Summary {
             migrations: of_families(|family| family.migrations),
             ticks: of_cpus(|cpu| cpu.ticks),
             ipis: of_cpus(|cpu| cpu.reschedule_ipis + cpu.call_function_ipis),
-            softirqs: cpus.iter().map(|cpu| cpu.softirqs).fold(SoftirqCounts::default(), SoftirqCounts::and),
+            softirqs: cpus.iter().map(|cpu| cpu.softirqs).fold(SoftirqCounts::default(), SoftirqCounts::combined),
         };
         Self {
             schema: SCHEMA.to_owned(),
@@ -220,7 +220,7 @@ impl Summary {
             digest: machine.digest().to_string(),
             totals,
             cgroups: cgroups::of(machine, &forgotten.quotas),
-            placement: Placement::of(machine),
+            placement: EasStatus::from_machine(machine),
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
             work: work_since(&forgotten.work, &machine.work()),
@@ -239,7 +239,7 @@ impl Summary {
     #[must_use]
     pub fn with_speed(mut self, wall: Duration, peak_rss_bytes: Option<u64>) -> Self {
         let wall_s = wall.as_secs_f64().max(1e-9);
-        self.speed = Some(Speed {
+        self.speed = Some(SimulationSpeed {
             wall_s,
             events_per_s: self.totals.events as f64 / wall_s,
             simulated_per_s: self.duration_ns as f64 / 1e9 / wall_s,

@@ -3,17 +3,19 @@
 
 mod line;
 
-use fairlab_machine::engine::Machine;
-use fairlab_machine::observer::{MachineEvent, Observer, Wants};
-use fairlab_machine::seam::Engine;
-use fairlab_machine::shown::{DomainShown, LlcShown, NohzShown, RqShown, SchedstatShown, TaskShown};
+use fairlab_machine::engine::Engine;
+use fairlab_machine::observer::{Interest, MachineEvent, Observer};
+use fairlab_machine::sim::Machine;
+use fairlab_machine::snapshot::{
+    DomainSnapshot, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot,
+};
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
-use line::{Lines, List, Name, line, object};
+use line::{EscapedStr, Lines, List, line, object};
 use std::io::{self, Write};
 
 /// What a line looks like, as JSON Schema.
@@ -57,11 +59,11 @@ impl<W: Write> TraceJsonl<W> {
     /// The lines at the end of a run: schedstat counters and run times.
     pub fn write_totals(&mut self, machine: &Machine<impl Engine>) {
         for cpu in machine.sched().cpu_ids() {
-            put_schedstat(self.lines.next(), cpu, &machine.sched().shows_schedstat(cpu));
+            put_schedstat(self.lines.buffer_mut(), cpu, &machine.sched().schedstat_snapshot(cpu));
         }
         for task in machine.tasks() {
-            let name = Name(&task.name);
-            line!(self.lines.next(), e: "task", pid: task.pid, name: name, runtime: task.runtime_ns);
+            let name = EscapedStr(&task.name);
+            line!(self.lines.buffer_mut(), e: "task", pid: task.pid, name: name, runtime: task.runtime_ns);
         }
     }
 
@@ -73,7 +75,7 @@ impl<W: Write> TraceJsonl<W> {
         match *event {
             Event::Wakeup { task, cpu, is_new, on } if self.level > 0 => {
                 let pid = self.pid(task);
-                line!(self.lines.next(), t: t, e: "wakeup", pid: pid, cpu: cpu.0, new: is_new, on: on.0);
+                line!(self.lines.buffer_mut(), t: t, e: "wakeup", pid: pid, cpu: cpu.0, new: is_new, on: on.0);
             }
             Event::Switch { cpu, prev, next, prev_state } if self.level > 0 => {
                 let (prev, next) = (self.pid(prev), self.pid(next));
@@ -82,32 +84,32 @@ impl<W: Write> TraceJsonl<W> {
                     PrevState::Blocked => 1,
                     PrevState::Dead => 128,
                 };
-                line!(self.lines.next(), t: t, e: "switch", cpu: cpu.0, prev: prev, next: next, st: st);
+                line!(self.lines.buffer_mut(), t: t, e: "switch", cpu: cpu.0, prev: prev, next: next, st: st);
             }
             Event::Migrate { task, from, to, on } if self.level > 0 => {
                 let pid = self.pid(task);
-                line!(self.lines.next(), t: t, e: "migrate", pid: pid, from: from.0, to: to.0, on: on.0);
+                line!(self.lines.buffer_mut(), t: t, e: "migrate", pid: pid, from: from.0, to: to.0, on: on.0);
             }
             Event::Frequency { cpu, capacity } if self.level > 0 => {
-                line!(self.lines.next(), t: t, e: "freq", cpu: cpu.0, cap: capacity);
+                line!(self.lines.buffer_mut(), t: t, e: "freq", cpu: cpu.0, cap: capacity);
             }
             Event::Ipi { cpu, kind, on } if self.level > 1 => {
                 let is_call = kind == IpiKind::CallFunction;
-                line!(self.lines.next(), t: t, e: "ipi", cpu: cpu.0, kind: is_call, on: on.0);
+                line!(self.lines.buffer_mut(), t: t, e: "ipi", cpu: cpu.0, kind: is_call, on: on.0);
             }
             Event::DomainStat { on, cpu, level, counter, idle, amount } if self.level > 2 => {
                 let idle = idle.map_or("-", idle_name);
                 line!(
-                    self.lines.next(),
+                    self.lines.buffer_mut(),
                     t: t, e: "lb", on: on.0, cpu: cpu.0, lvl: level, c: counter, idle: idle, n: amount
                 );
             }
             Event::PeltEntity { task, cpu, weight, avg } if self.pelt => {
                 let pid = task.map_or(-1, |task| self.pid(task));
-                line!(self.lines.next(), t: t, e: "pse", pid: pid, cpu: cpu.0, w: weight, avg: avg);
+                line!(self.lines.buffer_mut(), t: t, e: "pse", pid: pid, cpu: cpu.0, w: weight, avg: avg);
             }
             Event::PeltCfsRq { cpu, is_root, avg } if self.pelt => {
-                line!(self.lines.next(), t: t, e: "pcfs", cpu: cpu.0, root: is_root, avg: avg);
+                line!(self.lines.buffer_mut(), t: t, e: "pcfs", cpu: cpu.0, root: is_root, avg: avg);
             }
             _ => {}
         }
@@ -122,7 +124,7 @@ fn idle_name(idle: CpuIdleType) -> &'static str {
     }
 }
 
-fn put_nohz(bytes: &mut Vec<u8>, t: u64, nohz: &NohzShown) {
+fn put_nohz(bytes: &mut Vec<u8>, t: u64, nohz: &NohzSnapshot) {
     line!(
         bytes,
         t: t,
@@ -135,7 +137,7 @@ fn put_nohz(bytes: &mut Vec<u8>, t: u64, nohz: &NohzShown) {
     );
 }
 
-fn put_llc(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, llc: &LlcShown) {
+fn put_llc(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, llc: &LlcSnapshot) {
     line!(
         bytes,
         t: t,
@@ -148,7 +150,7 @@ fn put_llc(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, llc: &LlcShown) {
     );
 }
 
-fn put_rq(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, rq: &RqShown) {
+fn put_rq(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, rq: &RqSnapshot) {
     line!(
         bytes,
         t: t,
@@ -170,7 +172,7 @@ fn put_rq(bytes: &mut Vec<u8>, t: u64, cpu: CpuId, rq: &RqShown) {
     );
 }
 
-fn put_task(bytes: &mut Vec<u8>, t: u64, pid: i32, task: &TaskShown) {
+fn put_task(bytes: &mut Vec<u8>, t: u64, pid: i32, task: &TaskSnapshot) {
     line!(
         bytes,
         t: t,
@@ -185,7 +187,7 @@ fn put_task(bytes: &mut Vec<u8>, t: u64, pid: i32, task: &TaskShown) {
     );
 }
 
-fn put_schedstat(bytes: &mut Vec<u8>, cpu: CpuId, stats: &SchedstatShown) {
+fn put_schedstat(bytes: &mut Vec<u8>, cpu: CpuId, stats: &SchedstatSnapshot) {
     let [yld, sched, goidle, ttwu, ttwu_local] = stats.calls;
     let [rq_cpu_time, run_delay, pcount] = stats.times;
     line!(
@@ -204,7 +206,7 @@ fn put_schedstat(bytes: &mut Vec<u8>, cpu: CpuId, stats: &SchedstatShown) {
     );
 }
 
-fn put_domain(sd: &DomainShown, bytes: &mut Vec<u8>) {
+fn put_domain(sd: &DomainSnapshot, bytes: &mut Vec<u8>) {
     let [sbe, sbf] = sd.sb;
     let [wake_remote, move_affine, move_balance] = sd.ttwu;
     object!(
@@ -234,8 +236,8 @@ impl<W: Write> Probe for TraceJsonl<W> {
 }
 
 impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
-    fn wants(&self) -> Wants {
-        Wants { events: self.level > 0, details: self.level > 1, pelt: self.pelt }
+    fn wants(&self) -> Interest {
+        Interest { events: self.level > 0, details: self.level > 1, pelt: self.pelt }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
@@ -249,18 +251,18 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
         let t = now.0;
         match *event {
             MachineEvent::Hotplug { cpu, online, result } => {
-                line!(self.lines.next(), t: t, e: "hotplug", cpu: cpu.0, online: online, rc: result);
+                line!(self.lines.buffer_mut(), t: t, e: "hotplug", cpu: cpu.0, online: online, rc: result);
             }
             MachineEvent::Cpuset { cpuset, result } => {
-                line!(self.lines.next(), t: t, e: "cpuset", cpuset: cpuset, rc: result);
+                line!(self.lines.buffer_mut(), t: t, e: "cpuset", cpuset: cpuset, rc: result);
             }
             MachineEvent::Changed { what, task, group, result } => {
                 let pid = task.map_or(-1, |task| FIRST_PID + task as i64);
                 if what == "affinity" {
-                    line!(self.lines.next(), t: t, e: "affinity", pid: pid, rc: result);
+                    line!(self.lines.buffer_mut(), t: t, e: "affinity", pid: pid, rc: result);
                 } else {
                     let group = group.map_or(-1, |group| group as i64);
-                    line!(self.lines.next(), t: t, e: "change", what: what, pid: pid, group: group, rc: result);
+                    line!(self.lines.buffer_mut(), t: t, e: "change", what: what, pid: pid, group: group, rc: result);
                 }
             }
             _ => {}
@@ -270,18 +272,18 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
     fn snapshot(&mut self, machine: &Machine<E>) {
         let engine = machine.sched();
         let t = machine.now().0;
-        put_nohz(self.lines.next(), t, &engine.shows_nohz());
+        put_nohz(self.lines.buffer_mut(), t, &engine.nohz_snapshot());
         for cpu in engine.cpu_ids() {
-            if let Some(llc) = engine.shows_llc(cpu) {
-                put_llc(self.lines.next(), t, cpu, &llc);
+            if let Some(llc) = engine.llc_snapshot(cpu) {
+                put_llc(self.lines.buffer_mut(), t, cpu, &llc);
             }
         }
         for cpu in engine.cpu_ids() {
-            put_rq(self.lines.next(), t, cpu, &engine.shows_rq(cpu));
+            put_rq(self.lines.buffer_mut(), t, cpu, &engine.rq_snapshot(cpu));
         }
         for task in machine.tasks() {
             let Some(id) = task.id.filter(|_| !task.dead) else { continue };
-            put_task(self.lines.next(), t, task.pid, &engine.shows_task(id));
+            put_task(self.lines.buffer_mut(), t, task.pid, &engine.task_snapshot(id));
         }
     }
 }

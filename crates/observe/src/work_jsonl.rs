@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What each call of the scheduler has counted, as lines of JSON: when, on which CPU, on which path, and how often which operation.
 
-use fairlab_machine::observer::{KernelPath, Observer, Wants};
+use fairlab_machine::observer::{Interest, KernelPath, Observer};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::{Op, WorkMeter};
+use fairlab_sched::work::{KernelOp, OpCounts};
 use std::io::{self, BufWriter, Write};
 
 /// Writes a line for each call.
@@ -28,9 +28,9 @@ impl<W: Write> WorkJsonl<W> {
         self.error.map_or_else(|| self.out.flush(), Err)
     }
 
-    fn put(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &WorkMeter) -> io::Result<()> {
+    fn put(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) -> io::Result<()> {
         write!(self.out, "{{\"t\":{},\"cpu\":{},\"path\":\"{}\"", now.0, cpu.0, path.name())?;
-        for &op in Op::ALL.iter().filter(|&&op| counted.of(op) > 0) {
+        for &op in KernelOp::ALL.iter().filter(|&&op| counted.of(op) > 0) {
             write!(self.out, ",\"{}\":{}", op.name(), counted.of(op))?;
         }
         writeln!(self.out, "}}")
@@ -42,15 +42,15 @@ impl<W: Write> Probe for WorkJsonl<W> {
 }
 
 impl<W: Write, E> Observer<E> for WorkJsonl<W> {
-    fn wants(&self) -> Wants {
-        Wants::NOTHING
+    fn wants(&self) -> Interest {
+        Interest::NOTHING
     }
 
     fn wants_work(&self) -> bool {
         true
     }
 
-    fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &WorkMeter) {
+    fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) {
         if self.error.is_none() {
             self.error = self.put(now, cpu, path, counted).err();
         }
@@ -60,25 +60,25 @@ impl<W: Write, E> Observer<E> for WorkJsonl<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_machine::engine::{Machine, Setup};
-    use fairlab_workload::scn;
+    use fairlab_machine::sim::{Machine, Setup};
+    use fairlab_workload::scenario;
 
     #[test]
     fn what_all_calls_have_counted_is_what_the_run_has() {
         let text = "cpus 2\ntopo smt=1 llc=2 pkg=2\nlevels MP\nend 50ms\ntask a n=3 run 1ms sleep 2ms\n";
-        let scenario = scn::parse("test.scn", text).expect("it is a scenario");
+        let scenario = scenario::parse("test.scn", text).expect("it is a scenario");
         let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits");
-        let (mut out, mut sum) = (Vec::new(), [0; Op::ALL.len()]);
+        let (mut out, mut sum) = (Vec::new(), [0; KernelOp::ALL.len()]);
         let mut lines = WorkJsonl::new(&mut out);
         machine.run(&mut lines).expect("it runs");
         lines.finish().expect("memory can be written");
         for line in String::from_utf8(out).expect("text").lines() {
             let line: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
             assert!(KernelPath::ALL.iter().any(|path| line["path"] == path.name()), "{line}");
-            for &op in Op::ALL {
+            for &op in KernelOp::ALL {
                 sum[op as usize] += line[op.name()].as_u64().unwrap_or(0);
             }
         }
-        assert!(sum[Op::PickNext as usize] > 50 && sum == *machine.work().counts(), "{sum:?}");
+        assert!(sum[KernelOp::PickNext as usize] > 50 && sum == *machine.work().counts(), "{sum:?}");
     }
 }

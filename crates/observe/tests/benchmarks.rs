@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Models of benchmarks run on small machines, with figures that can be worked out by hand.
 
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::prices::Prices;
-use fairlab_observe::bench::cyclictest::CyclictestMeter;
-use fairlab_observe::bench::elapsed::{ElapsedMeter, Words};
-use fairlab_observe::bench::netperf::NetperfMeter;
-use fairlab_observe::bench::oltp::OltpMeter;
-use fairlab_observe::bench::schbench::SchbenchMeter;
-use fairlab_observe::bench::schbench_rps::SchbenchRpsMeter;
-use fairlab_observe::bench::stress_sock::StressSockMeter;
-use fairlab_observe::bench::tbench::TbenchMeter;
-use fairlab_observe::bench::{Meter, Reached, go_on, run, warm_up};
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_observe::bench::cyclictest::CyclictestObserver;
+use fairlab_observe::bench::elapsed::{ElapsedFormat, ElapsedObserver};
+use fairlab_observe::bench::netperf::NetperfObserver;
+use fairlab_observe::bench::oltp::OltpObserver;
+use fairlab_observe::bench::schbench::SchbenchObserver;
+use fairlab_observe::bench::schbench_rps::SchbenchRpsObserver;
+use fairlab_observe::bench::stress_sock::StressSockObserver;
+use fairlab_observe::bench::tbench::TbenchObserver;
+use fairlab_observe::bench::{BenchObserver, RunProgress, run, run_to_end, warm_up};
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::Op;
+use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::cyclictest::Cyclictest;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
 use fairlab_workload::bench::netperf::{Netperf, Test};
 use fairlab_workload::bench::oltp::{Oltp, QUERIES};
 use fairlab_workload::bench::pipe::pipe;
-use fairlab_workload::bench::schbench::{Form, Schbench};
+use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
 use fairlab_workload::bench::schbench_rps::SchbenchRps;
 use fairlab_workload::bench::stress_sock::{MESSAGES, StressSock};
 use fairlab_workload::bench::tbench::Tbench;
@@ -31,7 +31,7 @@ use fairlab_workload::workload::{ChannelKind, Workload};
 /// A preset machine on which kernel code is free and interrupts and idle states cost nothing.
 fn ideal(name: &str) -> Hardware {
     let mut hardware = Hardware::from_description(&preset(name).expect("it is a preset"));
-    hardware.prices = Prices::free();
+    hardware.prices = CostModel::free();
     hardware.ipi_latency = Nanos::ZERO;
     hardware.idle_states.iter_mut().for_each(Vec::clear);
     hardware.frequency_domains.clear();
@@ -46,7 +46,7 @@ fn one_cpu_with_transfers(kind: ChannelKind, ps: u64) -> Hardware {
     hardware
 }
 
-fn measure<M: Meter>(hardware: Hardware, workload: Workload, meter: M, duration: Nanos) -> (M, Machine) {
+fn measure<M: BenchObserver>(hardware: Hardware, workload: Workload, meter: M, duration: Nanos) -> (M, Machine) {
     let setup = Setup {
         hardware,
         workload,
@@ -69,7 +69,8 @@ const SECOND: Nanos = Nanos::from_secs(1);
 #[test]
 fn a_pair_of_netperf_on_one_cpu_takes_the_work_of_both_for_each_transaction() {
     let bench = Netperf { own_work: Nanos(500), ..Netperf::default() };
-    let (meter, _) = measure(ideal("uniprocessor"), bench.workload(), NetperfMeter::new(bench), Nanos::from_millis(10));
+    let (meter, _) =
+        measure(ideal("uniprocessor"), bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
     let result = meter.result(Nanos::from_millis(10));
     // Work is counted to the nanosecond: 10 ms are ten thousand times 1 us.
     assert!((result.sum - 1e6).abs() <= 200.0, "{}", result.sum);
@@ -82,7 +83,7 @@ fn messages_over_the_loopback_device_are_paid_by_sender_softirq_and_receiver() {
         let bench = Netperf { test, own_work: Nanos(500), ..Netperf::default() };
         let mut hardware = one_cpu_with_transfers(kind, 1_000_000);
         hardware.prices.set_loopback_softirq(700_000);
-        let (meter, _) = measure(hardware, bench.workload(), NetperfMeter::new(bench), Nanos::from_millis(10));
+        let (meter, _) = measure(hardware, bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
         // Each direction: 1 us to send, 0.7 us of softirq, 1 us to receive, and 0.5 us of the program.
         // The first one is another, since the server has come to look for it before; and buckets of the histogram are 4 ns wide here.
         assert_eq!(meter.result(Nanos::from_millis(10)).latency.p50_ns / 4, 2 * 3_200 / 4);
@@ -95,7 +96,7 @@ fn the_data_of_a_channel_that_another_cpu_has_used_come_from_there() {
     let latency = |machine: &str| {
         let mut hardware = ideal(machine);
         hardware.prices.set_channel_line(25_000, 0);
-        let (meter, _) = measure(hardware, bench.workload(), NetperfMeter::new(bench), Nanos::from_millis(10));
+        let (meter, _) = measure(hardware, bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
         meter.result(Nanos::from_millis(10)).latency.p50_ns
     };
     assert_eq!(latency("uniprocessor"), 1_000, "nothing moves");
@@ -105,14 +106,14 @@ fn the_data_of_a_channel_that_another_cpu_has_used_come_from_there() {
 
 #[test]
 fn rounds_of_perf_bench_sched_pipe_on_one_cpu_are_four_transfers() {
-    let words = Words::Pipe { loops: 1000, threads: false };
+    let words = ElapsedFormat::Pipe { loops: 1000, threads: false };
     let hardware = one_cpu_with_transfers(ChannelKind::Pipe, 2_000_000);
-    let (meter, machine) = measure(hardware, pipe(1000, 0), ElapsedMeter::new(words), SECOND);
-    let result = meter.result(Reached::of(&machine));
+    let (meter, machine) = measure(hardware, pipe(1000, 0), ElapsedObserver::new(words), SECOND);
+    let result = meter.result(RunProgress::from_machine(&machine));
     assert_eq!((meter.elapsed(), result.usecs_per_op), (Nanos::from_micros(8000), Some(8.0)));
     assert!(
         meter
-            .outcome(Reached::of(&machine), machine.duration())
+            .outcome(RunProgress::from_machine(&machine), machine.duration())
             .text
             .ends_with("       8.000000 usecs/op\n         125000 ops/sec\n")
     );
@@ -124,7 +125,7 @@ fn hackbench_on_one_cpu_takes_as_long_as_all_its_messages() {
         let kind = if pipe { ChannelKind::Pipe } else { ChannelKind::Socket };
         let bench = Hackbench { groups: 2, fds: 3, loops: 50, pipe, start_signal: true, ..Hackbench::default() };
         let hardware = one_cpu_with_transfers(kind, 1_000_000);
-        let meter = ElapsedMeter::new(Words::Hackbench(bench));
+        let meter = ElapsedObserver::new(ElapsedFormat::Hackbench(bench));
         let (meter, _) = measure(hardware, bench.workload(), meter, SECOND);
         // Two groups, three times three pairs, fifty messages, each sent and received.
         assert_eq!(meter.elapsed(), Nanos::from_micros(2 * 9 * 50 * 2));
@@ -136,12 +137,12 @@ fn schbench_of_2020_has_a_cycle_of_94_ms() {
     let bench = Schbench { threads: 2, runtime: Nanos::from_secs(5), ..Schbench::default() };
     let mut hardware = ideal("laptop-8");
     // A latency of less than a microsecond would be no sample.
-    hardware.prices.set(Op::ContextSwitch, 3_000_000);
-    let (meter, machine) = measure(hardware, bench.workload(), SchbenchMeter::new(&bench), bench.runtime);
+    hardware.prices.set(KernelOp::ContextSwitch, 3_000_000);
+    let (meter, machine) = measure(hardware, bench.workload(), SchbenchObserver::new(&bench), bench.runtime);
     // 5 s of 30 ms of work, 30 ms of the message thread's and 33.75 ms of sleep are 53.3 cycles of four workers.
     let samples = meter.latencies().samples();
     assert!((206..=216).contains(&samples), "{samples} samples");
-    let text = meter.outcome(Reached::of(&machine), machine.duration()).text;
+    let text = meter.outcome(RunProgress::from_machine(&machine), machine.duration()).text;
     assert!(
         text.starts_with(&format!("Latency percentiles (usec) runtime 5 (s) ({samples} total samples)\n\t50.0th: "))
     );
@@ -152,21 +153,21 @@ fn schbench_without_the_message_threads_work_has_shorter_cycles_and_one_after_th
     let samples_and_median = |form| {
         let bench = Schbench { form, threads: 2, runtime: Nanos::from_secs(5), ..Schbench::default() };
         let mut hardware = ideal("laptop-8");
-        hardware.prices.set(Op::ContextSwitch, 3_000_000);
-        let (meter, _) = measure(hardware, bench.workload(), SchbenchMeter::new(&bench), bench.runtime);
+        hardware.prices.set(KernelOp::ContextSwitch, 3_000_000);
+        let (meter, _) = measure(hardware, bench.workload(), SchbenchObserver::new(&bench), bench.runtime);
         (meter.latencies().samples(), meter.latencies().percentile(50.0))
     };
     // 63.75 ms: 78.4 cycles.
-    let (samples, median) = samples_and_median(Form::Y2016);
+    let (samples, median) = samples_and_median(SchbenchRelease::Y2016);
     assert!((306..=318).contains(&samples) && median < 30, "{samples} {median}");
-    let (samples, median) = samples_and_median(Form::Y2021);
+    let (samples, median) = samples_and_median(SchbenchRelease::Y2021);
     assert!((206..=216).contains(&samples) && (29_900..30_100).contains(&median), "{samples} {median}");
 }
 
 #[test]
 fn schbench_with_a_rate_does_so_many_requests() {
     let bench = SchbenchRps { threads: 8, rps: 200, runtime: Nanos::from_secs(3), ..SchbenchRps::for_cpus(8) };
-    let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), SchbenchRpsMeter::new(bench), bench.runtime);
+    let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), SchbenchRpsObserver::new(bench), bench.runtime);
     let result = meter.result(machine.duration());
     // The requests of a fourth second come with the last instant.
     assert_eq!((result.request_latency_us.samples, result.rps.min, result.rps.max), (600, 200, 200));
@@ -181,7 +182,7 @@ fn schbench_with_a_rate_does_so_many_requests() {
 fn schbench_workers_lock_each_other_out_of_their_cpu() {
     let requests = |no_locking| {
         let bench = SchbenchRps { threads: 4, no_locking, ..SchbenchRps::for_cpus(1) };
-        let meter = SchbenchRpsMeter::new(bench);
+        let meter = SchbenchRpsObserver::new(bench);
         let (meter, machine) = measure(ideal("uniprocessor"), bench.workload(), meter, Nanos::from_secs(2));
         meter.result(machine.duration()).request_latency_us.samples
     };
@@ -196,7 +197,7 @@ fn schbench_workers_lock_each_other_out_of_their_cpu() {
 fn cyclictest_is_late_only_where_its_class_does_not_come_first() {
     let latency = |priority| {
         let bench = Cyclictest { priority, hogs: 2, ..Cyclictest::default() };
-        let meter = CyclictestMeter::new(bench);
+        let meter = CyclictestObserver::new(bench);
         let (meter, _) = measure(ideal("uniprocessor"), bench.workload(1), meter, SECOND);
         meter.result()[0].latency
     };
@@ -209,9 +210,9 @@ fn cyclictest_is_late_only_where_its_class_does_not_come_first() {
 fn a_build_takes_as_long_as_its_work_and_less_with_more_jobs() {
     let time = |jobs| {
         let bench = KernelBuild { jobs, objects: 12, seed: 1 };
-        let meter = ElapsedMeter::new(Words::Build(bench));
+        let meter = ElapsedObserver::new(ElapsedFormat::Build(bench));
         let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), meter, Nanos::from_secs(60));
-        assert!(meter.result(Reached::of(&machine)).is_done);
+        assert!(meter.result(RunProgress::from_machine(&machine)).is_done);
         let work: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
         (meter.elapsed().0 as i64, work)
     };
@@ -224,7 +225,7 @@ fn a_build_takes_as_long_as_its_work_and_less_with_more_jobs() {
 #[test]
 fn tbench_oltp_and_sock_count_what_they_do() {
     let bench = Tbench { clients: 2, runtime: SECOND, seed: 0 };
-    let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), TbenchMeter::new(bench), SECOND);
+    let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), TbenchObserver::new(bench), SECOND);
     let result = meter.result(machine.duration());
     let operations: u64 = result.operations.iter().map(|(_, count)| count).sum();
     // A pair keeps one CPU busy: both sides work a microsecond and a tenth for each kilobyte, of which there are 5.6 on average.
@@ -232,14 +233,14 @@ fn tbench_oltp_and_sock_count_what_they_do() {
     assert!(result.throughput_mb_s > 5.0 * operations as f64 / 1024.0, "{result:?}");
 
     let bench = Oltp { threads: 1, time: SECOND, seed: 0 };
-    let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), OltpMeter::default(), SECOND);
+    let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), OltpObserver::default(), SECOND);
     let result = meter.result(machine.duration());
     // Twenty queries of 85 us and a write of 50.
     let expected = 1e9 / (f64::from(QUERIES) * 85_000.0 + 50_000.0);
     assert!((result.per_s / expected - 1.0).abs() < 0.02, "{} {expected}", result.per_s);
 
     let bench = StressSock { instances: 1, timeout: SECOND };
-    let (meter, machine) = measure(ideal("uniprocessor"), bench.workload(), StressSockMeter::new(bench), SECOND);
+    let (meter, machine) = measure(ideal("uniprocessor"), bench.workload(), StressSockObserver::new(bench), SECOND);
     let result = meter.result(machine.duration());
     let expected = 1e9 / (MESSAGES as f64 * 600.0);
     assert!((result.bogo_ops_per_s / expected - 1.0).abs() < 0.02, "{} {expected}", result.bogo_ops_per_s);
@@ -250,14 +251,14 @@ fn equal_runs_have_equal_digests_and_results_and_seeds_make_a_difference() {
     let hardware = || Hardware::from_description(&preset("sc7180").expect("it is a preset"));
     let of = |seed| {
         let bench = Schbench { threads: 2, seed, ..Schbench::default() };
-        let (meter, machine) = measure(hardware(), bench.workload(), SchbenchMeter::new(&bench), SECOND);
-        (machine.digest().to_string(), meter.outcome(Reached::of(&machine), machine.duration()).text)
+        let (meter, machine) = measure(hardware(), bench.workload(), SchbenchObserver::new(&bench), SECOND);
+        (machine.digest().to_string(), meter.outcome(RunProgress::from_machine(&machine), machine.duration()).text)
     };
     assert_eq!(of(1), of(1));
     assert_ne!(of(1).0, of(2).0);
     let hackbench = || {
         let bench = Hackbench { groups: 2, fds: 4, loops: 20, start_signal: true, ..Hackbench::default() };
-        let meter = ElapsedMeter::new(Words::Hackbench(bench));
+        let meter = ElapsedObserver::new(ElapsedFormat::Hackbench(bench));
         measure(hardware(), bench.workload(), meter, SECOND).1.digest().to_string()
     };
     assert_eq!(hackbench(), hackbench());
@@ -278,10 +279,10 @@ fn a_warm_up_is_not_measured() {
         policy: None,
     };
     let mut machine = Machine::new(setup).expect("the machine is possible");
-    let mut meter = NetperfMeter::new(bench);
+    let mut meter = NetperfObserver::new(bench);
     warm_up(&mut machine, &mut meter, Nanos::from_millis(4), &mut |_| true).expect("the programs make progress");
     assert!(meter.reset());
-    go_on(&mut machine, &mut meter, &mut |_| true).expect("the programs make progress");
+    run_to_end(&mut machine, &mut meter, &mut |_| true).expect("the programs make progress");
     let result = meter.result(Nanos::from_millis(6));
     assert!((result.sum - 1e6).abs() <= 200.0, "{}", result.sum);
     assert!(result.latency.count.abs_diff(6000) <= 1, "{}", result.latency.count);

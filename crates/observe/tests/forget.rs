@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A recorder that forgets its warm-up tells what came after it, and nothing twice.
 
-use fairlab_machine::engine::{Machine, START, Setup};
-use fairlab_observe::recorder::Recorder;
-use fairlab_observe::summary::{Subject, Summary};
+use fairlab_machine::sim::{Machine, START, Setup};
+use fairlab_observe::summary::{RunSubject, RunSummary};
+use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 
 const SCENARIO: &str = "cpus 2\ntask busy loop run 7ms sleep 1ms\ntask often loop run 300us sleep 700us\n\
                         task late sleep 15ms loop run 2ms sleep 2ms\nend 40ms\n";
 
 /// The summary of the run from a time on; from 0 nothing is forgotten.
-fn summary_from(at: Nanos) -> Summary {
-    let scenario = scn::parse("forget.scn", SCENARIO).expect("it is a scenario");
+fn summary_from(at: Nanos) -> RunSummary {
+    let scenario = scenario::parse("forget.scn", SCENARIO).expect("it is a scenario");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits its machine");
-    let mut recorder = Recorder::new(&machine);
+    let mut recorder = SummaryObserver::new(&machine);
     machine.start(&mut recorder).expect("it starts");
     if at > Nanos::ZERO {
         machine.advance(&mut recorder, START + at).expect("it goes on");
-        recorder.forget(&machine, START + at);
+        recorder.reset(&machine, START + at);
     }
     machine.advance(&mut recorder, Nanos(u64::MAX)).expect("it ends");
     machine.finish(&mut recorder);
-    Summary::new(Subject::default(), &machine, &recorder)
+    RunSummary::new(RunSubject::default(), &machine, &recorder)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn what_is_told_after_forgetting_is_what_came_since() {
     }
     // A task that runs 7 of 8 ms sleeps in three of the milliseconds from 20.1 to 40; of one that runs half of the time since 15 ms
     // some is forgotten.
-    let of = |summary: &Summary, name: &str| {
+    let of = |summary: &RunSummary, name: &str| {
         let family = summary.families.iter().find(|family| family.name == name);
         family.expect("it is one of the tasks").clone()
     };

@@ -2,8 +2,8 @@
 //! Names of tasks that need escapes in JSON. rt-app's files allow any.
 
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::rtapp;

@@ -5,7 +5,7 @@
 //! a program, has written: each wake-up, switch, migration, interrupt and balancing step, and snapshots of the whole state;
 //! with `pelt-` also every refresh of an average. Our trace has to have the same bytes. Invariants are checked on the way.
 
-use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn trace(name: &str) -> String {
     let path = data(name).with_extension("txt");
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{shown}: {error}"));
-    let scenario = fairlab_workload::scn::parse(&shown, &text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = fairlab_workload::scenario::parse(&shown, &text).unwrap_or_else(|error| panic!("{error}"));
     let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace.unwrap_or(1), scenario.trace_pelt);
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the scenario's machine can be made");
     machine.check_every_event(format!("cargo test -p fairlab-observe --test oracle_traces {name}"));

@@ -6,22 +6,22 @@
 mod example;
 
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, RunError, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, RunError, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::told::policy::{
-    BalanceChoice, BalanceRequest, CpuLook, Decides, IdleChoice, IdleRequest, OwnPolicy, WakeChoice, WakeRequest,
+use fairlab_sched::interface::policy::{
+    BalanceChoice, BalanceRequest, CpuSample, IdleChoice, IdleRequest, PolicyHook, PolicyScope, WakeChoice, WakeRequest,
 };
-use fairlab_sched::work::Op;
-use fairlab_workload::scn;
+use fairlab_sched::work::KernelOp;
+use fairlab_workload::scenario;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 const SCENARIO: &str = "cpus 4\nend 20ms\ntask a n=2 run 1ms sleep 1ms\ntask b loop run 300us sleep 700us\n";
 
-fn machine(policy: Option<Box<dyn OwnPolicy>>) -> Machine {
-    let scenario = scn::parse("four.scn", SCENARIO).expect("a scenario");
+fn machine(policy: Option<Box<dyn PolicyHook>>) -> Machine {
+    let scenario = scenario::parse("four.scn", SCENARIO).expect("a scenario");
     Machine::new(Setup { policy, ..Setup::from_scenario(scenario) }).expect("a possible machine")
 }
 
@@ -35,21 +35,21 @@ fn the_example_looks_further_than_the_kernel_and_pays_for_it() {
 #[test]
 fn a_policy_that_leaves_all_to_the_kernel_changes_nothing() {
     let (mut without, mut with) =
-        (machine(None), machine(Some(Box::new(|_: &WakeRequest<'_>, _: Option<&CpuLook>| WakeChoice::Kernel))));
+        (machine(None), machine(Some(Box::new(|_: &WakeRequest<'_>, _: Option<&CpuSample>| WakeChoice::Kernel))));
     without.run(&mut NoObserver).expect("it runs");
     with.run(&mut NoObserver).expect("it runs");
     assert_eq!(without.digest(), with.digest());
 }
 
 /// Tasks by their names, and wake-ups of `b`.
-type Noted = (Vec<(TaskId, String)>, u32);
+type NamedTasks = (Vec<(TaskId, String)>, u32);
 
 /// Knows tasks by their names, and goes wrong at the third wake-up of `b`.
 #[derive(Clone, Default)]
-struct Notes(Rc<RefCell<Noted>>);
+struct PolicyLog(Rc<RefCell<NamedTasks>>);
 
-impl OwnPolicy for Notes {
-    fn select(&mut self, request: &WakeRequest<'_>, _seen: Option<&CpuLook>) -> WakeChoice {
+impl PolicyHook for PolicyLog {
+    fn select(&mut self, request: &WakeRequest<'_>, _seen: Option<&CpuSample>) -> WakeChoice {
         let (names, nr_of_b) = &mut *self.0.borrow_mut();
         let (_, name) = names.iter().find(|(task, _)| *task == request.task).expect("tasks are made known");
         *nr_of_b += u32::from(name == "b");
@@ -63,7 +63,7 @@ impl OwnPolicy for Notes {
 
 #[test]
 fn an_answer_that_cannot_be_used_ends_the_run_and_names_the_task() {
-    let error = machine(Some(Box::new(Notes::default()))).run(&mut NoObserver).expect_err("there is no CPU 4");
+    let error = machine(Some(Box::new(PolicyLog::default()))).run(&mut NoObserver).expect_err("there is no CPU 4");
     let RunError::Policy { asked, what, .. } = &error else { panic!("{error}") };
     let expected = ("where task b is to wake up", "has answered CPU 4, but there are only CPUs 0 to 3");
     assert_eq!((asked.as_str(), what.as_str()), expected);
@@ -76,12 +76,12 @@ struct Both {
     idle: fn(&IdleRequest<'_>) -> IdleChoice,
 }
 
-impl OwnPolicy for Both {
-    fn decides(&self) -> Decides {
-        Decides { wakeups: false, balancing: true, idle_states: true }
+impl PolicyHook for Both {
+    fn decides(&self) -> PolicyScope {
+        PolicyScope { wakeups: false, balancing: true, idle_states: true }
     }
 
-    fn balance(&mut self, request: &BalanceRequest<'_>, _seen: Option<&CpuLook>) -> BalanceChoice {
+    fn balance(&mut self, request: &BalanceRequest<'_>, _seen: Option<&CpuSample>) -> BalanceChoice {
         (self.balance)(request)
     }
 
@@ -94,8 +94,8 @@ impl OwnPolicy for Both {
 fn board(policy: Option<Both>) -> Machine {
     let text = "cpus 8\nend 300ms\ntask hog n=12 mask=0-7 run 5ms sleep 3ms\ntask short n=4 run 200us sleep 4ms\n";
     let hardware = Hardware::from_description(&preset("hikey960").expect("a preset"));
-    let policy = policy.map(|policy| Box::new(policy) as Box<dyn OwnPolicy>);
-    let setup = Setup { policy, ..Setup::on(hardware, scn::parse("board.scn", text).expect("a scenario")) };
+    let policy = policy.map(|policy| Box::new(policy) as Box<dyn PolicyHook>);
+    let setup = Setup { policy, ..Setup::on(hardware, scenario::parse("board.scn", text).expect("a scenario")) };
     Machine::new(setup).expect("a possible machine")
 }
 
@@ -135,7 +135,7 @@ fn balancing_is_that_of_the_policy() {
     let moved = |policy: Option<Both>| {
         let mut machine = board(policy);
         machine.run(&mut NoObserver).expect("it runs");
-        machine.work().of(Op::DetachTask)
+        machine.work().of(KernelOp::DetachTask)
     };
     assert!(moved(None) > 10, "the kernel balances");
     assert_eq!(moved(Some(Both { balance: |_| BalanceChoice::Nothing, ..AS_THE_KERNEL })), 0);

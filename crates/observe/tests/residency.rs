@@ -2,26 +2,26 @@
 //! Where tasks ran: kinds of CPUs, operating points, sizes that do not fit, and energy.
 
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
-use fairlab_observe::recorder::Recorder;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::residency::FamilyResidency;
-use fairlab_observe::summary::{Subject, Summary};
-use fairlab_workload::scn;
+use fairlab_observe::summary::{RunSubject, RunSummary};
+use fairlab_observe::summary_observer::SummaryObserver;
+use fairlab_workload::scenario;
 
 /// A second of these tasks on a board that comes with the program.
-fn run(machine: &str, tasks: &str) -> Summary {
+fn run(machine: &str, tasks: &str) -> RunSummary {
     let description = preset(machine).unwrap_or_else(|| panic!("there is no {machine}"));
-    let scenario = scn::parse("test.scn", &format!("cpus {}\nend 1s\n{tasks}", description.nr_cpus()));
+    let scenario = scenario::parse("test.scn", &format!("cpus {}\nend 1s\n{tasks}", description.nr_cpus()));
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
     let mut machine = Machine::new(setup).expect("a possible machine");
-    let mut recorder = Recorder::new(&machine);
+    let mut recorder = SummaryObserver::new(&machine);
     machine.run(&mut recorder).unwrap_or_else(|error| panic!("{error}"));
-    Summary::new(Subject::default(), &machine, &recorder)
+    RunSummary::new(RunSubject::default(), &machine, &recorder)
 }
 
-fn of<'a>(summary: &'a Summary, family: &str) -> (u64, &'a FamilyResidency) {
+fn of<'a>(summary: &'a RunSummary, family: &str) -> (u64, &'a FamilyResidency) {
     let family = summary.families.iter().find(|other| other.name == family).unwrap_or_else(|| panic!("no {family}"));
     (family.run_ns, family.residency.as_ref().expect("the board keeps account"))
 }

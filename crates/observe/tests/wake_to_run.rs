@@ -2,20 +2,20 @@
 //! Latency as a program sees it: from the expiry of a timer, or the call of a waker, until the woken task goes on.
 
 use fairlab_machine::description::parse;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::families::FamilySummary;
-use fairlab_observe::recorder::Recorder;
-use fairlab_workload::scn;
+use fairlab_observe::summary_observer::SummaryObserver;
+use fairlab_workload::scenario;
 
 /// What the families of a scenario's tasks got on a machine from a file.
 fn run(machine: &str, tasks: &str) -> Vec<FamilySummary> {
     let description = parse("test.toml", machine).unwrap_or_else(|error| panic!("{error}"));
     let scenario = format!("cpus {}\nend 200ms\n{tasks}", description.nr_cpus());
-    let scenario = scn::parse("test.scn", &scenario).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &scenario).unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
     let mut machine = Machine::new(setup).expect("a possible machine");
-    let mut recorder = Recorder::new(&machine);
+    let mut recorder = SummaryObserver::new(&machine);
     machine.run(&mut recorder).expect("tasks make progress");
     recorder.families.summaries(machine.now())
 }

@@ -11,7 +11,7 @@ mod sweep;
 mod table;
 mod work;
 
-use fairlab_cli::embed::{self, Texts};
+use fairlab_cli::embed::{self, MemoryTexts};
 use policy::{BalanceRequest, CpuLook, IdleRequest, Policies, Raised, WakeRequest, makers};
 use pyo3::prelude::*;
 use run::Run;
@@ -33,7 +33,7 @@ fn command(
     policies: Option<Policies>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let raised = Raised::default();
-    let texts = Texts::new(texts).and_policies(makers(policies, &raised));
+    let texts = MemoryTexts::new(texts).and_policies(makers(policies, &raised));
     let told = answer(py, move || {
         let answer = embed::with_jobs(jobs, || embed::command(&words, &texts))??;
         Ok((answer.results, answer.warnings))

@@ -5,7 +5,7 @@ use crate::Named;
 use crate::policy::{Policies, Raised, makers};
 use crate::table::Table;
 use crate::work::{answer, error_of};
-use fairlab_cli::embed::{Failure, Texts, run};
+use fairlab_cli::embed::{CallFailure, MemoryTexts, run};
 use pyo3::prelude::*;
 
 /// A run that is over.
@@ -29,7 +29,7 @@ impl Run {
         policies: Option<Policies>,
     ) -> PyResult<Self> {
         let raised = Raised::default();
-        let texts = Texts::new(texts).and_policies(makers(policies, &raised));
+        let texts = MemoryTexts::new(texts).and_policies(makers(policies, &raised));
         let told = answer(py, move || run::Run::new(&words, arm.as_deref(), texts));
         let (run, told) = raised.cause_of(py, told)?;
         Ok(Self { run, warnings: told.warnings, raised })
@@ -38,7 +38,7 @@ impl Run {
     /// What it amounts to, as JSON.
     fn summary(&self) -> PyResult<String> {
         let text = serde_json::to_string(self.run.summary());
-        text.map_err(|error| error_of(Failure::Run(error.to_string())))
+        text.map_err(|error| error_of(CallFailure::Run(error.to_string())))
     }
 
     #[getter]

@@ -4,8 +4,8 @@
 use crate::Named;
 use crate::policy::{Policies, Raised, makers};
 use crate::work::{InputError, RunError, answer, error_of};
-use fairlab_cli::embed::{Texts, sweep};
-use fairlab_study::sweep::store::Done;
+use fairlab_cli::embed::{MemoryTexts, sweep};
+use fairlab_study::sweep::store::StoredResult;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 type Point = (String, BTreeMap<String, String>, u64);
 
 /// Digest and metrics.
-type Told = (String, Vec<(String, f64)>);
+type PointValues = (String, Vec<(String, f64)>);
 /// A result to be kept: identity, what it told or why it failed, and how long it took.
-type Kept = (String, Option<Told>, String, u64);
+type StoredRow = (String, Option<PointValues>, String, u64);
 /// A point that is done: settings and seed, and what it told or why it failed.
-type Outcome = (BTreeMap<String, String>, u64, Option<Told>, String);
+type PointOutcome = (BTreeMap<String, String>, u64, Option<PointValues>, String);
 
 /// A plan with its points.
 #[pyclass(module = "fairlab._native", frozen)]
@@ -59,7 +59,7 @@ impl Sweep {
     }
 
     fn points(&self) -> Vec<Point> {
-        let point = |(id, point): &(String, sweep::Point)| (id.clone(), point.settings.clone(), point.seed);
+        let point = |(id, point): &(String, sweep::SweepPoint)| (id.clone(), point.settings.clone(), point.seed);
         self.sweep.points().iter().map(point).collect()
     }
 
@@ -69,9 +69,9 @@ impl Sweep {
     }
 
     /// Runs a point: its digest, and its metrics in their order.
-    fn run(&self, py: Python<'_>, settings: BTreeMap<String, String>, seed: u64) -> PyResult<Told> {
-        let told = self.raised.cause_of(py, answer(py, || self.sweep.run(settings, seed)))?;
-        Ok((told.digest, told.metrics))
+    fn run(&self, py: Python<'_>, settings: BTreeMap<String, String>, seed: u64) -> PyResult<PointValues> {
+        let outcome = self.raised.cause_of(py, answer(py, || self.sweep.run(settings, seed)))?;
+        Ok((outcome.digest, outcome.metrics))
     }
 }
 
@@ -85,7 +85,7 @@ impl Sweep {
         policies: Option<Policies>,
     ) -> PyResult<Self> {
         let raised = Raised::default();
-        let texts = Texts::new(texts).and_policies(makers(policies, &raised));
+        let texts = MemoryTexts::new(texts).and_policies(makers(policies, &raised));
         let read = answer(py, move || sweep::Sweep::new(&name, &text, &directory, texts));
         let sweep = raised.cause_of(py, read)?;
         Ok(Self { sweep, raised })
@@ -111,12 +111,12 @@ impl Store {
     }
 
     /// Keeps results: identity, digest and metrics or why it failed, and how long it took.
-    fn put(&self, results: Vec<Kept>) -> PyResult<()> {
-        let done = |(id, told, why, wall_ns): Kept| {
-            let told = told.map(|(digest, metrics)| sweep::Told { digest, metrics }).ok_or(why);
-            (id, Done { told, wall_ns })
+    fn put(&self, results: Vec<StoredRow>) -> PyResult<()> {
+        let done = |(id, outcome, why, wall_ns): StoredRow| {
+            let outcome = outcome.map(|(digest, metrics)| sweep::PointResult { digest, metrics }).ok_or(why);
+            (id, StoredResult { outcome, wall_ns })
         };
-        let results: Vec<(String, Done)> = results.into_iter().map(done).collect();
+        let results: Vec<(String, StoredResult)> = results.into_iter().map(done).collect();
         self.open(|store| store.put(&results).map_err(error_of))
     }
 
@@ -130,9 +130,9 @@ impl Store {
     }
 
     /// Points that are done: settings and seed, digest and metrics or why it failed.
-    fn results(&self) -> PyResult<Vec<Outcome>> {
-        let row = |(point, told): sweep::Outcome| match told {
-            Ok(told) => (point.settings, point.seed, Some((told.digest, told.metrics)), String::new()),
+    fn results(&self) -> PyResult<Vec<PointOutcome>> {
+        let row = |(point, outcome): sweep::PointOutcome| match outcome {
+            Ok(outcome) => (point.settings, point.seed, Some((outcome.digest, outcome.metrics)), String::new()),
             Err(why) => (point.settings, point.seed, None, why),
         };
         let results = self.open(|store| store.results().map_err(error_of))?;

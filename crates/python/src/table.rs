@@ -12,8 +12,8 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
-use fairlab_cli::embed::Failure;
-use fairlab_observe::export::columns::{Collected, Column, Values};
+use fairlab_cli::embed::CallFailure;
+use fairlab_observe::export::columns::{CollectedTable, ColumnValues, TableColumn};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
@@ -33,7 +33,7 @@ fn wrong(error: &ArrowError) -> PyErr {
 
 impl Table {
     /// Of a run's events.
-    pub(crate) fn of_collected(table: Collected) -> PyResult<Self> {
+    pub(crate) fn of_collected(table: CollectedTable) -> PyResult<Self> {
         let columns = table.columns.into_iter().map(|column| Ok((column.name.to_owned(), array_of(column)?)));
         Self::new(table.name.to_owned(), columns.collect::<Result<_, ArrowError>>().map_err(|error| wrong(&error))?)
     }
@@ -42,7 +42,7 @@ impl Table {
     pub(crate) fn of_columns(name: String, columns: &[(String, String)]) -> PyResult<Self> {
         let read = |(column, values): &(String, String)| {
             let values: Vec<Option<Value>> = serde_json::from_str(values)
-                .map_err(|error| error_of(Failure::Input(format!("{name}: {column}: {error}"))))?;
+                .map_err(|error| error_of(CallFailure::Input(format!("{name}: {column}: {error}"))))?;
             Ok((column.clone(), array_of_values(&values)))
         };
         let columns = columns.iter().map(read).collect::<PyResult<_>>()?;
@@ -88,7 +88,7 @@ impl Table {
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = self.batch.column_by_name(name).ok_or_else(|| {
             let help = format!("columns are {}", self.column_names().join(", "));
-            error_of(Failure::Input(format!("the table {} has no column {name}\nhelp: {help}", self.name)))
+            error_of(CallFailure::Input(format!("the table {} has no column {name}\nhelp: {help}", self.name)))
         })?;
         PyList::new(py, (0..column.len()).map(|row| cell(py, column, row)).collect::<PyResult<Vec<_>>>()?)
     }
@@ -113,11 +113,11 @@ impl Table {
 }
 
 /// A column of events, whose numbers stay where they are.
-fn array_of(column: Column) -> Result<ArrayRef, ArrowError> {
+fn array_of(column: TableColumn) -> Result<ArrayRef, ArrowError> {
     let nulls = column.known.map(NullBuffer::from);
     Ok(match column.values {
-        Values::Int(numbers) => Arc::new(Int64Array::try_new(numbers.into(), nulls)?),
-        Values::Text { places, words } => {
+        ColumnValues::Int(numbers) => Arc::new(Int64Array::try_new(numbers.into(), nulls)?),
+        ColumnValues::Text { places, words } => {
             let places = Int32Array::try_new(places.into(), nulls)?;
             Arc::new(DictionaryArray::<Int32Type>::try_new(places, Arc::new(StringArray::from(words)))?)
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Work that takes its time: without the interpreter's lock, and with an ear for Ctrl-C.
 
-use fairlab_cli::embed::{self, Failure};
+use fairlab_cli::embed::{self, CallFailure};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const STACK: usize = 8 << 20;
 
 /// Does work in a thread of its own, since only this one may hear of signals, and gives its result. Ctrl-C ends it.
-pub(crate) fn answer<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure> + Send) -> PyResult<T> {
+pub(crate) fn answer<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, CallFailure> + Send) -> PyResult<T> {
     thread::scope(|scope| {
         let (sender, receiver) = channel::<()>();
         let doing = move || {
@@ -55,11 +55,11 @@ pub(crate) fn answer<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, F
 }
 
 /// A failure as an exception, with the message of the command.
-pub(crate) fn error_of(failure: Failure) -> PyErr {
+pub(crate) fn error_of(failure: CallFailure) -> PyErr {
     match failure {
-        Failure::Input(message) => InputError::new_err(message),
-        Failure::Run(message) | Failure::Gate(message) => RunError::new_err(message),
-        Failure::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        CallFailure::Input(message) => InputError::new_err(message),
+        CallFailure::Run(message) | CallFailure::Gate(message) => RunError::new_err(message),
+        CallFailure::Stopped => PyKeyboardInterrupt::new_err("stopped"),
     }
 }
 

@@ -11,7 +11,7 @@ use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task::Policy;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::WorkMeter;
+use fairlab_sched::work::OpCounts;
 
 const START: Nanos = Nanos(1_000_000_000);
 
@@ -20,7 +20,7 @@ struct OneCpu {
     sched: Sched,
     now: Nanos,
     effects: Vec<Effect>,
-    work: WorkMeter,
+    work: OpCounts,
 }
 
 impl OneCpu {
@@ -35,7 +35,7 @@ impl OneCpu {
         let config = SchedConfig { topology, tick_ns: 4_000_000, jiffies: 250 };
         let mut sched = Sched::new(config).expect("one CPU is a machine");
         sched.boot(Nanos(START.0 - 1_000_000));
-        let mut cpu = Self { sched, now: START, effects: Vec::new(), work: WorkMeter::default() };
+        let mut cpu = Self { sched, now: START, effects: Vec::new(), work: OpCounts::default() };
         let mut group = GroupId::ROOT;
         for _ in 0..depth {
             group = cpu.enter(0, |sched, ctx| sched.create_group(ctx, group));
@@ -55,8 +55,8 @@ impl OneCpu {
         let mut ctx = Ctx {
             cpu: CpuId(0),
             now: self.now,
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,

@@ -9,7 +9,7 @@
 //! `plain` those of a scaling. The spans between updates are those of a task that runs and sleeps for microseconds.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
-use fairlab_sched::words::pelt::{Contribution, ContributionScale, SchedAvg};
+use fairlab_sched::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use std::hint::black_box;
 
 const UPDATES: u64 = 1_000_000;

@@ -12,8 +12,8 @@ pub(crate) mod deadline;
 pub(crate) mod fair;
 pub(crate) mod groups;
 pub(crate) mod idle;
+pub(crate) mod lb_cache;
 pub(crate) mod realtime;
-pub(crate) mod tallies;
 #[cfg(test)]
 mod tests;
 
@@ -53,8 +53,8 @@ pub(crate) use ensure;
 pub struct InvariantChecker {
     /// `min_vruntime` of each cfs_rq at the last look.
     min_vruntimes: Vec<u64>,
-    entities: Vec<fair::Tally>,
-    tasks: Vec<cpus::Tally>,
+    entities: Vec<fair::FairRecount>,
+    tasks: Vec<cpus::CpuRecount>,
     /// The most shares that each group has had.
     most_shares: Vec<u64>,
 }
@@ -71,7 +71,7 @@ impl InvariantChecker {
         idle::check(sched)?;
         realtime::check(sched)?;
         deadline::check(sched)?;
-        tallies::check(sched)?;
+        lb_cache::check(sched)?;
         self.check_virtual_time(sched)
     }
 

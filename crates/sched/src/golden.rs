@@ -4,17 +4,17 @@
 //! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192, run as a program. Every number of every step
 //! is compared; a test that passes says how many steps those were.
 
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::probe::NoProbe;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::told::ctx::{Ctx, Effect};
-use crate::told::probe::NoProbe;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, EntityId, GroupId, TaskId};
-use crate::words::pelt::SchedAvg;
-use crate::words::units::{CAPACITY_FULL, Nanos};
-use crate::words::work::WorkMeter;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::types::pelt::SchedAvg;
+use crate::types::units::{Nanos, SCHED_CAPACITY_SCALE};
+use crate::types::work::OpCounts;
 use serde_json::Value;
 use std::path::Path;
 use std::string::String;
@@ -86,22 +86,22 @@ pub(crate) fn avg_from(columns: [u64; 8]) -> SchedAvg {
 }
 
 /// A scheduler of one CPU that was not booted: its averages are all zero.
-pub(crate) struct Rig {
+pub(crate) struct GoldenTestMachine {
     pub(crate) sched: Sched,
     effects: Vec<Effect>,
-    work: WorkMeter,
+    work: OpCounts,
 }
 
-impl Rig {
+impl GoldenTestMachine {
     pub(crate) fn new() -> Self {
         let topology = MachineTopology {
             cpus: vec![CpuPlace { core: 0, cluster: 0, llc: 0, package: 0, node: 0 }],
-            capacity: vec![CAPACITY_FULL],
+            capacity: vec![SCHED_CAPACITY_SCALE],
             levels: vec![TopologyLevel::Mc],
             distances: vec![vec![10]],
         };
         let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 0 }).expect("one CPU is a machine");
-        Self { sched, effects: Vec::new(), work: WorkMeter::default() }
+        Self { sched, effects: Vec::new(), work: OpCounts::default() }
     }
 
     /// Calls the scheduler at time 0.
@@ -109,8 +109,8 @@ impl Rig {
         let mut ctx = Ctx {
             cpu: CPU,
             now: Nanos::ZERO,
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,

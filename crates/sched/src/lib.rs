@@ -18,19 +18,19 @@ pub mod check;
 pub mod classes;
 #[cfg(test)]
 mod golden;
-#[cfg(test)]
-pub(crate) mod lab;
+pub mod interface;
 pub mod paths;
 #[cfg(test)]
 pub(crate) mod recorded_states;
 pub mod rules;
 pub mod state;
-pub mod told;
+#[cfg(test)]
+pub(crate) mod test_machine;
 pub mod track;
-pub mod words;
+pub mod types;
 
 // What other crates meet, by the names that the kernel's readers know.
-pub use paths::{boot, sched, walks};
+pub use interface::{ctx, probe};
+pub use paths::{boot, resumable, sched};
 pub use state::{task, topology};
-pub use told::{ctx, probe};
-pub use words::{cpumask, features, ids, tunables, units, weight, work};
+pub use types::{cpumask, features, ids, tunables, units, weight, work};

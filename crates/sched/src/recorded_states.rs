@@ -5,16 +5,16 @@
 //! lines that follow say what a function made of it. The numbers were put into the kernel's structures as they are, so
 //! they are put into ours in the same way here.
 
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::probe::NoProbe;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, SchedClass};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::told::ctx::{Ctx, Effect};
-use crate::told::probe::NoProbe;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, GroupId, TaskId};
-use crate::words::units::{Capacity, Nanos};
-use crate::words::work::WorkMeter;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::{Capacity, Nanos};
+use crate::types::work::OpCounts;
 use serde_json::Value;
 use std::format;
 use std::path::Path;
@@ -25,7 +25,7 @@ use std::vec::Vec;
 pub(crate) const NOW: u64 = 1_000_000_000;
 
 /// A machine by the number of CPUs in each kind of unit.
-pub(crate) struct Shape {
+pub(crate) struct TopologyShape {
     pub(crate) name: &'static str,
     nr_cpus: u32,
     smt: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Shape {
     distances: &'static [&'static [u32]],
 }
 
-pub(crate) const FLAT8: Shape = Shape {
+pub(crate) const FLAT8: TopologyShape = TopologyShape {
     name: "flat8",
     nr_cpus: 8,
     smt: 1,
@@ -51,7 +51,7 @@ pub(crate) const FLAT8: Shape = Shape {
     distances: &[&[10]],
 };
 const SMT_LEVELS: &[TopologyLevel] = &[TopologyLevel::Smt, TopologyLevel::Mc, TopologyLevel::Package];
-pub(crate) const SMT16: Shape = Shape {
+pub(crate) const SMT16: TopologyShape = TopologyShape {
     name: "smt16",
     nr_cpus: 16,
     smt: 2,
@@ -61,10 +61,11 @@ pub(crate) const SMT16: Shape = Shape {
     levels: SMT_LEVELS,
     ..FLAT8
 };
-pub(crate) const BIGLITTLE8: Shape =
-    Shape { name: "biglittle8", capacity: &[446, 446, 446, 446, 1024, 1024, 1024, 1024], ..FLAT8 };
-pub(crate) const TRI8: Shape = Shape { name: "tri8", capacity: &[160, 160, 160, 160, 498, 498, 1024, 1024], ..FLAT8 };
-pub(crate) const NUMA32: Shape = Shape {
+pub(crate) const BIGLITTLE8: TopologyShape =
+    TopologyShape { name: "biglittle8", capacity: &[446, 446, 446, 446, 1024, 1024, 1024, 1024], ..FLAT8 };
+pub(crate) const TRI8: TopologyShape =
+    TopologyShape { name: "tri8", capacity: &[160, 160, 160, 160, 498, 498, 1024, 1024], ..FLAT8 };
+pub(crate) const NUMA32: TopologyShape = TopologyShape {
     name: "numa32",
     nr_cpus: 32,
     smt: 2,
@@ -73,7 +74,7 @@ pub(crate) const NUMA32: Shape = Shape {
     distances: &[&[10, 16, 22, 16], &[16, 10, 16, 22], &[22, 16, 10, 16], &[16, 22, 16, 10]],
     ..FLAT8
 };
-pub(crate) const SRV64: Shape = Shape {
+pub(crate) const SRV64: TopologyShape = TopologyShape {
     name: "srv64",
     nr_cpus: 64,
     smt: 2,
@@ -85,7 +86,7 @@ pub(crate) const SRV64: Shape = Shape {
     distances: &[&[10, 20], &[20, 10]],
     ..FLAT8
 };
-pub(crate) const CLUSTER24: Shape = Shape {
+pub(crate) const CLUSTER24: TopologyShape = TopologyShape {
     name: "cluster24",
     nr_cpus: 24,
     cluster: 4,
@@ -97,7 +98,7 @@ pub(crate) const CLUSTER24: Shape = Shape {
     ..FLAT8
 };
 
-impl Shape {
+impl TopologyShape {
     fn topology(&self) -> MachineTopology {
         let place = |cpu| CpuPlace {
             core: cpu / self.smt,
@@ -181,16 +182,16 @@ impl CpuState {
 }
 
 /// A machine whose CPUs each have a task that runs there when the state says so, and one task to be woken.
-pub(crate) struct Fixture {
+pub(crate) struct RecordedState {
     pub(crate) sched: Sched,
     runners: Vec<TaskId>,
     pub(crate) wakee: TaskId,
     effects: Vec<Effect>,
-    work: WorkMeter,
+    work: OpCounts,
 }
 
-impl Fixture {
-    pub(crate) fn new(shape: &Shape) -> Self {
+impl RecordedState {
+    pub(crate) fn new(shape: &TopologyShape) -> Self {
         let topology = shape.topology();
         let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1 }).expect("a machine");
         let nr_cpus = shape.nr_cpus as usize;
@@ -214,7 +215,7 @@ impl Fixture {
             // The kernel's idle tasks had no load there.
             sched.entities[idle.index()].avg.load_avg = 0;
         }
-        Self { sched, runners, wakee, effects: Vec::new(), work: WorkMeter::default() }
+        Self { sched, runners, wakee, effects: Vec::new(), work: OpCounts::default() }
     }
 
     /// Puts the machine into a state; the capacities of groups follow from those of CPUs.
@@ -224,7 +225,7 @@ impl Fixture {
         for (cpu, state) in self.sched.cpu_ids().zip(&states) {
             state.set(&mut self.sched, cpu, self.runners[cpu.index()]);
         }
-        self.sched.tallies.note_all();
+        self.sched.tallies.mark_all_dirty();
         let domains = &mut self.sched.domains;
         for group in domains.groups.iter() {
             let capacities = || group.span.iter().map(|cpu| states[cpu.index()].0[11]);
@@ -248,8 +249,8 @@ impl Fixture {
         let ctx = &mut Ctx {
             cpu,
             now: Nanos(NOW),
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects,
             probe: &mut NoProbe,
             work,

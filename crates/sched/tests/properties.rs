@@ -3,9 +3,9 @@
 
 use fairlab_sched::ids::EntityId;
 use fairlab_sched::state::rq::timeline::Timeline;
+use fairlab_sched::types::pelt::decay::{HALF_LIFE, LOAD_AVG_MAX, decay_load};
+use fairlab_sched::types::pelt::{Contribution, SchedAvg};
 use fairlab_sched::weight::{LoadWeight, calc_delta, calc_delta_fair};
-use fairlab_sched::words::pelt::decay::{HALF_LIFE, LOAD_AVG_MAX, decay_load};
-use fairlab_sched::words::pelt::{Contribution, SchedAvg};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;

@@ -1,68 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[[arm]]`: a variant of the scheduler, and of the machine if it is that which differs.
+//! `[[arm]]` tables of a study: variants of the scheduler, and of the machine where the arms compare
+//! machines.
 
 use crate::kernels::Kernel;
 use fairlab_sched::features::Feature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A variant.
+/// One arm of a study: differences from the kernel and the machine that a run uses by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArmDefinition {
-    /// Short name.
+    /// Short name, unique within the study.
     pub name: String,
-    /// What it stands for.
+    /// Description of the arm for the reports.
     pub meaning: String,
-    /// The named kernel on whose set of features and tunables it builds; 6.1 if none is named.
+    /// Named kernel whose features and tunables the arm starts from; 6.1 if absent.
     #[serde(default)]
     pub kernel: Option<String>,
-    /// Tunables that differ from that.
+    /// Tunables that differ from the named kernel's values.
     #[serde(default)]
     pub tunables: BTreeMap<String, i64>,
-    /// Features that are switched.
+    /// Features to turn on or off.
     #[serde(default)]
     pub features: BTreeMap<String, bool>,
-    /// Prices that differ from the machine's, in nanoseconds.
+    /// Costs of kernel operations that differ from the machine's cost model, in nanoseconds.
     #[serde(default)]
     pub prices: BTreeMap<String, f64>,
-    /// Who chooses frequencies, if not whom the machine's file says.
+    /// Frequency governor that replaces the one of the machine's file.
     pub governor: Option<GovernorName>,
-    /// Only the first so many idle states are used.
+    /// Number of idle states to use, counted from the shallowest.
     pub idle_states: Option<usize>,
-    /// Another machine than the run's.
+    /// Machine that replaces the run's machine.
     pub machine: Option<String>,
 }
 
-/// Who chooses frequencies.
+/// Frequency governor with a fixed choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GovernorName {
-    /// The highest, always.
+    /// Always selects the highest frequency.
     Performance,
-    /// The lowest, always.
+    /// Always selects the lowest frequency.
     Powersave,
 }
 
 impl ArmDefinition {
-    /// The features that it switches.
+    /// Features of the named kernel and of the arm, in the order in which they are set.
     pub fn switched_features(&self) -> Vec<(Feature, bool)> {
         self.features_around(Vec::new())
     }
 
-    /// The tunables that it sets; a later one of the same name counts.
+    /// Tunables of the named kernel and of the arm; a later value of one name replaces an earlier one.
     pub fn set_tunables(&self) -> Vec<(String, i64)> {
         self.tunables_around(Vec::new())
     }
 
-    /// The kernel's features, then those that a workload's file switches, then its own: later ones count.
+    /// Features of the named kernel, then those of a workload's file (`of_file`), then the arm's own. Later
+    /// ones replace earlier ones.
     pub(crate) fn features_around(&self, of_file: Vec<(Feature, bool)>) -> Vec<(Feature, bool)> {
         let known = |name: &String| Feature::from_name(name).expect("names were checked when the study was read");
         let own = self.features.iter().map(|(name, &on)| (known(name), on));
         self.base().map_or_else(Vec::new, Kernel::features).into_iter().chain(of_file).chain(own).collect()
     }
 
-    /// The same for tunables.
+    /// Tunables in the same order as [`Self::features_around`].
     pub(crate) fn tunables_around(&self, of_file: Vec<(String, i64)>) -> Vec<(String, i64)> {
         let own = self.tunables.iter().map(|(name, &value)| (name.clone(), value));
         let base = self.base().map_or_else(Vec::new, Kernel::tunables);
@@ -72,6 +74,6 @@ impl ArmDefinition {
 
     fn base(&self) -> Option<Kernel> {
         let name = self.kernel.as_ref()?;
-        Some(Kernel::named(name).expect("names were checked when the study was read"))
+        Some(Kernel::from_name(name).expect("names were checked when the study was read"))
     }
 }

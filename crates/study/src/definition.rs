@@ -2,8 +2,8 @@
 //! A study as data: its arms, and the published tables that its results stand beside.
 
 pub use crate::arms::{ArmDefinition, GovernorName};
+use crate::data::charts::ChartDefinition;
 use crate::data::figures::FigureDefinition;
-use crate::data::pictures::PictureDefinition;
 use crate::data::runs::RunDefinition;
 use crate::data::sensitivity::SensitivityDefinition;
 use crate::evidence::Evidence;
@@ -15,14 +15,14 @@ use std::fmt;
 /// A figure as published: a number, or words where there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
-pub enum Figure {
+pub enum FigureValue {
     /// A number in the table's unit.
     Number(f64),
     /// What stands in place of a number.
     Text(String),
 }
 
-impl Figure {
+impl FigureValue {
     /// The number, if it is one.
     pub fn number(&self) -> Option<f64> {
         match self {
@@ -32,7 +32,7 @@ impl Figure {
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for FigureValue {
     /// With as many digits as a person wants to read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -118,7 +118,7 @@ pub struct RowDefinition {
     /// Under which arm.
     pub arm: String,
     /// The published figure, if there is one.
-    pub published: Option<Figure>,
+    pub published: Option<FigureValue>,
     /// Its standard deviation, if that was published, in the table's unit.
     pub spread: Option<f64>,
     /// What a verdict on it is worth: each published figure has to say.
@@ -215,7 +215,7 @@ impl ChangeAs {
 
 impl TableDefinition {
     /// Whether its rows are changes from one arm to another.
-    pub fn tells_changes(&self) -> bool {
+    pub fn reports_changes(&self) -> bool {
         self.change || self.from.is_some() || self.rows.iter().any(|row| row.from.is_some())
     }
 
@@ -230,7 +230,7 @@ impl TableDefinition {
     ///
     /// Rules: a published figure, and nothing else, has its evidence; a spread belongs to one. A rule is not wider than the change that
     /// it judges, nor than three published standard deviations, unless it is said why.
-    pub(crate) fn complaint_about(&self, row: &RowDefinition) -> Option<(String, String)> {
+    pub(crate) fn row_validation_error(&self, row: &RowDefinition) -> Option<(String, String)> {
         if row.published.is_some() != row.evidence.is_some() {
             let kinds = Evidence::KINDS.map(|(name, _)| name).join(", ");
             let help = format!(
@@ -242,7 +242,7 @@ impl TableDefinition {
             };
             return Some((message.to_owned(), help));
         }
-        let Some(published) = row.published.as_ref().and_then(Figure::number) else {
+        let Some(published) = row.published.as_ref().and_then(FigureValue::number) else {
             let help = || "leave it out: it belongs to a published number".to_owned();
             return row.spread.map(|_| ("`spread` without a published number".to_owned(), help()));
         };
@@ -289,7 +289,7 @@ pub struct StudyDefinition {
     pub tables: Vec<TableDefinition>,
     /// Pictures of tables and runs.
     #[serde(default, rename = "picture")]
-    pub pictures: Vec<PictureDefinition>,
+    pub pictures: Vec<ChartDefinition>,
     /// What is varied, to find out what verdicts hang on.
     pub sensitivity: Option<SensitivityDefinition>,
 }

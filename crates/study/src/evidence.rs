@@ -4,7 +4,7 @@
 //! A figure that was set by the row itself, or that could not have been another one, is no evidence for the model. So each published
 //! row says which kind it is, and kinds are counted apart.
 
-use crate::report::{Table, Verdict};
+use crate::report::{ReportTable, RowVerdict};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -58,25 +58,25 @@ impl fmt::Display for Evidence {
 
 /// The published rows of some tables, and those of them that are reproduced, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Tally {
+pub struct EvidenceCounts {
     reproduced: [u32; Evidence::KINDS.len()],
     published: [u32; Evidence::KINDS.len()],
 }
 
-impl Tally {
+impl EvidenceCounts {
     /// Counts the rows of tables.
-    pub fn of(tables: &[Table]) -> Self {
+    pub fn of(tables: &[ReportTable]) -> Self {
         let mut tally = Self::default();
         for row in tables.iter().flat_map(|table| &table.rows) {
             let Some(evidence) = &row.evidence else { continue };
             tally.published[evidence.place()] += 1;
-            tally.reproduced[evidence.place()] += u32::from(row.verdict == Verdict::Reproduced);
+            tally.reproduced[evidence.place()] += u32::from(row.verdict == RowVerdict::Reproduced);
         }
         tally
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for EvidenceCounts {
     /// `5 of 8 rows reproduced: 3 of 3 by construction, 2 of 5 predicted`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum = |counts: &[u32]| counts.iter().sum::<u32>();
@@ -94,17 +94,17 @@ impl fmt::Display for Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Figure, RowDefinition, TableDefinition};
-    use crate::report::{Measured, Row};
+    use crate::definition::{FigureValue, RowDefinition, TableDefinition};
+    use crate::report::{MeasuredFigure, ReportRow};
 
     #[test]
     fn rows_are_counted_by_kind_and_those_without_a_published_figure_are_not() {
         let definition: TableDefinition =
             toml::from_str("name = 't'\ntitle = 't'\nmetric = 'm'\nunit = 'u'").expect("a table");
         let row = |published: Option<f64>, evidence: Option<Evidence>| {
-            let published = published.map(Figure::Number);
+            let published = published.map(FigureValue::Number);
             let row = RowDefinition { published, evidence, ..RowDefinition::unpublished("r", "a") };
-            Row::new(&definition, &row, Measured::number(1.0))
+            ReportRow::new(&definition, &row, MeasuredFigure::number(1.0))
         };
         let rows = vec![
             row(Some(1.0), Some(Evidence::Predicted)),
@@ -112,19 +112,22 @@ mod tests {
             row(Some(1.0), Some(Evidence::Calibrated("Tick".to_owned()))),
             row(None, None),
         ];
-        let table = Table { name: String::new(), title: String::new(), rows };
-        assert_eq!(Tally::of(&[table]).to_string(), "2 of 3 rows reproduced: 1 of 1 calibrated, 1 of 2 predicted");
-        assert_eq!(Tally::of(&[]).to_string(), "0 of 0 rows reproduced");
+        let table = ReportTable { name: String::new(), title: String::new(), rows };
+        assert_eq!(
+            EvidenceCounts::of(&[table]).to_string(),
+            "2 of 3 rows reproduced: 1 of 1 calibrated, 1 of 2 predicted"
+        );
+        assert_eq!(EvidenceCounts::of(&[]).to_string(), "0 of 0 rows reproduced");
     }
 
     #[test]
     fn kinds_are_called_in_data_as_on_pages() {
         let read = |text: &str| {
             #[derive(Deserialize)]
-            struct Of {
+            struct EvidenceKey {
                 of: Evidence,
             }
-            toml::from_str::<Of>(&format!("of = {text}")).expect("a kind").of
+            toml::from_str::<EvidenceKey>(&format!("of = {text}")).expect("a kind").of
         };
         let named = |kind: &str| read(&format!("{{ {kind} = \"x\" }}"));
         for (kind, _) in Evidence::KINDS {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A study as one page that needs nothing else: first the effect with its interval, then tables, pictures, and how it was done.
 
-use crate::definition::{ArmDefinition, Figure, StudyDefinition};
+use crate::charts::{self, EffectPoint};
+use crate::definition::{ArmDefinition, FigureValue, StudyDefinition};
 use crate::evidence::Evidence;
-use crate::pictures::{self, Effect};
-use crate::report::{Report, Row, Table, Verdict};
+use crate::report::{ReportRow, ReportTable, RowVerdict, StudyReport};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeSet;
 
@@ -25,10 +25,10 @@ details { margin: .8rem 0 } summary { cursor: pointer } h1 { overflow-wrap: anyw
 ";
 
 /// The page of a report. `text` is the study's file.
-pub fn page(report: &Report, definition: &StudyDefinition, text: &str) -> String {
+pub fn page(report: &StudyReport, definition: &StudyDefinition, text: &str) -> String {
     let changes: BTreeSet<&str> =
-        definition.tables.iter().filter(|table| table.tells_changes()).map(|table| table.name.as_str()).collect();
-    let (effects, others): (Vec<&Table>, Vec<&Table>) =
+        definition.tables.iter().filter(|table| table.reports_changes()).map(|table| table.name.as_str()).collect();
+    let (effects, others): (Vec<&ReportTable>, Vec<&ReportTable>) =
         report.tables.iter().partition(|table| changes.contains(table.name.as_str()));
     let page = html! {
         (DOCTYPE)
@@ -72,22 +72,22 @@ pub fn page(report: &Report, definition: &StudyDefinition, text: &str) -> String
     page.into_string()
 }
 
-fn effect_picture(table: &Table) -> Markup {
-    let effect = |row: &Row| -> Option<Effect> {
-        let published = row.published.as_ref().and_then(Figure::number);
+fn effect_picture(table: &ReportTable) -> Markup {
+    let effect = |row: &ReportRow| -> Option<EffectPoint> {
+        let published = row.published.as_ref().and_then(FigureValue::number);
         let label = format!("{}, {}", row.label, row.arm);
         Some((label, row.value.number()?, row.interval, published.map(|published| (published, row.published_spread))))
     };
-    let rows: Vec<Effect> = table.rows.iter().filter_map(effect).collect();
+    let rows: Vec<EffectPoint> = table.rows.iter().filter_map(effect).collect();
     if rows.is_empty() {
         return html! {};
     }
     let unit = table.rows.first().map_or("", |row| row.unit.as_str());
-    let picture = pictures::effects(&table.name, &table.title, unit, &rows);
+    let picture = charts::effects(&table.name, &table.title, unit, &rows);
     html! { figure { (PreEscaped(picture.svg)) } }
 }
 
-fn table_of(table: &Table) -> Markup {
+fn table_of(table: &ReportTable) -> Markup {
     let has_interval = table.rows.iter().any(|row| row.interval.is_some());
     let has_published = table.rows.iter().any(|row| row.published.is_some());
     html! {
@@ -105,13 +105,13 @@ fn table_of(table: &Table) -> Markup {
     }
 }
 
-fn row_of(row: &Row, has_interval: bool, has_published: bool) -> Markup {
-    let number = |value: f64| Figure::Number(value).to_string();
+fn row_of(row: &ReportRow, has_interval: bool, has_published: bool) -> Markup {
+    let number = |value: f64| FigureValue::Number(value).to_string();
     let class = match row.verdict {
-        Verdict::Reproduced => "reproduced",
-        Verdict::DirectionOnly => "direction-only",
-        Verdict::NotReproduced => "not-reproduced",
-        Verdict::NotPublished => "",
+        RowVerdict::Reproduced => "reproduced",
+        RowVerdict::DirectionOnly => "direction-only",
+        RowVerdict::NotReproduced => "not-reproduced",
+        RowVerdict::NotPublished => "",
     };
     html! {
         tr {
@@ -163,7 +163,7 @@ fn arms_of(arms: &[ArmDefinition]) -> Markup {
 mod tests {
     use super::*;
     use crate::definition::RowDefinition;
-    use crate::report::Measured;
+    use crate::report::MeasuredFigure;
     use crate::statistics::Statistic;
 
     #[test]
@@ -174,11 +174,11 @@ mod tests {
         let definition = StudyDefinition::parse("s.toml", text).expect("it is a study");
         let filled = |name: &str| {
             let table = definition.table(name);
-            let measured = Measured::of_runs(Statistic::Mean, &[1.0, 2.0, 3.0, 4.0]);
-            let row = Row::new(table, &RowDefinition::unpublished("row", "a"), measured);
-            Table { name: table.name.clone(), title: table.title.clone(), rows: vec![row] }
+            let measured = MeasuredFigure::from_runs(Statistic::Mean, &[1.0, 2.0, 3.0, 4.0]);
+            let row = ReportRow::new(table, &RowDefinition::unpublished("row", "a"), measured);
+            ReportTable { name: table.name.clone(), title: table.title.clone(), rows: vec![row] }
         };
-        let report = Report { tables: vec![filled("plain"), filled("gain")], ..Report::of(&definition) };
+        let report = StudyReport { tables: vec![filled("plain"), filled("gain")], ..StudyReport::of(&definition) };
         let page = page(&report, &definition, text);
         let place = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what} is missing in {page}"));
         assert!(place("The effect") < place("<svg") && place("<svg") < place("<h2>Plain"));

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Studies: published measurements of scheduler changes, simulated, with an honest verdict for each row.
+//! Studies: simulations of published measurements of scheduler changes, with a verdict for each published
+//! row.
 //!
-//! A study is data: arms, published tables, and how figures are obtained ([`data`]). What data cannot say yet is in a module of the
-//! study's name here: it fills the tables for which the data name no figure.
+//! A study is data: arms, published tables, and the way each metric is obtained ([`data`]). What the data
+//! format cannot express is in the module of the study's name in this crate; it fills the tables whose rows
+//! name no metric.
 
 mod arms;
 mod blocked_averages_rate_limit;
+pub mod charts;
 pub mod data;
 pub mod definition;
 pub mod evidence;
 pub mod experiment;
-mod forms;
 pub mod fuzz;
 pub mod html;
 pub mod kernels;
 pub mod loaded;
 mod pelt_time_scaling;
-pub mod pictures;
 pub mod pool;
+mod progress_sum;
 mod read;
 pub mod report;
 mod run;
@@ -26,7 +28,7 @@ mod sis_util;
 pub mod statistics;
 pub mod sweep;
 pub mod switches;
-mod tally;
+mod table_schema;
 pub mod template;
 mod window;
 
@@ -34,170 +36,169 @@ pub use data::execute::Begun;
 
 use definition::{DefinitionError, StudyDefinition};
 use fairlab_sched::units::Nanos;
-use forms::TableForm;
-use report::Report;
+use report::StudyReport;
+use table_schema::TableSchema;
 
-/// How a study is run.
+/// Length of a study's runs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Shorter runs: a first impression.
+pub struct StudyLength {
+    /// Use shorter runs, for a first impression.
     pub quick: bool,
 }
 
-/// How a study is run, as whoever runs it wants it: what is not said is as in the data.
+/// Options of one execution of a study; unset ones keep the values of the study's data.
 #[derive(Clone, Debug, Default)]
-pub struct Choices {
-    /// Which form.
-    pub options: Options,
-    /// How many seeds each run has.
+pub struct StudyOptions {
+    /// Normal or shortened runs.
+    pub options: StudyLength,
+    /// Number of seeds of each run.
     pub seeds: Option<u64>,
-    /// Length of each run that has one.
+    /// Simulated time of each run that has a length.
     pub span: Option<Nanos>,
-    /// What happens at one instant is permuted, another way for each number.
+    /// Seed that permutes simultaneous events; each number gives a different permutation.
     pub perturb: Option<u64>,
-    /// The machine of all runs, unless an arm has its own.
+    /// Machine of all runs, except for arms that name their own.
     pub machine: Option<String>,
-    /// Only these tables; all if none is named.
+    /// Names of the tables to fill; empty for all.
     pub tables: Vec<String>,
-    /// Only rows that are called so, or whose names begin so; all if none is named.
+    /// Names, or beginnings of names, of the rows to fill; empty for all.
     pub rows: Vec<String>,
 }
 
-impl Choices {
-    /// Whether a table is to be filled.
+impl StudyOptions {
+    /// Whether a table is selected by [`Self::tables`].
     pub fn wants(&self, table: &str) -> bool {
         self.tables.is_empty() || self.tables.iter().any(|name| name == table)
     }
 
-    /// Whether a row is to be filled.
+    /// Whether a row is selected by [`Self::rows`].
     pub fn wants_row(&self, label: &str) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|begin| label.starts_with(begin.as_str()))
     }
 }
 
-/// Told how far a study is: a step that is done, and the fraction of all of them.
-pub trait Progress: Sync {
-    /// A step is done.
+/// Receiver of a study's progress: each completed step, and the completed fraction of all steps.
+pub trait ProgressReporter: Sync {
+    /// Reports that `step` is complete, and that `fraction` (0 to 1) of the study is.
     fn done(&self, step: &str, fraction: f64);
 }
 
-/// Tells nobody.
+/// Progress reporter that ignores all steps.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl ProgressReporter for NoProgress {
     fn done(&self, _step: &str, _fraction: f64) {}
 }
 
-/// Why a study could not be run.
+/// Reason why a study could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// There is no such study.
+    /// No built-in study has this name; the second field lists the known names.
     #[error("there is no study `{0}`; there are {1}")]
     Unknown(String, String),
-    /// Its file cannot be read.
+    /// The study's file cannot be read.
     #[error(
         "{0}: cannot be read: {1}\nhelp: give the name of a study (see `fairlab study list`) or the path of a study's file"
     )]
     Unreadable(String, std::io::Error),
-    /// It cannot be run as it was asked for.
+    /// The study cannot be run with these options: name, reason and remedy.
     #[error("study {0}: {1}\nhelp: {2}")]
     Refused(String, String, String),
-    /// Its data are malformed.
+    /// The study's data are malformed.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
-    /// A machine could not be made.
+    /// A machine could not be set up.
     #[error(transparent)]
-    Setup(#[from] fairlab_machine::engine::SetupError),
-    /// A run could not go on.
+    Setup(#[from] fairlab_machine::sim::SetupError),
+    /// A run stopped with an error.
     #[error(transparent)]
-    Run(#[from] fairlab_machine::engine::RunError),
-    /// A run did not show what was to be measured.
+    Run(#[from] fairlab_machine::sim::RunError),
+    /// A run did not produce the event or value to measure.
     #[error("{0}")]
     Measurement(String),
 }
 
-/// Who runs in the place of the built-in scheduler: a study has no engines itself.
+/// Runs a study's cases on another scheduler than the built-in one, for example on a compiled-kernel engine,
+/// for which this crate has no code.
 pub trait Elsewhere: Sync {
-    /// What it is called, where figures stand.
+    /// Name of the scheduler, as results show it.
     fn name(&self) -> String;
 
-    /// What a run of a case under an arm with a seed tells: what [`Begun::run`] gives.
+    /// Runs one case under an arm with a seed, and returns a result of the form of [`Begun::run`].
     ///
-    /// # Errors
-    /// If it cannot be run.
+    /// # Errors If the case cannot be run.
     fn run(&self, case: &str, arm: &str, seed: u64) -> Result<serde_json::Value, StudyError>;
 }
 
-type Body = fn(&StudyDefinition, &Choices, &dyn Progress) -> Result<Report, StudyError>;
+type StudyBody = fn(&StudyDefinition, &StudyOptions, &dyn ProgressReporter) -> Result<StudyReport, StudyError>;
 
-/// A study that comes with the program: its data, and the code that fills the tables for which they name no figure.
+/// Study that is part of fairlab: its data, and the code that fills the tables whose rows name no metric.
 #[derive(Clone, Copy)]
-struct Study {
+struct BuiltInStudy {
     name: &'static str,
     data: &'static str,
-    forms: &'static [TableForm],
-    body: Option<Body>,
-    /// The code heeds `--seeds`.
+    forms: &'static [TableSchema],
+    body: Option<StudyBody>,
+    /// The code in `body` honours `--seeds`.
     has_seeds: bool,
 }
 
-const STUDIES: &[Study] = &[
-    Study {
+const STUDIES: &[BuiltInStudy] = &[
+    BuiltInStudy {
         name: "pelt-time-scaling",
         data: include_str!("../../../studies/pelt-time-scaling.toml"),
         forms: pelt_time_scaling::TABLES,
         body: Some(pelt_time_scaling::run),
         has_seeds: false,
     },
-    Study {
+    BuiltInStudy {
         name: "sis-util",
         data: include_str!("../../../studies/sis-util.toml"),
         forms: sis_util::TABLES,
         body: Some(sis_util::run),
         has_seeds: true,
     },
-    Study {
+    BuiltInStudy {
         name: "blocked-averages-rate-limit",
         data: include_str!("../../../studies/blocked-averages-rate-limit.toml"),
         forms: blocked_averages_rate_limit::TABLES,
         body: Some(blocked_averages_rate_limit::run),
         has_seeds: false,
     },
-    Study::of_data("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml")),
-    Study::of_data("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml")),
-    Study::of_data("wakelist-idle", include_str!("../../../studies/wakelist-idle.toml")),
-    Study::of_data("newidle-migration-cost", include_str!("../../../studies/newidle-migration-cost.toml")),
+    BuiltInStudy::of_data("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml")),
+    BuiltInStudy::of_data("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml")),
+    BuiltInStudy::of_data("wakelist-idle", include_str!("../../../studies/wakelist-idle.toml")),
+    BuiltInStudy::of_data("newidle-migration-cost", include_str!("../../../studies/newidle-migration-cost.toml")),
 ];
 
-impl Study {
-    /// A study of data alone.
+impl BuiltInStudy {
+    /// Creates a study that consists of data alone.
     const fn of_data(name: &'static str, data: &'static str) -> Self {
         Self { name, data, forms: &[], body: None, has_seeds: true }
     }
 
-    /// The name of its file.
+    /// Path of the study's file, as messages show it.
     fn file(&self) -> String {
         format!("studies/{}.toml", self.name)
     }
 
-    /// Reads its data, and checks that its code knows all that they name.
+    /// Parses the study's data, and checks that its code knows every table, row and arm that they name.
     fn read(&self) -> Result<StudyDefinition, DefinitionError> {
         let definition = StudyDefinition::parse(&self.file(), self.data)?;
-        forms::check(&self.file(), &definition, self.forms)?;
+        table_schema::check(&self.file(), &definition, self.forms)?;
         Ok(definition)
     }
 }
 
-/// All studies that come with the program.
+/// Returns the definitions of all built-in studies.
 ///
-/// # Errors
-/// If the data of one are malformed.
+/// # Errors If the data of one of them are malformed.
 pub fn list() -> Result<Vec<StudyDefinition>, DefinitionError> {
-    STUDIES.iter().map(Study::read).collect()
+    STUDIES.iter().map(BuiltInStudy::read).collect()
 }
 
-/// The names of the studies that come with fairlab.
+/// Names of the built-in studies.
 pub fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|study| study.name)
 }

@@ -2,18 +2,18 @@
 //! A study that has been read, from the program or from a file: it can be checked and run.
 
 use crate::data::sensitivity::TABLES;
-use crate::data::workloads::{Benches, Home};
-use crate::data::{self, Found};
+use crate::data::workloads::{BenchReader, InputFiles};
+use crate::data::{self, DataStudyResult};
 use crate::definition::{DefinitionError, StudyDefinition};
-use crate::report::{Report, Table};
-use crate::{Begun, Choices, Elsewhere, Progress, STUDIES, Study, StudyError, forms};
-use fairlab_machine::engine::Setup;
+use crate::report::{ReportTable, StudyReport};
+use crate::{Begun, BuiltInStudy, Elsewhere, ProgressReporter, STUDIES, StudyError, StudyOptions, table_schema};
+use fairlab_machine::sim::Setup;
 use fairlab_workload::error::text_of;
 use fairlab_workload::suggest;
 use std::path::{Path, PathBuf};
 
 /// A study.
-pub struct Loaded {
+pub struct LoadedStudy {
     /// Its data.
     pub definition: StudyDefinition,
     /// The text of its file.
@@ -21,23 +21,23 @@ pub struct Loaded {
     /// What the file is called in messages.
     pub file: String,
     directory: Option<PathBuf>,
-    built_in: Option<Study>,
+    built_in: Option<BuiltInStudy>,
 }
 
 /// A part of what is done, told as the whole.
-struct Part<'a> {
-    to: &'a dyn Progress,
+struct PartialProgress<'a> {
+    to: &'a dyn ProgressReporter,
     from: f64,
     size: f64,
 }
 
-impl Progress for Part<'_> {
+impl ProgressReporter for PartialProgress<'_> {
     fn done(&self, step: &str, fraction: f64) {
         self.to.done(step, self.from + self.size * fraction);
     }
 }
 
-impl Loaded {
+impl LoadedStudy {
     /// The study of a name, or that of a file.
     ///
     /// # Errors
@@ -62,12 +62,12 @@ impl Loaded {
         let bytes = std::fs::read(path).map_err(|error| StudyError::Unreadable(file.to_owned(), error))?;
         let text = text_of(file, &bytes).map_err(|error| StudyError::Measurement(error.to_string()))?.to_owned();
         let definition = StudyDefinition::parse(file, &text)?;
-        forms::check(file, &definition, &[])?;
+        table_schema::check(file, &definition, &[])?;
         let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
         Ok(Self { definition, text, file: file.to_owned(), directory: Some(directory), built_in: None })
     }
 
-    fn home(&self, choices: &Choices) -> Result<Home, StudyError> {
+    fn home(&self, choices: &StudyOptions) -> Result<InputFiles, StudyError> {
         Ok(data::home_of(&self.file, self.directory.as_deref(), &self.definition, choices)?)
     }
 
@@ -76,9 +76,9 @@ impl Loaded {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn check(&self, choices: &Choices, benches: &dyn Benches) -> Result<u64, StudyError> {
+    pub fn check(&self, choices: &StudyOptions, benches: &dyn BenchReader) -> Result<u64, StudyError> {
         let home = self.home(choices)?;
-        data::Study::new(&self.file, &self.definition, choices, &home, benches, None)?.try_runs()
+        data::DataStudy::new(&self.file, &self.definition, choices, &home, benches, None)?.try_runs()
     }
 
     /// Sets up one run of it, by the names of its case and arm, for who has a machine of another engine for it.
@@ -87,14 +87,14 @@ impl Loaded {
     /// If there is no such run, or it cannot be set up.
     pub fn begin(
         &self,
-        choices: &Choices,
-        benches: &dyn Benches,
+        choices: &StudyOptions,
+        benches: &dyn BenchReader,
         case: &str,
         arm: &str,
         seed: u64,
     ) -> Result<(Setup, Begun), StudyError> {
         let home = self.home(choices)?;
-        data::Study::new(&self.file, &self.definition, choices, &home, benches, None)?.begin(case, arm, seed)
+        data::DataStudy::new(&self.file, &self.definition, choices, &home, benches, None)?.begin(case, arm, seed)
     }
 
     /// Runs it with an engine. What code fills stays empty: code has the built-in scheduler. What verdicts hang on is not asked, and
@@ -104,11 +104,11 @@ impl Loaded {
     /// If it cannot be run as it was asked for, or a run fails.
     pub fn run_elsewhere(
         &self,
-        choices: &Choices,
-        benches: &dyn Benches,
+        choices: &StudyOptions,
+        benches: &dyn BenchReader,
         elsewhere: &dyn Elsewhere,
-        progress: &dyn Progress,
-    ) -> Result<Report, StudyError> {
+        progress: &dyn ProgressReporter,
+    ) -> Result<StudyReport, StudyError> {
         let name = elsewhere.name();
         if self.definition.runs.is_empty() {
             let what = format!("code runs it, which has the built-in scheduler and not {name}");
@@ -118,10 +118,10 @@ impl Loaded {
         let mut chosen = self.chosen(choices)?;
         chosen.sensitivity = None;
         let home = self.home(choices)?;
-        let study = data::Study::new(&self.file, &chosen, choices, &home, benches, Some(elsewhere))?;
-        let tally = crate::tally::Tally::new(progress);
-        let Found { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
-        let mut report = Report::of(&self.definition);
+        let study = data::DataStudy::new(&self.file, &chosen, choices, &home, benches, Some(elsewhere))?;
+        let tally = crate::progress_sum::ProgressSum::new(progress);
+        let DataStudyResult { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
+        let mut report = StudyReport::of(&self.definition);
         (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
         for row in report.tables.iter_mut().flat_map(|table| &mut table.rows) {
             row.evidence = None;
@@ -152,10 +152,15 @@ impl Loaded {
     ///
     /// # Errors
     /// If it cannot be run as it was asked for, or a run fails.
-    pub fn run(&self, choices: &Choices, benches: &dyn Benches, progress: &dyn Progress) -> Result<Report, StudyError> {
+    pub fn run(
+        &self,
+        choices: &StudyOptions,
+        benches: &dyn BenchReader,
+        progress: &dyn ProgressReporter,
+    ) -> Result<StudyReport, StudyError> {
         let body = self.built_in.and_then(|study| study.body);
         if let Some(study) = self.built_in.filter(|study| study.body.is_some()) {
-            self.refuse_what_code_does_not_know(choices, study.has_seeds)?;
+            self.check_code_options(choices, study.has_seeds)?;
         }
         let chosen = self.chosen(choices)?;
         let has_data = !self.definition.runs.is_empty();
@@ -164,24 +169,24 @@ impl Loaded {
             (true, false) => 1.0,
             (false, _) => 0.0,
         };
-        let mut report = Report::of(&self.definition);
+        let mut report = StudyReport::of(&self.definition);
         if has_data {
             let home = self.home(choices)?;
-            let study = data::Study::new(&self.file, &chosen, choices, &home, benches, None)?;
-            let part = Part { to: progress, from: 0.0, size };
-            let tally = crate::tally::Tally::new(&part);
-            let Found { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
+            let study = data::DataStudy::new(&self.file, &chosen, choices, &home, benches, None)?;
+            let part = PartialProgress { to: progress, from: 0.0, size };
+            let tally = crate::progress_sum::ProgressSum::new(&part);
+            let DataStudyResult { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
             (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
         }
         if let Some(body) = body {
-            let part = Part { to: progress, from: size, size: 1.0 - size };
+            let part = PartialProgress { to: progress, from: size, size: 1.0 - size };
             let of_code = body(&self.definition, choices, &part)?;
             report.tables.extend(of_code.tables);
             report.pictures.extend(of_code.pictures);
             report.outputs.extend(of_code.outputs);
             report.notes.extend(of_code.notes);
         }
-        let place = |table: &Table| {
+        let place = |table: &ReportTable| {
             let place = self.definition.tables.iter().position(|one| one.name == table.name);
             place.unwrap_or(usize::MAX)
         };
@@ -192,7 +197,7 @@ impl Loaded {
     }
 
     /// The data with those tables only that are chosen, and their pictures. What verdicts hang on is a matter of all tables.
-    fn chosen(&self, choices: &Choices) -> Result<StudyDefinition, DefinitionError> {
+    fn chosen(&self, choices: &StudyOptions) -> Result<StudyDefinition, DefinitionError> {
         let mut chosen = self.definition.clone();
         let names: Vec<&str> = self.definition.tables.iter().map(|table| table.name.as_str()).collect();
         if let Some(unknown) = choices.tables.iter().find(|name| !names.contains(&name.as_str())) {
@@ -224,7 +229,7 @@ impl Loaded {
     }
 
     /// Code has its own machines and lengths, and perhaps its own seeds.
-    fn refuse_what_code_does_not_know(&self, choices: &Choices, has_seeds: bool) -> Result<(), StudyError> {
+    fn check_code_options(&self, choices: &StudyOptions, has_seeds: bool) -> Result<(), StudyError> {
         let given = [
             ("--seeds", choices.seeds.is_some() && !has_seeds),
             ("--span", choices.span.is_some()),
@@ -243,17 +248,17 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
-    use crate::data::workloads::NoBenches;
+    use crate::StudyLength;
+    use crate::data::workloads::NoBenchReader;
     use fairlab_sched::units::Nanos;
 
     #[test]
     fn every_table_of_every_study_is_filled_and_every_row_of_data_asks_for_a_run_and_a_figure() {
         for known in STUDIES {
-            let study = Loaded::new(known.name).expect("its data are well formed");
-            let choices = Choices::default();
+            let study = LoadedStudy::new(known.name).expect("its data are well formed");
+            let choices = StudyOptions::default();
             let home = study.home(&choices).expect("it names machines that there are");
-            data::Study::new(&study.file, &study.definition, &choices, &home, &NoBenches, None)
+            data::DataStudy::new(&study.file, &study.definition, &choices, &home, &NoBenchReader, None)
                 .expect("its rows ask for something");
             assert!(
                 known.body.is_some() || !study.definition.runs.is_empty(),
@@ -265,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_study_that_there_is_not_is_told_with_those_that_there_are() {
-        let told = |name: &str| Loaded::new(name).err().expect(name).to_string();
+        let told = |name: &str| LoadedStudy::new(name).err().expect(name).to_string();
         assert!(told("sis-utl").starts_with("there is no study `sis-utl`; there are pelt-time-scaling, sis-util"));
         assert!(
             told("no/such.toml").contains("no/such.toml: cannot be read: ")
@@ -275,12 +280,13 @@ mod tests {
 
     #[test]
     fn tables_are_the_same_with_any_number_of_threads() {
-        let study = Loaded::new("nohz-misfit-kicks").expect("there is such a study");
+        let study = LoadedStudy::new("nohz-misfit-kicks").expect("there is such a study");
         let tables = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be made");
-            let choices = Choices { seeds: Some(2), span: Some(Nanos::from_millis(200)), ..Choices::default() };
-            let choices = Choices { options: Options { quick: true }, ..choices };
-            let report = pool.install(|| study.run(&choices, &NoBenches, &crate::Silent)).expect("it runs");
+            let choices =
+                StudyOptions { seeds: Some(2), span: Some(Nanos::from_millis(200)), ..StudyOptions::default() };
+            let choices = StudyOptions { options: StudyLength { quick: true }, ..choices };
+            let report = pool.install(|| study.run(&choices, &NoBenchReader, &crate::NoProgress)).expect("it runs");
             serde_json::to_string(&report).expect("tables are JSON")
         };
         let one = tables(1);
@@ -290,17 +296,17 @@ mod tests {
 
     #[test]
     fn a_table_that_is_chosen_is_filled_alone_by_data_and_by_code() {
-        let quick = Options { quick: true };
+        let quick = StudyLength { quick: true };
         let tables = |name: &str, chosen: &[&str], seeds| {
-            let study = Loaded::new(name).expect("there is such a study");
+            let study = LoadedStudy::new(name).expect("there is such a study");
             let tables = chosen.iter().map(|&table| table.to_owned()).collect();
-            let choices = Choices { options: quick, tables, seeds, ..Choices::default() };
-            study.run(&choices, &NoBenches, &crate::Silent).map(|report| report.tables)
+            let choices = StudyOptions { options: quick, tables, seeds, ..StudyOptions::default() };
+            study.run(&choices, &NoBenchReader, &crate::NoProgress).map(|report| report.tables)
         };
-        let names = |tables: Vec<Table>| tables.into_iter().map(|table| table.name).collect::<Vec<_>>();
+        let names = |tables: Vec<ReportTable>| tables.into_iter().map(|table| table.name).collect::<Vec<_>>();
         let of_code = tables("sis-util", &["nr_scan"], None).expect("it is filled");
         assert_eq!(names(of_code), ["nr_scan"]);
-        let all = Loaded::new("nohz-misfit-kicks").expect("there is such a study").definition.tables;
+        let all = LoadedStudy::new("nohz-misfit-kicks").expect("there is such a study").definition.tables;
         let first = all[0].name.as_str();
         assert_eq!(names(tables("nohz-misfit-kicks", &[first], Some(1)).expect("it is filled")), [first]);
         let told = tables("sis-util", &["nr_scna"], None).expect_err("there is no such table").to_string();
@@ -309,9 +315,9 @@ mod tests {
 
     #[test]
     fn code_refuses_what_it_does_not_know() {
-        let study = Loaded::new("sis-util").expect("there is such a study");
-        let choices = Choices { perturb: Some(1), ..Choices::default() };
-        let told = study.run(&choices, &NoBenches, &crate::Silent).expect_err("it has code").to_string();
+        let study = LoadedStudy::new("sis-util").expect("there is such a study");
+        let choices = StudyOptions { perturb: Some(1), ..StudyOptions::default() };
+        let told = study.run(&choices, &NoBenchReader, &crate::NoProgress).expect_err("it has code").to_string();
         assert!(
             told.starts_with("study sis-util: code fills tables of it, which does not know --perturb\nhelp: "),
             "{told}"

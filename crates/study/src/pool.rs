@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs side by side: on all cores, with the same results on any number of them.
+//! Parallel runs on all cores, with results that do not depend on the number of cores.
 //!
-//! A run has one thread; what has many runs has as many threads as there are cores. Calls may be nested (arms, of which each has its loads, of
-//! which each has its seeds): a core that waits for the rest of one list takes runs of any other, so that all lists are one pool. Only
-//! what a run returns is kept, and machines live no longer than their runs: there are never more of them than cores.
+//! Each run uses one thread, and a list of runs uses as many threads as there are cores. Calls may be nested
+//! (arms, each with several loads, each with several seeds): a core that waits for the rest of one list takes
+//! runs from any other list, so that all lists share one pool. A machine lives no longer than its run, so
+//! there are never more machines than cores; only the returned result is kept.
 
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// At most so many runs at a time, instead of one for each core. To be said once, before the first run.
+/// Limits the global pool to `jobs` concurrent runs instead of one for each core. Must be called once, before
+/// the first run.
 ///
-/// # Panics
-/// If there has been a run already.
+/// # Panics If a run has already started, or if the limit was set before.
 pub fn limit(jobs: NonZeroUsize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.get());
     pool.build_global().expect("the number of jobs is said once, before any of them");
 }
 
-/// Does something with at most so many runs at a time.
+/// Calls `work` in a pool of `jobs` threads.
 ///
-/// # Errors
-/// If there cannot be so many threads.
+/// # Errors If the operating system cannot create the threads.
 pub fn with<T: Send>(jobs: usize, work: impl FnOnce() -> T + Send) -> Result<T, rayon::ThreadPoolBuildError> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?.install(work))
 }
 
-/// How many runs there are at a time.
+/// Number of concurrent runs: one for each core, or the limit from [`limit`] or [`with`].
 pub fn cores() -> usize {
     rayon::current_num_threads()
 }
 
-/// Does all jobs, and gives their results in the order of the jobs. They begin in this order too: long ones are better first.
+/// Runs all jobs in parallel, and returns their results in the order of `jobs`.
 ///
-/// # Errors
-/// That of the first job, in their order, which fails; jobs behind it that have not begun by then are left out.
+/// Jobs also start in this order, so long ones are better placed first.
+///
+/// # Errors The error of the first failing job in the order of `jobs`. Later jobs that have not yet started
+///   are skipped.
 pub fn all<J, T, E>(jobs: Vec<J>, run: impl Fn(J) -> Result<T, E> + Sync) -> Result<Vec<T>, E>
 where
     J: Send,
@@ -44,10 +46,10 @@ where
     in_order(jobs.into_iter().enumerate().collect(), run)
 }
 
-/// The same for jobs of which some are known to take longer than others: these begin first, so that none of them is left alone at the end.
+/// Runs all jobs like [`all`], but starts the longest first according to `length`, so that no long job
+/// remains alone at the end.
 ///
-/// # Errors
-/// As in [`all`].
+/// # Errors As in [`all`].
 pub fn longest_first<J, T, E>(
     jobs: Vec<J>,
     length: impl Fn(&J) -> u64,
@@ -63,10 +65,9 @@ where
     in_order(jobs, run)
 }
 
-/// Does two things side by side.
+/// Runs two closures in parallel.
 ///
-/// # Errors
-/// That of the first, else that of the second.
+/// # Errors The error of `first`; if that one succeeds, the error of `second`.
 pub fn both<A, B, E>(
     first: impl FnOnce() -> Result<A, E> + Send,
     second: impl FnOnce() -> Result<B, E> + Send,
@@ -80,14 +81,15 @@ where
     Ok((first?, second?))
 }
 
-/// Takes jobs with their places one by one, each by the first core that is free, and puts the results into their places.
+/// Runs jobs, paired with their positions, as cores become free, and returns the results sorted by position.
 fn in_order<J, T, E>(jobs: Vec<(usize, J)>, run: impl Fn(J) -> Result<T, E> + Sync) -> Result<Vec<T>, E>
 where
     J: Send,
     T: Send,
     E: Send,
 {
-    // A job is only left out if one of a lower place has failed, whose error counts: so it is the same error each time.
+    // A job is skipped only if one of a lower position has failed, and that error is the one returned. The
+    // returned error is therefore the same for any number of threads.
     let first_failed = AtomicUsize::new(usize::MAX);
     let begin = |(place, job): (usize, J)| {
         if place > first_failed.load(Ordering::Relaxed) {
@@ -108,7 +110,7 @@ where
 mod tests {
     use super::*;
 
-    /// With another number of threads than there are cores.
+    /// Calls `work` in a pool whose number of threads differs from the number of cores.
     fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be made").install(work)
     }

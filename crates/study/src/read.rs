@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Reading a study's data: what is wrong is told with the file, the place in it, and the way out.
+//! Parsing of a study's TOML file. An error names the file and the place in it, and gives a remedy after
+//! `help:`.
 //!
-//! Here are the checks that need nothing but the text. What needs files, machines or runs is checked in [`crate::data::check`].
+//! Only checks that need nothing but the text are here; [`crate::data::check`] has those that need files,
+//! machines or runs.
 
 use crate::definition::StudyDefinition;
 use crate::kernels::{self, Kernel};
@@ -10,47 +12,44 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_workload::suggest;
 
-/// Why the data of a study are refused.
+/// Reason why a study file is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
-    /// It is not the TOML of a study.
+    /// The text is not valid TOML, or has other keys or types than a study.
     #[error("{file}: line {line}: {message}\nhelp: {help}")]
     Toml {
-        /// The file.
         file: String,
-        /// The line, from 1 on.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
-        /// The way out.
+        /// Remedy, printed after `help:`.
         help: String,
     },
-    /// What a run names cannot be had, or cannot be run.
+    /// A run names something that does not exist or cannot be run.
     #[error("{file}: run {run}: {message}")]
     Run {
-        /// The file.
         file: String,
-        /// The run.
+        /// Name of the run.
         run: String,
-        /// What is wrong, with the way out.
+        /// Description of the error, with the remedy after `help:`.
         message: String,
     },
-    /// A name in it means nothing.
+    /// A name in the file refers to nothing, or a value is out of its range.
     #[error("{file}: {place}: {message}\nhelp: {help}")]
     Name {
-        /// The file.
         file: String,
-        /// Where.
+        /// Table, row, arm or key with the error.
         place: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
-        /// The way out.
+        /// Remedy, printed after `help:`.
         help: String,
     },
 }
 
 impl DefinitionError {
-    /// A name at a place of a study's data means nothing.
+    /// Returns an error about a name or value at one `place` of a study file.
     pub(crate) fn name(file: &str, place: String, message: String, help: String) -> Self {
         Self::Name { file: file.to_owned(), place, message, help }
     }
@@ -65,7 +64,10 @@ impl DefinitionError {
     }
 }
 
-/// Unknown keys and values, of which the reader of TOML knows what could stand there: which of them was meant.
+/// Rewords the messages of the `toml` crate about missing fields, unknown keys and unknown values, and
+/// suggests the nearest known name.
+///
+/// Returns `None` for every other message.
 fn explain(message: &str) -> Option<(String, String)> {
     let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
     if let Some(rest) = message.strip_prefix("missing field ") {
@@ -84,10 +86,10 @@ fn explain(message: &str) -> Option<(String, String)> {
 }
 
 impl StudyDefinition {
-    /// Reads a study's data; `file` is what the file is called in messages.
+    /// Parses and checks a study; `file` is the file name that messages use.
     ///
-    /// # Errors
-    /// If it is malformed, or names a kernel, feature, tunable, price or arm that does not exist.
+    /// # Errors If the text is malformed, or names a kernel, feature, tunable, cost or arm that does not
+    ///   exist.
     pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
         let study: Self = toml::from_str(text).map_err(|error| DefinitionError::toml(file, text, &error))?;
         study.check_names(file)?;
@@ -111,7 +113,7 @@ impl StudyDefinition {
         for table in &self.tables {
             for row in &table.rows {
                 let place = format!("table {}, row {}", table.name, row.label);
-                if let Some((message, help)) = table.complaint_about(row) {
+                if let Some((message, help)) = table.row_validation_error(row) {
                     return wrong(&place, message, help);
                 }
                 for arm in [Some(&row.arm), row.from.as_ref(), table.from.as_ref()].into_iter().flatten() {
@@ -131,7 +133,7 @@ impl StudyDefinition {
                 let help = "give it another name".to_owned();
                 return Err(DefinitionError::name(file, place, "there is one of that name above".to_owned(), help));
             }
-            if let Some(kernel) = arm.kernel.as_ref().filter(|kernel| Kernel::named(kernel).is_none()) {
+            if let Some(kernel) = arm.kernel.as_ref().filter(|kernel| Kernel::from_name(kernel).is_none()) {
                 let known: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
                 return Err(unknown(file, &place, "kernel", kernel, &known));
             }
@@ -158,7 +160,7 @@ impl StudyDefinition {
     }
 }
 
-/// A name that nothing has.
+/// Returns the error for an unknown name, with a suggestion from the `known` ones.
 pub(crate) fn unknown(file: &str, place: &str, what: &str, name: &str, known: &[&str]) -> DefinitionError {
     let message = format!("there is no {what} {name}");
     DefinitionError::name(file, place.to_owned(), message, suggest::help(name, &format!("{what}s"), known))

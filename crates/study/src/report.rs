@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a study found: tables with the simulated beside the published figure, and a verdict per row with its reason.
 
-use crate::definition::{ChangeAs, Figure, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
-use crate::evidence::{Evidence, Tally};
-use crate::pictures::Picture;
+use crate::charts::Chart;
+use crate::definition::{ChangeAs, FigureValue, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
+use crate::evidence::{Evidence, EvidenceCounts};
 use crate::statistics::{Statistic, interval, interval_of_pairs};
 use serde::Serialize;
 use std::fmt;
@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "study/1";
 /// What a row is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum RowVerdict {
     /// The figure is the published one, within the table's rule.
     Reproduced,
     /// The change has the right sign, but not the size.
@@ -25,7 +25,7 @@ pub enum Verdict {
     NotPublished,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for RowVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Reproduced => "reproduced",
@@ -38,7 +38,7 @@ impl fmt::Display for Verdict {
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Row {
+pub struct ReportRow {
     /// What was measured.
     pub label: String,
     /// Under which arm.
@@ -48,14 +48,14 @@ pub struct Row {
     /// Its unit.
     pub unit: String,
     /// The simulated figure.
-    pub value: Figure,
+    pub value: FigureValue,
     /// Half the range over the seeds, in the unit; 0 for one deterministic run.
     pub spread: f64,
     /// Between which values the figure lies with 95 %, if there are runs enough to tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// The published figure.
-    pub published: Option<Figure>,
+    pub published: Option<FigureValue>,
     /// Its standard deviation, if that was published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_spread: Option<f64>,
@@ -63,26 +63,26 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// Whether it is reproduced.
-    pub verdict: Verdict,
+    pub verdict: RowVerdict,
     /// Why.
     pub reason: String,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Table {
+pub struct ReportTable {
     /// Short name.
     pub name: String,
     /// What it shows.
     #[serde(skip)]
     pub title: String,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
 }
 
 /// What a study found.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Report {
+pub struct StudyReport {
     /// The form of this.
     pub schema: &'static str,
     /// The study.
@@ -100,15 +100,15 @@ pub struct Report {
     #[serde(skip)]
     pub notes: Vec<String>,
     /// The tables.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
     /// What benchmarks printed, in their own form: a heading and the text.
     pub outputs: Vec<(String, String)>,
     /// Pictures of them.
     #[serde(skip)]
-    pub pictures: Vec<Picture>,
+    pub pictures: Vec<Chart>,
 }
 
-impl Report {
+impl StudyReport {
     /// An empty one.
     pub(crate) fn of(study: &StudyDefinition) -> Self {
         Self {
@@ -125,16 +125,16 @@ impl Report {
     }
 
     /// How many published rows are reproduced, by what that is worth.
-    pub fn headline(&self) -> Tally {
-        Tally::of(&self.tables)
+    pub fn headline(&self) -> EvidenceCounts {
+        EvidenceCounts::of(&self.tables)
     }
 }
 
 /// A simulated figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct MeasuredFigure {
     /// The figure.
-    pub value: Figure,
+    pub value: FigureValue,
     /// Half the range over the seeds.
     pub spread: f64,
     /// Between which values it lies with 95 %, if there are runs enough to tell.
@@ -145,19 +145,19 @@ pub struct Measured {
     pub remark: String,
 }
 
-impl Measured {
+impl MeasuredFigure {
     /// A figure of one run.
     pub fn number(value: f64) -> Self {
-        Self::only(Figure::Number(value))
+        Self::only(FigureValue::Number(value))
     }
 
     /// Words instead of a figure.
     pub fn text(text: &str) -> Self {
-        Self::only(Figure::Text(text.to_owned()))
+        Self::only(FigureValue::Text(text.to_owned()))
     }
 
     /// A figure that does not come from several runs.
-    pub fn only(value: Figure) -> Self {
+    pub fn only(value: FigureValue) -> Self {
         Self { value, spread: 0.0, interval: None, runs: Vec::new(), remark: String::new() }
     }
 
@@ -166,7 +166,7 @@ impl Measured {
     /// # Panics
     /// If there are none.
     pub fn mean_of_runs(values: Vec<f64>) -> Self {
-        Self::of_runs(Statistic::Mean, &values)
+        Self::from_runs(Statistic::Mean, &values)
     }
 
     /// The median of several runs, and half their range: for figures that a rare event throws far off. Of an even number of runs
@@ -175,7 +175,7 @@ impl Measured {
     /// # Panics
     /// If there are none.
     pub fn median_of_runs(values: Vec<f64>) -> Self {
-        Self::of_runs(Statistic::Median, &values)
+        Self::from_runs(Statistic::Median, &values)
     }
 
     /// What runs of one thing with several seeds have given, one after the other: their mean, or the one that there is. Words of which
@@ -188,7 +188,7 @@ impl Measured {
         let nr_runs = runs.len();
         let first = runs.into_iter().next().expect("there is a run");
         match values {
-            Some(values) if nr_runs > 1 => Self::mean_of_runs(values).because(first.remark),
+            Some(values) if nr_runs > 1 => Self::mean_of_runs(values).with_remark(first.remark),
             _ => first,
         }
     }
@@ -197,9 +197,9 @@ impl Measured {
     ///
     /// # Panics
     /// If there are none.
-    pub fn of_runs(statistic: Statistic, values: &[f64]) -> Self {
+    pub fn from_runs(statistic: Statistic, values: &[f64]) -> Self {
         Self {
-            value: Figure::Number(statistic.of(values)),
+            value: FigureValue::Number(statistic.of(values)),
             spread: half_range(values),
             interval: interval(values, |drawn| statistic.of(drawn)),
             runs: values.to_vec(),
@@ -216,7 +216,7 @@ impl Measured {
         let change = |before: &[f64], after: &[f64]| told_as.of(statistic.of(before), statistic.of(after));
         let by_seed: Vec<f64> = before.iter().zip(after).map(|(&before, &after)| told_as.of(before, after)).collect();
         Self {
-            value: Figure::Number(change(before, after)),
+            value: FigureValue::Number(change(before, after)),
             spread: half_range(&by_seed),
             interval: interval_of_pairs(before, after, change),
             runs: by_seed,
@@ -225,7 +225,7 @@ impl Measured {
     }
 
     /// The same with a remark.
-    pub fn because(mut self, remark: impl Into<String>) -> Self {
+    pub fn with_remark(mut self, remark: impl Into<String>) -> Self {
         self.remark = remark.into();
         self
     }
@@ -233,13 +233,13 @@ impl Measured {
 
 /// Where the published figure of a single run stands among simulated runs: how many are below it, how many above, and of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct RankAmongRuns {
     below: usize,
     above: usize,
     of: usize,
 }
 
-impl Place {
+impl RankAmongRuns {
     fn among(runs: &[f64], published: f64) -> Self {
         let count = |holds: &dyn Fn(f64) -> bool| runs.iter().filter(|&&run| holds(run)).count();
         Self { below: count(&|run| run < published), above: count(&|run| run > published), of: runs.len() }
@@ -252,7 +252,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RankAmongRuns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { below, above, of } = self;
         write!(f, "of {of} runs {below} are below the published figure, {above} above")
@@ -264,27 +264,33 @@ fn half_range(values: &[f64]) -> f64 {
 }
 
 /// Judges a figure, which may come from several runs.
-fn judge(rule: VerdictRule, value: &Figure, runs: &[f64], published: Option<&Figure>) -> (Verdict, String) {
-    let Some(published) = published else { return (Verdict::NotPublished, "nothing published".to_owned()) };
+fn judge(
+    rule: VerdictRule,
+    value: &FigureValue,
+    runs: &[f64],
+    published: Option<&FigureValue>,
+) -> (RowVerdict, String) {
+    let Some(published) = published else { return (RowVerdict::NotPublished, "nothing published".to_owned()) };
     let (Some(value), Some(target)) = (value.number(), published.number()) else {
         let is_same = value == published;
-        let verdict = if is_same { Verdict::Reproduced } else { Verdict::NotReproduced };
+        let verdict = if is_same { RowVerdict::Reproduced } else { RowVerdict::NotReproduced };
         return (verdict, if is_same { "the same".to_owned() } else { format!("published: {published}") });
     };
     let (is_within, how_far) = match rule.inside_percent {
         Some(percent) => {
-            let place = Place::among(if runs.is_empty() { core::slice::from_ref(&value) } else { runs }, target);
+            let place =
+                RankAmongRuns::among(if runs.is_empty() { core::slice::from_ref(&value) } else { runs }, target);
             (place.is_inside(percent), place.to_string())
         }
         None => (rule.is_met(value, target), distance(rule, value, target)),
     };
     if rule.sign && value.signum() != target.signum() {
-        return (Verdict::NotReproduced, format!("the change has the other sign; {how_far}"));
+        return (RowVerdict::NotReproduced, format!("the change has the other sign; {how_far}"));
     }
     match (is_within, rule.sign) {
-        (true, _) => (Verdict::Reproduced, how_far),
-        (false, true) => (Verdict::DirectionOnly, how_far),
-        (false, false) => (Verdict::NotReproduced, how_far),
+        (true, _) => (RowVerdict::Reproduced, how_far),
+        (false, true) => (RowVerdict::DirectionOnly, how_far),
+        (false, false) => (RowVerdict::NotReproduced, how_far),
     }
 }
 
@@ -299,7 +305,7 @@ fn distance(rule: VerdictRule, value: f64, target: f64) -> String {
     }
     let bounds: Vec<String> = [("at least", rule.at_least), ("at most", rule.at_most)]
         .into_iter()
-        .filter_map(|(words, bound)| bound.map(|bound| format!("{words} {}", Figure::Number(bound))))
+        .filter_map(|(words, bound)| bound.map(|bound| format!("{words} {}", FigureValue::Number(bound))))
         .collect();
     if rule.within.is_none() && !bounds.is_empty() {
         return format!("asked for is {}", bounds.join(" and "));
@@ -307,14 +313,14 @@ fn distance(rule: VerdictRule, value: f64, target: f64) -> String {
     format!("{difference:+.2} from the published figure")
 }
 
-impl Row {
+impl ReportRow {
     /// A row of a published table with its simulated figure.
-    pub fn new(table: &TableDefinition, row: &RowDefinition, measured: Measured) -> Self {
+    pub fn new(table: &TableDefinition, row: &RowDefinition, measured: MeasuredFigure) -> Self {
         let (verdict, comparison) =
             judge(row.verdict.unwrap_or(table.verdict), &measured.value, &measured.runs, row.published.as_ref());
         let reason = match (measured.remark.is_empty(), verdict) {
             (true, _) => comparison,
-            (false, Verdict::NotPublished) => measured.remark,
+            (false, RowVerdict::NotPublished) => measured.remark,
             (false, _) => format!("{comparison}; {}", measured.remark),
         };
         Self {
@@ -334,10 +340,10 @@ impl Row {
     }
 }
 
-impl Table {
+impl ReportTable {
     /// A published table with simulated figures, which `measure` gives for each row.
-    pub fn fill(table: &TableDefinition, mut measure: impl FnMut(&RowDefinition) -> Measured) -> Self {
-        let rows = table.rows.iter().map(|row| Row::new(table, row, measure(row))).collect();
+    pub fn fill(table: &TableDefinition, mut measure: impl FnMut(&RowDefinition) -> MeasuredFigure) -> Self {
+        let rows = table.rows.iter().map(|row| ReportRow::new(table, row, measure(row))).collect();
         Self { name: table.name.clone(), title: table.title.clone(), rows }
     }
 }
@@ -346,96 +352,101 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn verdict(rule: VerdictRule, value: f64, published: f64) -> Verdict {
-        judge(rule, &Figure::Number(value), &[], Some(&Figure::Number(published))).0
+    fn verdict(rule: VerdictRule, value: f64, published: f64) -> RowVerdict {
+        judge(rule, &FigureValue::Number(value), &[], Some(&FigureValue::Number(published))).0
     }
 
     #[test]
     fn a_single_run_s_figure_is_judged_by_its_place_among_the_runs() {
         let rule = VerdictRule { inside_percent: Some(90.0), ..VerdictRule::default() };
         let runs: Vec<f64> = (1..=100).map(f64::from).collect();
-        let judged = |published| judge(rule, &Figure::Number(50.0), &runs, Some(&Figure::Number(published)));
+        let judged = |published| judge(rule, &FigureValue::Number(50.0), &runs, Some(&FigureValue::Number(published)));
         assert_eq!(
             [4.5, 5.0, 95.0, 96.5].map(|published| judged(published).0),
-            [Verdict::NotReproduced, Verdict::Reproduced, Verdict::Reproduced, Verdict::NotReproduced]
+            [RowVerdict::NotReproduced, RowVerdict::Reproduced, RowVerdict::Reproduced, RowVerdict::NotReproduced]
         );
         assert_eq!(judged(98.0).1, "of 100 runs 97 are below the published figure, 2 above");
         // Of few runs one has to be on each side, and equal ones are on both.
-        let judged =
-            |runs: &[f64], published| judge(rule, &Figure::Number(2.0), runs, Some(&Figure::Number(published))).0;
-        assert_eq!(judged(&[1.0, 2.0, 3.0], 0.9), Verdict::NotReproduced);
-        assert_eq!(judged(&[1.0, 2.0, 3.0], 2.5), Verdict::Reproduced);
-        assert_eq!(judged(&[2.0, 2.0, 2.0], 2.0), Verdict::Reproduced);
+        let judged = |runs: &[f64], published| {
+            judge(rule, &FigureValue::Number(2.0), runs, Some(&FigureValue::Number(published))).0
+        };
+        assert_eq!(judged(&[1.0, 2.0, 3.0], 0.9), RowVerdict::NotReproduced);
+        assert_eq!(judged(&[1.0, 2.0, 3.0], 2.5), RowVerdict::Reproduced);
+        assert_eq!(judged(&[2.0, 2.0, 2.0], 2.0), RowVerdict::Reproduced);
     }
 
     #[test]
     fn a_figure_is_reproduced_up_to_the_limit_and_not_beyond() {
         let rule = VerdictRule { within: Some(1.0), ..VerdictRule::default() };
-        assert_eq!(verdict(rule, 139.0, 138.0), Verdict::Reproduced);
-        assert_eq!(verdict(rule, 139.5, 138.0), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, 139.0, 138.0), RowVerdict::Reproduced);
+        assert_eq!(verdict(rule, 139.5, 138.0), RowVerdict::NotReproduced);
         let rule = VerdictRule { within_percent: Some(10.0), ..VerdictRule::default() };
-        assert_eq!(verdict(rule, 109.0, 121.0), Verdict::Reproduced);
-        assert_eq!(verdict(rule, 108.0, 121.0), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, 109.0, 121.0), RowVerdict::Reproduced);
+        assert_eq!(verdict(rule, 108.0, 121.0), RowVerdict::NotReproduced);
     }
 
     #[test]
     fn a_change_of_the_right_sign_is_direction_only_if_its_size_is_wrong() {
         let rule = VerdictRule { within: Some(1.0), sign: true, ..VerdictRule::default() };
-        assert_eq!(verdict(rule, 0.3, 0.23), Verdict::Reproduced);
-        assert_eq!(verdict(rule, -0.3, 0.23), Verdict::NotReproduced);
-        assert_eq!(verdict(rule, -1.0, -7.47), Verdict::DirectionOnly);
+        assert_eq!(verdict(rule, 0.3, 0.23), RowVerdict::Reproduced);
+        assert_eq!(verdict(rule, -0.3, 0.23), RowVerdict::NotReproduced);
+        assert_eq!(verdict(rule, -1.0, -7.47), RowVerdict::DirectionOnly);
     }
 
     #[test]
     fn a_factor_works_in_both_directions_and_not_across_zero() {
         let rule = VerdictRule { factor: Some(1.5), ..VerdictRule::default() };
-        assert_eq!(verdict(rule, 15.0, 10.0), Verdict::Reproduced);
-        assert_eq!(verdict(rule, 6.7, 10.0), Verdict::Reproduced);
-        assert_eq!(verdict(rule, 15.1, 10.0), Verdict::NotReproduced);
-        assert_eq!(verdict(rule, 6.6, 10.0), Verdict::NotReproduced);
-        assert_eq!(verdict(rule, -10.0, 10.0), Verdict::NotReproduced);
-        assert_eq!(verdict(rule, 0.0, 0.0), Verdict::Reproduced);
+        assert_eq!(verdict(rule, 15.0, 10.0), RowVerdict::Reproduced);
+        assert_eq!(verdict(rule, 6.7, 10.0), RowVerdict::Reproduced);
+        assert_eq!(verdict(rule, 15.1, 10.0), RowVerdict::NotReproduced);
+        assert_eq!(verdict(rule, 6.6, 10.0), RowVerdict::NotReproduced);
+        assert_eq!(verdict(rule, -10.0, 10.0), RowVerdict::NotReproduced);
+        assert_eq!(verdict(rule, 0.0, 0.0), RowVerdict::Reproduced);
     }
 
     #[test]
     fn bounds_hold_whatever_was_published_and_all_of_them() {
         let rule = VerdictRule { at_least: Some(16.0), at_most: Some(64.0), ..VerdictRule::default() };
-        assert_eq!(verdict(rule, 16.0, 32.0), Verdict::Reproduced);
-        assert_eq!(verdict(rule, 8.0, 32.0), Verdict::NotReproduced);
-        assert_eq!(verdict(rule, 128.0, 32.0), Verdict::NotReproduced);
+        assert_eq!(verdict(rule, 16.0, 32.0), RowVerdict::Reproduced);
+        assert_eq!(verdict(rule, 8.0, 32.0), RowVerdict::NotReproduced);
+        assert_eq!(verdict(rule, 128.0, 32.0), RowVerdict::NotReproduced);
         let rule = VerdictRule { at_least: Some(100.0), sign: true, ..VerdictRule::default() };
-        assert_eq!(verdict(rule, 150.0, 197.3), Verdict::Reproduced);
-        assert_eq!(verdict(rule, 99.0, 197.3), Verdict::DirectionOnly);
+        assert_eq!(verdict(rule, 150.0, 197.3), RowVerdict::Reproduced);
+        assert_eq!(verdict(rule, 99.0, 197.3), RowVerdict::DirectionOnly);
     }
 
     #[test]
     fn a_rule_without_conditions_asks_for_the_figure_itself() {
-        assert_eq!(verdict(VerdictRule::default(), 108.0, 108.0), Verdict::Reproduced);
-        assert_eq!(verdict(VerdictRule::default(), 107.0, 108.0), Verdict::NotReproduced);
+        assert_eq!(verdict(VerdictRule::default(), 108.0, 108.0), RowVerdict::Reproduced);
+        assert_eq!(verdict(VerdictRule::default(), 107.0, 108.0), RowVerdict::NotReproduced);
     }
 
     #[test]
     fn words_must_be_the_same_words() {
-        let (unreachable, number) = (Figure::Text("unreachable".to_owned()), Figure::Number(3.0));
+        let (unreachable, number) = (FigureValue::Text("unreachable".to_owned()), FigureValue::Number(3.0));
         let rule = VerdictRule::default();
-        assert_eq!(judge(rule, &unreachable, &[], Some(&unreachable)).0, Verdict::Reproduced);
-        assert_eq!(judge(rule, &number, &[], Some(&unreachable)).0, Verdict::NotReproduced);
+        assert_eq!(judge(rule, &unreachable, &[], Some(&unreachable)).0, RowVerdict::Reproduced);
+        assert_eq!(judge(rule, &number, &[], Some(&unreachable)).0, RowVerdict::NotReproduced);
     }
 
     #[test]
     fn the_mean_stands_for_the_runs_and_half_their_range_for_the_spread() {
-        let measured = Measured::mean_of_runs(vec![3.0, 1.0, 5.0]);
-        assert_eq!((measured.value, measured.spread), (Figure::Number(3.0), 2.0));
-        let measured = Measured::median_of_runs(vec![3.0, 1.0, 7.0]);
-        assert_eq!((measured.value, measured.spread), (Figure::Number(3.0), 3.0));
-        assert_eq!(Measured::median_of_runs(vec![4.0, 2.0]).value, Figure::Number(2.0));
+        let measured = MeasuredFigure::mean_of_runs(vec![3.0, 1.0, 5.0]);
+        assert_eq!((measured.value, measured.spread), (FigureValue::Number(3.0), 2.0));
+        let measured = MeasuredFigure::median_of_runs(vec![3.0, 1.0, 7.0]);
+        assert_eq!((measured.value, measured.spread), (FigureValue::Number(3.0), 3.0));
+        assert_eq!(MeasuredFigure::median_of_runs(vec![4.0, 2.0]).value, FigureValue::Number(2.0));
     }
 
     #[test]
     fn a_change_is_that_of_the_means_and_its_spread_is_over_the_seeds() {
-        let measured =
-            Measured::change_of_runs(Statistic::Mean, ChangeAs::Percent, &[10.0, 20.0, 30.0], &[11.0, 24.0, 31.0]);
-        assert_eq!((measured.value, measured.spread.round()), (Figure::Number(10.0), 8.0));
+        let measured = MeasuredFigure::change_of_runs(
+            Statistic::Mean,
+            ChangeAs::Percent,
+            &[10.0, 20.0, 30.0],
+            &[11.0, 24.0, 31.0],
+        );
+        assert_eq!((measured.value, measured.spread.round()), (FigureValue::Number(10.0), 8.0));
         let [low, high] = measured.interval.expect("there are three runs");
         assert!((3.0..10.0).contains(&low) && (10.0..=20.1).contains(&high), "{low} to {high}");
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs of a study: a machine, an arm, a workload.
+//! Runs of a study: one workload on one machine under one arm.
 
 use crate::StudyError;
 use crate::definition::ArmDefinition;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::Workload;
 
-/// A machine of one CPU of a capacity, ticking 1000 times a second; kernel code is free.
+/// Returns a machine with one CPU of the given capacity and a 1000 Hz tick; its kernel code takes no time.
 pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
     let place = CpuPlace { core: 0, cluster: 0, llc: 0, package: 0, node: 0 };
     let topology = MachineTopology {
@@ -23,16 +23,15 @@ pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
     Hardware { tick: Nanos::from_millis(1), ..Hardware::plain(&format!("one CPU of capacity {capacity}"), topology) }
 }
 
-/// A preset machine with all its prices.
+/// Returns a preset machine with its cost model.
 ///
-/// # Panics
-/// If there is none of that name: studies name presets of their own.
+/// # Panics If no preset has that name: the built-in studies name only existing presets.
 pub(crate) fn machine(name: &str) -> Hardware {
     let description = preset(name).unwrap_or_else(|| panic!("studies use presets, and {name} is none"));
     Hardware::from_description(&description)
 }
 
-/// A number that depends on nothing but these two: splitmix64's finisher.
+/// Returns a pseudo-random number that depends only on the two arguments (finaliser of splitmix64).
 pub(crate) fn draw(seed: u64, place: u64) -> u64 {
     let mut x = (seed << 32 | place).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -40,7 +39,7 @@ pub(crate) fn draw(seed: u64, place: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A machine under an arm, with a workload for some time.
+/// Returns the setup of a workload on a machine under an arm, for the given simulated time.
 pub(crate) fn setup(arm: &ArmDefinition, hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
     Setup {
         hardware,
@@ -55,16 +54,16 @@ pub(crate) fn setup(arm: &ArmDefinition, hardware: Hardware, workload: Workload,
     }
 }
 
-/// What a run needs beside the arm.
-pub(crate) struct Run {
+/// Everything that a run needs except the arm.
+pub(crate) struct RunSpec {
     pub(crate) hardware: Hardware,
     pub(crate) workload: Workload,
     pub(crate) duration: Nanos,
     pub(crate) snapshot_every: Option<Nanos>,
 }
 
-/// Runs a workload under an arm to its end, and gives the machine as it then is.
-pub(crate) fn run(arm: &ArmDefinition, run: Run, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
+/// Runs a workload under an arm to its end, and returns the machine in its final state.
+pub(crate) fn run(arm: &ArmDefinition, run: RunSpec, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
     let setup = setup(arm, run.hardware, run.workload, run.duration);
     let mut machine = Machine::new(Setup { snapshot_every: run.snapshot_every, ..setup })?;
     machine.run(observer)?;

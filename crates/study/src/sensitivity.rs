@@ -4,21 +4,21 @@
 use crate::StudyError;
 use crate::definition::{RowDefinition, TableDefinition};
 use crate::pool;
-use crate::report::{Measured, Row, Table, Verdict};
+use crate::report::{MeasuredFigure, ReportRow, ReportTable, RowVerdict};
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::prices::Prices;
 
 /// Half and double, by their names.
 const FACTORS: [(&str, u64, u64); 2] = [("half", 1, 2), ("double", 2, 1)];
 
 /// A judged row by table, label and arm.
-type Judged = ((String, String, String), Verdict);
+type JudgedRow = ((String, String, String), RowVerdict);
 
 /// Judges the rows of tables that have a published figure.
-fn judged(tables: &[Table]) -> Vec<Judged> {
+fn judged_rows(tables: &[ReportTable]) -> Vec<JudgedRow> {
     let rows = tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
-    rows.filter(|(_, row)| row.verdict != Verdict::NotPublished)
+    rows.filter(|(_, row)| row.verdict != RowVerdict::NotPublished)
         .map(|(table, row)| ((table.name.clone(), row.label.clone(), row.arm.clone()), row.verdict))
         .collect()
 }
@@ -30,8 +30,8 @@ pub(crate) fn table(
     arm: &str,
     machine: &str,
     told: impl Fn(&str, f64) + Sync,
-    measure: impl Fn(Hardware) -> Result<Vec<Table>, StudyError> + Sync,
-) -> Result<Table, StudyError> {
+    measure: impl Fn(Hardware) -> Result<Vec<ReportTable>, StudyError> + Sync,
+) -> Result<ReportTable, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
     let varied = description.prices().iter().flat_map(|price| {
         let operation = price.operation();
@@ -41,7 +41,7 @@ pub(crate) fn table(
     let cases: Vec<_> = std::iter::once((String::new(), ("", 0))).chain(varied).collect();
     compare(definition, arm, cases, &told, |&(operation, ps)| {
         let mut hardware = Hardware::from_description(&description);
-        hardware.prices = Prices::from_list(&description.prices().with(operation, ps));
+        hardware.prices = CostModel::from_list(&description.prices().with(operation, ps));
         measure(hardware)
     })
 }
@@ -54,14 +54,14 @@ pub(crate) fn compare<C: Send>(
     arm: &str,
     cases: Vec<(String, C)>,
     told: &(dyn Fn(&str, f64) + Sync),
-    measure: impl Fn(&C) -> Result<Vec<Table>, StudyError> + Sync,
-) -> Result<Table, StudyError> {
+    measure: impl Fn(&C) -> Result<Vec<ReportTable>, StudyError> + Sync,
+) -> Result<ReportTable, StudyError> {
     let part = 1.0 / cases.len() as f64;
     let run = |(label, case): (String, C)| {
         let verdicts = match measure(&case) {
             // Where a price is another one a run may be over before there is anything to measure: that is a result of the case.
             Err(StudyError::Measurement(what)) => Err(what),
-            other => Ok(judged(&other?)),
+            other => Ok(judged_rows(&other?)),
         };
         told(&label, part);
         Ok::<_, StudyError>((label, verdicts))
@@ -69,13 +69,15 @@ pub(crate) fn compare<C: Send>(
     let mut found = pool::all(cases, run)?.into_iter();
     let (_, base) = found.next().expect("the first of them is there");
     let base = base.map_err(StudyError::Measurement)?;
-    let row = |label: String, verdicts: &Result<Vec<Judged>, String>| {
+    let row = |label: String, verdicts: &Result<Vec<JudgedRow>, String>| {
         let row = RowDefinition::unpublished(label, arm);
         let verdicts = match verdicts {
             Ok(verdicts) => verdicts,
-            Err(what) => return Row::new(definition, &row, Measured::text("nothing").because(what.clone())),
+            Err(what) => {
+                return ReportRow::new(definition, &row, MeasuredFigure::text("nothing").with_remark(what.clone()));
+            }
         };
-        let reproduced = verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Reproduced).count();
+        let reproduced = verdicts.iter().filter(|(_, verdict)| *verdict == RowVerdict::Reproduced).count();
         let changed: Vec<String> = base
             .iter()
             .zip(verdicts)
@@ -83,12 +85,12 @@ pub(crate) fn compare<C: Send>(
             .map(|(_, ((table, label, arm), verdict))| format!("{table}, {label}, {arm}: {verdict}"))
             .collect();
         let remark = if changed.is_empty() { "all verdicts stand".to_owned() } else { changed.join("; ") };
-        let measured = Measured::number(reproduced as f64).because(remark);
-        Row::new(definition, &row, measured)
+        let measured = MeasuredFigure::number(reproduced as f64).with_remark(remark);
+        ReportRow::new(definition, &row, measured)
     };
     let mut rows = vec![row(format!("as they are, of {} rows", base.len()), &Ok(base.clone()))];
     rows.extend(found.map(|(label, verdicts)| row(label, &verdicts)));
-    Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
+    Ok(ReportTable { name: definition.name.clone(), title: definition.title.clone(), rows })
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One figure from several runs, and between which values it would lie had the runs been others: bootstrap intervals.
+//! Statistics of several runs, and their bootstrap confidence intervals.
 //!
-//! An interval is that of percentiles: runs are drawn anew with replacement, the statistic is computed of each draw, and the interval is
-//! what the middle 95 % of the results span. The draws have one fixed seed, so that equal runs give equal intervals. Of a change, runs
-//! with the same seed are drawn together: their workloads start alike, and what they have in common is no part of the change.
+//! Intervals are percentile intervals: runs are resampled with replacement, the statistic is computed for
+//! each draw, and the interval spans the middle 95 % of the results. All draws use one fixed seed, so that
+//! equal runs give equal intervals. For a change between two arms, runs of the same seed are drawn as a pair:
+//! their workloads start alike, and common effects cancel out of the change.
 //!
-//! Draws of few runs spread less than the runs do, so that percentiles of them are too close together. Comparisons widen them by what Student's
-//! distribution asks for with so many runs; studies, whose tables are recorded, do not.
+//! Draws of few runs spread less than the runs do, so percentile intervals are too narrow. Comparisons
+//! therefore widen them with Student's t distribution for the number of runs. Studies, whose tables are
+//! recorded, do not.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -14,40 +16,39 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use std::fmt;
 
-/// How often runs are drawn.
-pub(crate) const DRAWS: usize = 2000;
-/// The seed of all draws.
+/// Number of bootstrap draws for each interval.
+pub(crate) const NR_DRAWS: usize = 2000;
 const SEED: u64 = 0x0066_6169_726c_6162;
-/// Fewer runs have no interval: of two values there are three draws.
-const LEAST_RUNS: usize = 3;
-/// What part of the draws lies beyond each end of an interval.
+/// Fewer runs get no interval: two values have only three different draws.
+const MIN_RUNS: usize = 3;
+/// Fraction of the draws beyond each end of an interval.
 const OUTSIDE: f64 = 0.025;
 
-/// How several values become one.
+/// Function that reduces several values to one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Statistic {
-    /// Their sum.
+    /// Sum of the values; 0 without values.
     Sum,
-    /// Their mean.
+    /// Arithmetic mean.
     Mean,
-    /// Their median: of an even number the lower one of the two in the middle.
+    /// Median; of an even number of values, the lower one of the two in the middle.
     Median,
-    /// The least.
+    /// Smallest value.
     Min,
-    /// The greatest.
+    /// Largest value.
     Max,
-    /// How many there are.
+    /// Number of values.
     Count,
-    /// The value that so many percent of them do not exceed.
+    /// Smallest value that at least this percentage of the values does not exceed (nearest rank), from 0 to
+    /// 100.
     Percentile(f64),
 }
 
 impl Statistic {
-    /// Of these values.
+    /// Computes the statistic.
     ///
-    /// # Panics
-    /// If there are none, unless it is the sum or the count.
+    /// # Panics If `values` is empty, except for [`Self::Sum`] and [`Self::Count`].
     pub fn of(self, values: &[f64]) -> f64 {
         let sum = || values.iter().sum::<f64>();
         let ranked = |part: f64| {
@@ -107,7 +108,7 @@ impl TryFrom<String> for Statistic {
     }
 }
 
-/// Between which values a statistic of runs lies; none of fewer than three runs.
+/// Returns the 95 % interval of a statistic of runs, or `None` for fewer than three runs.
 pub fn interval(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Option<[f64; 2]> {
     let mut drawn = vec![0.0; values.len()];
     middle(values.len(), OUTSIDE, |places| {
@@ -118,26 +119,27 @@ pub fn interval(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Option<[f6
     })
 }
 
-/// Between which values what is computed of two arms' runs lies, drawn in pairs.
+/// Returns the 95 % interval of a statistic of two arms, whose runs are drawn in pairs; `None` for fewer than
+/// three runs.
 ///
-/// # Panics
-/// If the arms have different numbers of runs.
+/// # Panics If the arms have different numbers of runs.
 pub fn interval_of_pairs(before: &[f64], after: &[f64], of_both: impl Fn(&[f64], &[f64]) -> f64) -> Option<[f64; 2]> {
     drawn_in_pairs(before, after, OUTSIDE, of_both)
 }
 
-/// The same, as wide as so few runs make it necessary: the part beyond each end is that of the normal distribution beyond Student's
-/// quantile with the runs' degrees of freedom, times the root of n/(n-1).
+/// Returns an interval like [`interval_of_pairs`], widened for small numbers of runs.
 ///
-/// # Panics
-/// If the arms have different numbers of runs.
+/// The fraction beyond each end is the value of the normal distribution function at Student's quantile for n
+/// - 1 degrees of freedom, multiplied by the square root of n / (n - 1), where n is the number of runs.
+///
+/// # Panics If the arms have different numbers of runs.
 pub fn widened_interval_of_pairs(
     before: &[f64],
     after: &[f64],
     of_both: impl Fn(&[f64], &[f64]) -> f64,
 ) -> Option<[f64; 2]> {
     let runs = before.len() as f64;
-    if before.len() < LEAST_RUNS {
+    if before.len() < MIN_RUNS {
         return None;
     }
     let student = StudentsT::new(0.0, 1.0, runs - 1.0).expect("there is more than one run");
@@ -162,25 +164,27 @@ fn drawn_in_pairs(
     })
 }
 
-/// The middle of what draws of places give, without this part at each end.
+/// Draws positions of `runs` runs [`NR_DRAWS`] times, and returns the interval of the results without the
+/// fraction `outside` at each end.
 fn middle(runs: usize, outside: f64, mut of_draw: impl FnMut(&[usize]) -> f64) -> Option<[f64; 2]> {
-    if runs < LEAST_RUNS {
+    if runs < MIN_RUNS {
         return None;
     }
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
     let mut places = vec![0; runs];
-    let mut results: Vec<f64> = (0..DRAWS)
+    let mut results: Vec<f64> = (0..NR_DRAWS)
         .map(|_| {
             for place in &mut places {
-                // The upper half of a product: every place equally often but for a part of 2^-64.
+                // The upper half of the product selects every position with equal probability, except for a
+                // bias of 2^-64.
                 *place = ((u128::from(random.next_u64()) * runs as u128) >> 64) as usize;
             }
             of_draw(&places)
         })
         .collect();
     results.sort_by(f64::total_cmp);
-    let outside = (DRAWS as f64 * outside) as usize;
-    Some([results[outside], results[DRAWS - 1 - outside]])
+    let outside = (NR_DRAWS as f64 * outside) as usize;
+    Some([results[outside], results[NR_DRAWS - 1 - outside]])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! The switches are declared in `fairlab-sched`, each with where it shows. A test runs every scenario with its switch in both
 //! positions, and the book's page of switches is generated from here.
 
-use fairlab_sched::features::{Feature, Shown};
+use fairlab_sched::features::{Demo, Feature};
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 use std::fmt::Write;
 
@@ -18,9 +18,9 @@ pub struct Switch {
     /// What it does.
     pub meaning: &'static str,
     /// Its two positions, as options of `fairlab run`: an option and its value.
-    pub positions: [(&'static str, String); 2],
+    pub test_values: [(&'static str, String); 2],
     /// Where it shows, and what is to be seen there.
-    pub shown: Shown,
+    pub demo: Demo,
 }
 
 /// Sysctls and debugfs files of 6.1's scheduler that are no switches here, and why.
@@ -44,8 +44,8 @@ pub fn all(nr_cpus: usize) -> Vec<Switch> {
         name: info.name,
         default: info.default.on(nr_cpus).to_string(),
         meaning: info.meaning,
-        positions: info.positions.map(|value| ("--set", format!("{}={value}", info.name))),
-        shown: info.shown,
+        test_values: info.test_values.map(|value| ("--set", format!("{}={value}", info.name))),
+        demo: info.shown,
     };
     Feature::ALL.iter().map(of_feature).chain(TUNABLES.iter().map(of_tunable)).collect()
 }
@@ -54,10 +54,10 @@ fn of_feature(feature: &Feature) -> Switch {
     let name = feature.name();
     Switch {
         name,
-        default: if feature.is_default() { "on" } else { "off" }.to_owned(),
+        default: if feature.default_enabled() { "on" } else { "off" }.to_owned(),
         meaning: feature.meaning(),
-        positions: [("--features", name.to_owned()), ("--features", format!("NO_{name}"))],
-        shown: feature.shown(),
+        test_values: [("--features", name.to_owned()), ("--features", format!("NO_{name}"))],
+        demo: feature.shown(),
     }
 }
 
@@ -82,10 +82,10 @@ pub fn page() -> String {
 fn table(text: &mut String, switches: &[Switch]) {
     text.push_str("| name | default | what it does | where it shows |\n|---|---|---|---|\n");
     for switch in switches {
-        let shown = match switch.shown {
-            Shown::Digest(scenario, effect) => format!("`{scenario}`: {effect}"),
-            Shown::Complaints(run, effect) => format!("`{}`: {effect}", run.join(" ")),
-            Shown::NoRun(why) => why.to_owned(),
+        let shown = match switch.demo {
+            Demo::Digest(scenario, effect) => format!("`{scenario}`: {effect}"),
+            Demo::Complaints(run, effect) => format!("`{}`: {effect}", run.join(" ")),
+            Demo::NoRun(why) => why.to_owned(),
         };
         let meaning = switch.meaning.replace('|', "\\|");
         // Writing to a string cannot fail.

@@ -13,13 +13,13 @@ const TEXT: &str = include_str!("template.toml");
 mod tests {
     use super::*;
     use crate::definition::StudyDefinition;
-    use crate::forms;
+    use crate::table_schema;
 
     #[test]
     fn a_new_study_is_one_and_mentions_every_key() {
         let text = of("mine");
         let study = StudyDefinition::parse("mine.toml", &text).expect("it is a study");
-        forms::check("mine.toml", &study, &[]).expect("each of its tables is filled");
+        table_schema::check("mine.toml", &study, &[]).expect("each of its tables is filled");
         assert_eq!(study.name, "mine");
         assert!(text.starts_with("# A study: ") && !text.contains("NAME"), "{text}");
         for key in [

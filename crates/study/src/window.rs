@@ -7,12 +7,12 @@
 use crate::StudyError;
 use crate::definition::ArmDefinition;
 use crate::run::setup;
-use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::observer::{KernelPath, MachineEvent, NoObserver, Observer, Wants};
+use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, NoObserver, Observer};
+use fairlab_machine::sim::{Machine, START};
 use fairlab_observe::latency::Latency;
 use fairlab_observe::measure::histogram::PowerHistogram;
-use fairlab_observe::measure::search::{Search, SearchCounters, searches_domain};
+use fairlab_observe::measure::search::{SearchCounters, SearchStats, searches_domain};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, Probe};
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// Warm-up and window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct WindowSpan {
     /// Time before anything is measured.
     pub(crate) warm_up: Nanos,
     /// Time in which it is.
@@ -31,7 +31,7 @@ pub(crate) struct Span {
 
 /// What was seen in the window.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct WindowCounts {
     /// Length of the window.
     pub(crate) window: Nanos,
     /// How often each mark was passed, by its number.
@@ -54,13 +54,13 @@ pub(crate) struct Seen {
 }
 
 /// What listens in the window.
-struct Listener {
+struct WindowObserver {
     marks: BTreeMap<u32, u64>,
     last_mark: Vec<Option<Nanos>>,
     noted: Vec<Option<Nanos>>,
     between_marks: Latency,
     since_noted: Latency,
-    search: Search,
+    search: SearchStats,
     preemptions: u64,
     /// Idle tasks and stoppers have numbers below this.
     first_task: usize,
@@ -71,7 +71,7 @@ struct Listener {
     search_usecs: PowerHistogram,
 }
 
-impl Listener {
+impl WindowObserver {
     fn new(machine: &Machine) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         let nr_tasks = machine.tasks().len();
@@ -81,7 +81,7 @@ impl Listener {
             noted: vec![None; nr_tasks],
             between_marks: Latency::default(),
             since_noted: Latency::default(),
-            search: Search::new(nr_cpus),
+            search: SearchStats::new(nr_cpus),
             preemptions: 0,
             first_task: 2 * nr_cpus,
             searched: vec![false; nr_cpus],
@@ -90,7 +90,7 @@ impl Listener {
         }
     }
 
-    fn marked(&mut self, now: Nanos, task: usize, phase: u32) {
+    fn on_mark(&mut self, now: Nanos, task: usize, phase: u32) {
         *self.marks.entry(phase).or_default() += 1;
         if self.last_mark.len() <= task {
             self.last_mark.resize(task + 1, None);
@@ -105,12 +105,12 @@ impl Listener {
     }
 }
 
-impl Probe for Listener {
+impl Probe for WindowObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         match event {
             Event::WakeupDecision(decision) => {
-                self.search.selected(decision);
+                self.search.on_selection(decision);
                 self.searched[decision.waker.index()] = searches_domain(decision);
             }
             Event::Switch { prev, prev_state, .. } if prev.index() >= self.first_task => {
@@ -121,9 +121,9 @@ impl Probe for Listener {
     }
 }
 
-impl Observer for Listener {
-    fn wants(&self) -> Wants {
-        Wants { events: true, details: false, pelt: false }
+impl Observer for WindowObserver {
+    fn wants(&self) -> Interest {
+        Interest { events: true, details: false, pelt: false }
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -132,7 +132,7 @@ impl Observer for Listener {
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
-            MachineEvent::Mark { task, phase } => self.marked(now, task, phase),
+            MachineEvent::Mark { task, phase } => self.on_mark(now, task, phase),
             MachineEvent::TimeNoted { task } => {
                 if let Some(noted) = self.noted.get_mut(task) {
                     *noted = Some(now);
@@ -154,15 +154,15 @@ impl Observer for Listener {
 }
 
 /// Hears of kernel paths, and does nothing: the machine asks only once whether anybody wants them.
-struct WarmUp;
+struct WarmUpObserver;
 
-impl Probe for WarmUp {
+impl Probe for WarmUpObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for WarmUp {
-    fn wants(&self) -> Wants {
-        Wants::NOTHING
+impl Observer for WarmUpObserver {
+    fn wants(&self) -> Interest {
+        Interest::NOTHING
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -182,23 +182,23 @@ pub(crate) fn run_window(
     arm: &ArmDefinition,
     hardware: Hardware,
     workload: Workload,
-    span: Span,
+    span: WindowSpan,
     seed: u64,
-) -> Result<Seen, StudyError> {
+) -> Result<WindowCounts, StudyError> {
     let mut machine = Machine::new(setup(arm, hardware, workload, span.warm_up + span.window))?;
     if seed > 0 {
         machine.seed(seed);
     }
-    machine.start(&mut WarmUp)?;
-    machine.advance(&mut WarmUp, START + span.warm_up)?;
+    machine.start(&mut WarmUpObserver)?;
+    machine.advance(&mut WarmUpObserver, START + span.warm_up)?;
     let (waits, waiting) = lock_waits(&machine);
-    let mut listener = Listener::new(&machine);
+    let mut listener = WindowObserver::new(&machine);
     machine.advance(&mut listener, Nanos(u64::MAX))?;
     machine.finish(&mut NoObserver);
     let (waits_at_end, waiting_at_end) = lock_waits(&machine);
     let nr_cpus = machine.hardware().nr_cpus();
-    let util: u64 = (0..nr_cpus).map(|cpu| machine.sched().figures(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
-    Ok(Seen {
+    let util: u64 = (0..nr_cpus).map(|cpu| machine.sched().snapshot(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
+    Ok(WindowCounts {
         window: span.window,
         marks: listener.marks,
         between_marks: listener.between_marks,

@@ -74,7 +74,7 @@ impl Error for ParseError {}
 
 /// Where the lines of a text begin, and how many characters lie before each of its blocks: for who asks for many places.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct ErrorLocations {
     /// First bytes of the lines but the first.
     lines: Vec<usize>,
     /// Characters before each block of [`BLOCK`] bytes.
@@ -89,7 +89,7 @@ fn nr_characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-impl Places {
+impl ErrorLocations {
     pub(crate) fn of(text: &str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let mut sum = 0;
@@ -120,7 +120,7 @@ pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
     /// Made by who asks for many places.
-    places: Option<&'a Places>,
+    places: Option<&'a ErrorLocations>,
 }
 
 impl<'a> Source<'a> {
@@ -129,7 +129,7 @@ impl<'a> Source<'a> {
     }
 
     /// The same with the places of the text.
-    pub(crate) const fn with_places(file: &'a str, text: &'a str, places: &'a Places) -> Self {
+    pub(crate) const fn with_places(file: &'a str, text: &'a str, places: &'a ErrorLocations) -> Self {
         Self { file, text, places: Some(places) }
     }
 
@@ -204,12 +204,12 @@ mod tests {
     #[test]
     fn places_are_those_that_counting_from_the_start_gives() {
         let text = "a\n\u{e9}\u{4e16}b\n".repeat(700) + "x\ny";
-        let places = Places::of(&text);
+        let places = ErrorLocations::of(&text);
         for offset in (0..text.len()).filter(|&offset| text.is_char_boundary(offset)).chain([text.len()]) {
             let (line, column, _) = Source::new("f", &text).locate(offset);
             assert_eq!(places.locate(&text, offset), (line as usize, column as usize), "at {offset}");
         }
-        assert_eq!(Places::of("").locate("", 0), (1, 1));
+        assert_eq!(ErrorLocations::of("").locate("", 0), (1, 1));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub mod load;
 mod policy;
 pub mod recorded;
 pub mod rtapp;
-pub mod scn;
+pub mod scenario;
 pub mod step;
 pub mod suggest;
 pub mod workload;

@@ -4,12 +4,12 @@
 use crate::error::{ParseError, Source};
 use crate::recorded::{self, Recorded};
 use crate::rtapp;
-use crate::scn::{self, Scenario};
+use crate::scenario::{self, Scenario};
 use crate::workload::Workload;
 
 /// Kinds of workload files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WorkloadKind {
     /// A scenario: see [`crate::scn`].
     Scenario,
     /// A file of rt-app: see [`crate::rtapp`].
@@ -47,18 +47,18 @@ impl Loaded {
 ///
 /// # Errors
 /// If it looks like none of them.
-pub fn detect(file: &str, text: &str) -> Result<Kind, ParseError> {
+pub fn detect(file: &str, text: &str) -> Result<WorkloadKind, ParseError> {
     let source = Source::new(file, text);
     let start = first_word(text);
     let word = text[start..].split([' ', '\t', '\r', '\n', '#']).next().unwrap_or_default();
     if word.starts_with('{') || word.starts_with("//") || word.starts_with("/*") {
-        return Ok(Kind::RtApp);
+        return Ok(WorkloadKind::RtApp);
     }
     if word == recorded::KEYWORD {
-        return Ok(Kind::Recorded);
+        return Ok(WorkloadKind::Recorded);
     }
-    if scn::Statement::named(word).is_some() {
-        return Ok(Kind::Scenario);
+    if scenario::Statement::named(word).is_some() {
+        return Ok(WorkloadKind::Scenario);
     }
     let message = if word.is_empty() {
         "the file is empty"
@@ -89,9 +89,9 @@ fn first_word(text: &str) -> usize {
 /// If the text is neither kind of file, or not a valid one.
 pub fn load(file: &str, text: &str, options: rtapp::Options<'_>) -> Result<Loaded, ParseError> {
     match detect(file, text)? {
-        Kind::Scenario => scn::parse(file, text).map(|scenario| Loaded::Scenario(Box::new(scenario))),
-        Kind::RtApp => rtapp::parse(file, text, options).map(|workload| Loaded::RtApp(Box::new(workload))),
-        Kind::Recorded => recorded::parse(file, text).map(|recorded| Loaded::Recorded(Box::new(recorded))),
+        WorkloadKind::Scenario => scenario::parse(file, text).map(|scenario| Loaded::Scenario(Box::new(scenario))),
+        WorkloadKind::RtApp => rtapp::parse(file, text, options).map(|workload| Loaded::RtApp(Box::new(workload))),
+        WorkloadKind::Recorded => recorded::parse(file, text).map(|recorded| Loaded::Recorded(Box::new(recorded))),
     }
 }
 
@@ -102,10 +102,10 @@ mod tests {
     #[test]
     fn the_kind_shows_in_the_first_word() {
         for text in ["cpus 4", "# a\n\n\t cpus 4", "task t run 1ms", "cpus#"] {
-            assert_eq!(detect("a", text), Ok(Kind::Scenario), "{text}");
+            assert_eq!(detect("a", text), Ok(WorkloadKind::Scenario), "{text}");
         }
         for text in ["{", " \n{ \"tasks\"", "/* x */ {", "// x\n{", "{\"tasks\":{}}"] {
-            assert_eq!(detect("a", text), Ok(Kind::RtApp), "{text}");
+            assert_eq!(detect("a", text), Ok(WorkloadKind::RtApp), "{text}");
         }
         for text in ["", "# nothing\n", "[machine]", "\"global\" : {", "cpu 4", "<xml>", "\u{feff}{"] {
             let error = detect("a", text).expect_err(text);

@@ -4,7 +4,7 @@
 use fairlab_workload::error::{ParseError, text_of};
 use fairlab_workload::load::{detect, load};
 use fairlab_workload::rtapp::{self, DuplicateKeys, Options};
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 use fairlab_workload::workload::Workload;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn read(text: &str) {
         }
         Err(error) => assert!(error.to_string().starts_with("file:")),
     };
-    check(scn::parse("file", text).map(|scenario| scenario.workload));
+    check(scenario::parse("file", text).map(|scenario| scenario.workload));
     for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
         check(rtapp::parse("file", text, Options { duplicate_keys, ..Options::for_cpus(4) }));
     }

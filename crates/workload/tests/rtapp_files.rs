@@ -2,7 +2,7 @@
 //! rt-app's own example files, and the scenarios of the oracle.
 
 use fairlab_sched::units::Nanos;
-use fairlab_workload::load::{Kind, Loaded, detect, load};
+use fairlab_workload::load::{Loaded, WorkloadKind, detect, load};
 use fairlab_workload::rtapp::{DuplicateKeys, Options, parse};
 use fairlab_workload::step::{Step, TimerMode, TimerRef};
 use fairlab_workload::workload::Workload;
@@ -48,7 +48,7 @@ fn all_22_examples_are_read_or_refused_as_rt_app_refuses_them_and_workgen_mends_
     let files = data("rtapp");
     assert_eq!(files.len(), 22);
     for (name, text) in files {
-        assert_eq!(detect(&name, &text), Ok(Kind::RtApp), "{name}");
+        assert_eq!(detect(&name, &text), Ok(WorkloadKind::RtApp), "{name}");
         for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
             let result = load(&name, &text, Options { duplicate_keys, ..Options::for_cpus(4) });
             if name.starts_with("video-") && duplicate_keys == DuplicateKeys::LastValue {

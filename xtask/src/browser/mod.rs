@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct BrowserArgs {
     /// This page, with two runs at the least [default: one of two runs of scenarios/hello.json]
     #[arg(long)]
     page: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 /// What is done with a control.
-enum Do {
+enum Gesture {
     Click,
     /// All its options, one after the other.
     Choose,
@@ -37,14 +37,14 @@ enum Do {
 }
 
 /// A control, what is done with it, and an expression that must have another value then.
-struct Use {
+struct ControlUse {
     control: &'static str,
-    what: Do,
+    what: Gesture,
     proof: &'static str,
 }
 
-const fn a(control: &'static str, what: Do, proof: &'static str) -> Use {
-    Use { control, what, proof }
+const fn a(control: &'static str, what: Gesture, proof: &'static str) -> ControlUse {
+    ControlUse { control, what, proof }
 }
 
 const VIEW: &str = "JSON.stringify(view)";
@@ -55,26 +55,26 @@ const HINT: &str = "document.getElementById('hover').textContent";
 const THEME: &str = "document.documentElement.dataset.theme + document.getElementById('heat').toDataURL()";
 
 /// In this order, so that each can do something.
-const USES: &[Use] = &[
-    a("in", Do::Click, VIEW),
-    a("out", Do::Click, VIEW),
-    a("timeline", Do::Wheel, VIEW),
-    a("all", Do::Click, VIEW),
-    a("timeline", Do::Hover, HINT),
-    a("timeline", Do::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),
-    a("timeline", Do::Keys(&["ArrowDown", "ArrowUp", "PageDown", "PageUp", "n", "n", "p"]), VIEW),
-    a("in", Do::Click, VIEW),
-    a("timeline", Do::Drag, VIEW),
-    a("colour", Do::Choose, TIMELINE),
-    a("find", Do::Type("worker"), TIMELINE),
-    a("series", Do::Choose, HEAT),
-    a("family", Do::Choose, LATENCY),
-    a("theme", Do::Click, THEME),
-    a("theme", Do::Click, THEME),
-    a("run", Do::Choose, "runs.indexOf(run)"),
+const USES: &[ControlUse] = &[
+    a("in", Gesture::Click, VIEW),
+    a("out", Gesture::Click, VIEW),
+    a("timeline", Gesture::Wheel, VIEW),
+    a("all", Gesture::Click, VIEW),
+    a("timeline", Gesture::Hover, HINT),
+    a("timeline", Gesture::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),
+    a("timeline", Gesture::Keys(&["ArrowDown", "ArrowUp", "PageDown", "PageUp", "n", "n", "p"]), VIEW),
+    a("in", Gesture::Click, VIEW),
+    a("timeline", Gesture::Drag, VIEW),
+    a("colour", Gesture::Choose, TIMELINE),
+    a("find", Gesture::Type("worker"), TIMELINE),
+    a("series", Gesture::Choose, HEAT),
+    a("family", Gesture::Choose, LATENCY),
+    a("theme", Gesture::Click, THEME),
+    a("theme", Gesture::Click, THEME),
+    a("run", Gesture::Choose, "runs.indexOf(run)"),
 ];
 
-pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
     let Some(program) = chromium::find() else {
         if args.ci {
             println!("SKIPPED: there is no chromium, so that nobody has used the page's controls");
@@ -96,13 +96,13 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
         println!("{name}: {} uses of all controls did something, nothing on the console", USES.len());
     }
     if args.page.is_none() {
-        look_at_others(root, &place, &mut browser)?;
+        check_other_pages(root, &place, &mut browser)?;
     }
     Ok(())
 }
 
 /// Pages without controls: of a study and of a comparison.
-fn look_at_others(root: &Path, place: &Path, browser: &mut Browser) -> Result<()> {
+fn check_other_pages(root: &Path, place: &Path, browser: &mut Browser) -> Result<()> {
     let (study, html) = (place.join("study"), place.join("compare.html"));
     let (of_study, of_comparison) = (study.display().to_string(), format!("html={}", html.display()));
     let arms = ["--arm", "SIS_UTIL", "--arm", "NO_SIS_UTIL", "--runs", "3"];
@@ -112,7 +112,7 @@ fn look_at_others(root: &Path, place: &Path, browser: &mut Browser) -> Result<()
     for page in [study.join("nohz-misfit-kicks.html"), html] {
         for (size, is_phone) in [((1280, 900), false), ((390, 844), true)] {
             browser.open(&page, size, is_phone)?;
-            looks_well(browser).with_context(|| format!("{} at a width of {}", page.display(), size.0))?;
+            check_page(browser).with_context(|| format!("{} at a width of {}", page.display(), size.0))?;
         }
     }
     println!("pages of a study and a comparison fit a desk and a phone, nothing on the console");
@@ -127,7 +127,7 @@ fn fairlab(root: &Path, words: &[&str]) -> Result<()> {
 }
 
 /// The page is no wider than its window, and has said nothing on its console.
-fn looks_well(browser: &mut Browser) -> Result<()> {
+fn check_page(browser: &mut Browser) -> Result<()> {
     let overflow = browser.value("document.documentElement.scrollWidth - innerWidth")?;
     if overflow.as_i64().is_none_or(|pixels| pixels > 0) {
         bail!("the page is {overflow} pixels wider than its window");
@@ -150,7 +150,7 @@ fn example(root: &Path, place: &Path) -> Result<PathBuf> {
 }
 
 fn use_all(browser: &mut Browser) -> Result<()> {
-    looks_well(browser)?;
+    check_page(browser)?;
     let ids = "[...document.querySelectorAll('button, select, input, a[href], [tabindex]')].map((one) => one.id)";
     let there: Vec<String> = serde_json::from_value(browser.value(ids)?)?;
     let used: BTreeSet<&str> = USES.iter().map(|one| one.control).collect();
@@ -160,10 +160,10 @@ fn use_all(browser: &mut Browser) -> Result<()> {
     for one in USES {
         one.happens(browser).with_context(|| format!("control `{}`", one.control))?;
     }
-    looks_well(browser)
+    check_page(browser)
 }
 
-impl Use {
+impl ControlUse {
     fn happens(&self, browser: &mut Browser) -> Result<()> {
         let element = format!("document.getElementById('{}')", self.control);
         browser.value(&format!("{element}.scrollIntoView({{ block: 'center' }})"))?;
@@ -182,32 +182,32 @@ impl Use {
             Ok(())
         };
         match self.what {
-            Do::Click => {
+            Gesture::Click => {
                 mouse(browser, "mousePressed", x, y)?;
                 mouse(browser, "mouseReleased", x, y)?;
                 did(browser, "a click")
             }
-            Do::Hover => {
+            Gesture::Hover => {
                 mouse(browser, "mouseMoved", x, y)?;
                 did(browser, "the mouse")
             }
-            Do::Wheel => {
+            Gesture::Wheel => {
                 let wheel = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -120 });
                 browser.call("Input.dispatchMouseEvent", wheel)?;
                 did(browser, "the wheel")
             }
-            Do::Drag => {
+            Gesture::Drag => {
                 mouse(browser, "mousePressed", x, y)?;
                 mouse(browser, "mouseMoved", x - 60.0, y)?;
                 mouse(browser, "mouseReleased", x - 60.0, y)?;
                 did(browser, "dragging")
             }
-            Do::Type(text) => {
+            Gesture::Type(text) => {
                 browser.value(&format!("{element}.focus()"))?;
                 browser.call("Input.insertText", json!({ "text": text }))?;
                 did(browser, "typing")
             }
-            Do::Keys(keys) => {
+            Gesture::Keys(keys) => {
                 browser.value(&format!("{element}.focus()"))?;
                 for key in keys {
                     for kind in ["keyDown", "keyUp"] {
@@ -217,7 +217,7 @@ impl Use {
                 }
                 Ok(())
             }
-            Do::Choose => {
+            Gesture::Choose => {
                 let options = browser.value(&format!("{element}.options.length"))?.as_u64().unwrap_or(0);
                 if options < 2 {
                     bail!("it has {options} options: there is nothing to choose");

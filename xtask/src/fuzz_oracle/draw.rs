@@ -55,7 +55,7 @@ impl Draw {
     fn time(&mut self, most: u64) -> u64 {
         let magnitude = 1 << (8 + self.stream.below(18));
         let time = 1 + self.stream.below(magnitude);
-        let unit = self.stream.one_of(&[1, 1_000, 100_000, 1_000_000]);
+        let unit = self.stream.draw_one_of(&[1, 1_000, 100_000, 1_000_000]);
         (time / unit * unit).clamp(1, most.max(1))
     }
 
@@ -66,45 +66,45 @@ impl Draw {
             0 => self.stream.below(self.end),
             1 => tick,
             2 => tick + self.stream.below(3),
-            _ => self.stream.one_of(&self.instants.clone()),
+            _ => self.stream.draw_one_of(&self.instants.clone()),
         }
     }
 
     fn range(&mut self) -> String {
         let (a, b) = (self.stream.below(self.nr_cpus), self.stream.below(self.nr_cpus));
-        if self.stream.one_in(3) { a.to_string() } else { format!("{}-{}", a.min(b), a.max(b)) }
+        if self.stream.draw_one_in(3) { a.to_string() } else { format!("{}-{}", a.min(b), a.max(b)) }
     }
 
     fn machine(&mut self) {
-        self.nr_cpus = self.stream.one_of(&[1, 1, 2, 2, 3, 4, 4, 6, 8, 8, 12, 16, 24]);
-        self.block = self.stream.one_of(&[1, 2, 4, 8]);
+        self.nr_cpus = self.stream.draw_one_of(&[1, 1, 2, 2, 3, 4, 4, 6, 8, 8, 12, 16, 24]);
+        self.block = self.stream.draw_one_of(&[1, 2, 4, 8]);
         self.line(&format!("cpus {}", self.nr_cpus));
         // No more than two threads: in the reference the siblings of a core come up all at once, and its kernel knows of threads only
         // if it has seen a core with two of them.
-        let smt = self.stream.one_of(&[1, 1, 2]);
-        let llc = smt * self.stream.one_of(&[1, 2, 4, 8]);
-        let package = llc * self.stream.one_of(&[1, 2]);
-        let node = package * self.stream.one_of(&[1, 1, 2]);
+        let smt = self.stream.draw_one_of(&[1, 1, 2]);
+        let llc = smt * self.stream.draw_one_of(&[1, 2, 4, 8]);
+        let package = llc * self.stream.draw_one_of(&[1, 2]);
+        let node = package * self.stream.draw_one_of(&[1, 1, 2]);
         self.line(&format!("topo smt={smt} llc={llc} pkg={package} node={node}"));
-        let levels = self.stream.one_of(&["M", "SM", "SMP", "SMPA", "MP", "MA", "SMA", "SCMA"]);
+        let levels = self.stream.draw_one_of(&["M", "SM", "SMP", "SMPA", "MP", "MA", "SMA", "SCMA"]);
         self.line(&format!("levels {levels}"));
-        self.end = (5 + self.stream.below(120)) * 1_000_000 + self.stream.one_of(&[0, 0, 1, 999_999]);
+        self.end = (5 + self.stream.below(120)) * 1_000_000 + self.stream.draw_one_of(&[0, 0, 1, 999_999]);
         self.line(&format!("end {}", self.end));
         self.instants = (0..3).map(|_| self.stream.below(self.end)).collect();
         self.line("trace 3");
-        if self.stream.one_in(3) {
+        if self.stream.draw_one_in(3) {
             let every = 1_000_000 + self.time(50_000_000);
             self.line(&format!("stats {every}"));
         }
-        if self.stream.one_in(2) {
+        if self.stream.draw_one_in(2) {
             let ipi = self.time(20_000);
             self.line(&format!("ipi {ipi}"));
         }
-        if self.stream.one_in(3) {
+        if self.stream.draw_one_in(3) {
             let skew = self.time(TICK / self.nr_cpus);
             self.line(&format!("skew {skew}"));
         }
-        if self.stream.one_in(4) {
+        if self.stream.draw_one_in(4) {
             let cost = self.time(2_000_000);
             self.line(&format!("lbcost {cost}"));
         }
@@ -112,15 +112,15 @@ impl Draw {
 
     /// Capacities, frequencies, interrupts.
     fn speeds(&mut self) {
-        if self.stream.one_in(3) && self.nr_cpus > 1 {
-            let kinds = [self.stream.one_of(&[1, 50, 300, 512, 1023]), 1024];
+        if self.stream.draw_one_in(3) && self.nr_cpus > 1 {
+            let kinds = [self.stream.draw_one_of(&[1, 50, 300, 512, 1023]), 1024];
             // Those of a frequency domain are alike, or there is no energy model.
-            let blocks: Vec<u64> = (0..=self.nr_cpus / self.block).map(|_| self.stream.one_of(&kinds)).collect();
+            let blocks: Vec<u64> = (0..=self.nr_cpus / self.block).map(|_| self.stream.draw_one_of(&kinds)).collect();
             let caps: Vec<String> =
                 (0..self.nr_cpus).map(|cpu| blocks[(cpu / self.block) as usize].to_string()).collect();
             self.line(&format!("caps {}", caps.join(" ")));
         }
-        if self.stream.one_in(2) {
+        if self.stream.draw_one_in(2) {
             self.line("scale 1");
         }
         match self.stream.below(4) {
@@ -133,7 +133,7 @@ impl Draw {
             1 => self.domains(),
             _ => {}
         }
-        if self.stream.one_in(3) {
+        if self.stream.draw_one_in(3) {
             let every = 50_000 + self.time(5_000_000);
             let (range, length) = (self.range(), 1 + self.stream.below(every / 3));
             self.line(&format!("irq {range} {every} {length}"));
@@ -141,7 +141,7 @@ impl Draw {
     }
 
     fn domains(&mut self) {
-        let has_powers = self.stream.one_in(2);
+        let has_powers = self.stream.draw_one_in(2);
         let size = self.block;
         let mut first = 0;
         while first < self.nr_cpus && first / size < 12 {
@@ -164,15 +164,15 @@ impl Draw {
         // HRTICK programs timers so often that a scenario takes minutes.
         let names: Vec<&str> =
             Feature::ALL.iter().map(|feature| feature.name()).filter(|name| !name.contains("HRTICK")).collect();
-        for _ in 0..if self.stream.one_in(2) { self.stream.below(6) } else { 0 } {
-            let (name, on) = (self.stream.one_of(&names), self.stream.below(2));
+        for _ in 0..if self.stream.draw_one_in(2) { self.stream.below(6) } else { 0 } {
+            let (name, on) = (self.stream.draw_one_of(&names), self.stream.below(2));
             if !name.contains("WARN") {
                 self.line(&format!("feature {name} {on}"));
             }
         }
         let tunables: Vec<_> = TUNABLES.iter().filter(|info| info.statement == Some(SetBy::Tune)).collect();
-        for _ in 0..if self.stream.one_in(2) { self.stream.below(4) } else { 0 } {
-            let info = self.stream.one_of(&tunables);
+        for _ in 0..if self.stream.draw_one_in(2) { self.stream.below(4) } else { 0 } {
+            let info = self.stream.draw_one_of(&tunables);
             let (least, most) = (*info.range.start(), (*info.range.end()).min(4_000_000_000));
             let value = match self.stream.below(4) {
                 0 => least.max(0),
@@ -184,24 +184,24 @@ impl Draw {
     }
 
     fn make_groups(&mut self) {
-        self.groups = if self.stream.one_in(2) { self.stream.below(5) } else { 0 };
+        self.groups = if self.stream.draw_one_in(2) { self.stream.below(5) } else { 0 };
         for group in 0..self.groups {
             let mut line = format!("group g{group}");
-            if group > 0 && self.stream.one_in(2) {
+            if group > 0 && self.stream.draw_one_in(2) {
                 line.push_str(&format!(" parent=g{}", self.stream.below(group)));
             }
-            if self.stream.one_in(2) {
-                let shares = self.stream.one_of(&[2, 3, 100, 1024, 4096, 262_144]);
+            if self.stream.draw_one_in(2) {
+                let shares = self.stream.draw_one_of(&[2, 3, 100, 1024, 4096, 262_144]);
                 line.push_str(&format!(" shares={shares}"));
             }
-            if self.stream.one_in(3) {
+            if self.stream.draw_one_in(3) {
                 let (quota, period) = self.bandwidth();
                 line.push_str(&format!(" quota={quota}us period={period}us"));
-                if self.stream.one_in(3) {
+                if self.stream.draw_one_in(3) {
                     line.push_str(&format!(" burst={}us", self.stream.below(quota + 1)));
                 }
             }
-            if self.stream.one_in(5) {
+            if self.stream.draw_one_in(5) {
                 line.push_str(" idle");
             }
             self.line(&line);
@@ -209,7 +209,7 @@ impl Draw {
     }
 
     fn bandwidth(&mut self) -> (u64, u64) {
-        let longest = self.stream.one_of(&[1, 3_000, 30_000, 200_000]);
+        let longest = self.stream.draw_one_of(&[1, 3_000, 30_000, 200_000]);
         let period = 1_000 + self.stream.below(longest);
         (1_000 + self.stream.below(2 * period), period)
     }
@@ -233,29 +233,29 @@ impl Draw {
         let lines = 1 + self.stream.below(7);
         let mut sleepers = Vec::new();
         for line in 0..lines {
-            let count = if self.stream.one_in(2) { 1 } else { 1 + self.stream.below(2 * self.nr_cpus) };
+            let count = if self.stream.draw_one_in(2) { 1 } else { 1 + self.stream.below(2 * self.nr_cpus) };
             let name = format!("t{line}x");
             let names: Vec<String> =
                 if count == 1 { vec![name.clone()] } else { (0..count).map(|i| format!("{name}{i}")).collect() };
             let mut text = format!("task {name} n={count} {}", self.policy());
-            if self.stream.one_in(3) {
+            if self.stream.draw_one_in(3) {
                 text.push_str(&format!(" nice={}", self.stream.below(40) as i64 - 20));
             }
             text.push_str(&format!(" cpu={}", self.stream.below(self.nr_cpus)));
-            if self.stream.one_in(3) {
+            if self.stream.draw_one_in(3) {
                 text.push_str(&format!(" start={}", self.moment()));
             }
-            if self.stream.one_in(4) && !text.contains("dl=") {
+            if self.stream.draw_one_in(4) && !text.contains("dl=") {
                 text.push_str(&format!(" mask={}", self.range()));
             }
-            if self.groups > 0 && self.stream.one_in(2) {
+            if self.groups > 0 && self.stream.draw_one_in(2) {
                 text.push_str(&format!(" group=g{}", self.stream.below(self.groups)));
             }
-            if self.stream.one_in(6) {
+            if self.stream.draw_one_in(6) {
                 let min = self.stream.below(1025);
                 text.push_str(&format!(" umin={min} umax={}", min + self.stream.below(1025 - min)));
             }
-            let waits = self.stream.one_in(4);
+            let waits = self.stream.draw_one_in(4);
             self.program(&mut text, waits, &sleepers);
             if waits {
                 sleepers.push(names[0].clone());
@@ -279,7 +279,7 @@ impl Draw {
                 4 => " yield".to_owned(),
                 5 if !sleepers.is_empty() => {
                     let which = self.stream.below(sleepers.len() as u64) as usize;
-                    format!(" {} {}", self.stream.one_of(&["wake", "wakesync"]), sleepers[which])
+                    format!(" {} {}", self.stream.draw_one_of(&["wake", "wakesync"]), sleepers[which])
                 }
                 _ => format!(" run {time}"),
             };
@@ -287,13 +287,13 @@ impl Draw {
         }
         let last = 1_000 + self.time(3_000_000);
         text.push_str(&format!(" run {last}"));
-        if self.stream.one_in(12) {
+        if self.stream.draw_one_in(12) {
             text.push_str(" exit");
         }
     }
 
     fn make_changes(&mut self) {
-        let count = if self.stream.one_in(3) { 0 } else { self.stream.below(MOST_CHANGES) };
+        let count = if self.stream.draw_one_in(3) { 0 } else { self.stream.below(MOST_CHANGES) };
         for _ in 0..count {
             let at = self.moment();
             let which = self.stream.below(self.tasks.len() as u64) as usize;
@@ -318,11 +318,11 @@ impl Draw {
                 6 => format!(
                     "shares {at} g{} {}",
                     self.stream.below(self.groups),
-                    self.stream.one_of(&[2, 77, 1024, 262_144])
+                    self.stream.draw_one_of(&[2, 77, 1024, 262_144])
                 ),
                 _ => {
                     let (quota, period) = self.bandwidth();
-                    let quota = if self.stream.one_in(4) { "none".to_owned() } else { format!("{quota}us") };
+                    let quota = if self.stream.draw_one_in(4) { "none".to_owned() } else { format!("{quota}us") };
                     format!("quota {at} g{} {quota} {period}us", self.stream.below(self.groups))
                 }
             };

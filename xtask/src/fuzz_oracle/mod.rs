@@ -9,9 +9,9 @@ mod draw;
 use crate::{oracle, programs};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::trace_jsonl::TraceJsonl;
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct FuzzOracleArgs {
     /// How many scenarios.
     #[arg(long, default_value_t = 1000)]
     scenarios: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 /// How a comparison ended.
-enum Outcome {
+enum FuzzOutcome {
     Identical {
         lines: u64,
     },
@@ -47,7 +47,7 @@ enum Outcome {
     Different(String),
 }
 
-pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
     if args.print {
         print!("{}", draw::scenario(args.first));
         return Ok(());
@@ -85,21 +85,21 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     report(outcomes.into_inner().expect("no thread panics"))
 }
 
-fn report(mut outcomes: Vec<(u64, Result<Outcome>)>) -> Result<()> {
+fn report(mut outcomes: Vec<(u64, Result<FuzzOutcome>)>) -> Result<()> {
     outcomes.sort_by_key(|(seed, _)| *seed);
     let (mut identical, mut refused, mut lines, mut bad) = (0, 0, 0, Vec::new());
     for (seed, outcome) in outcomes {
         match outcome? {
-            Outcome::Identical { lines: more } => (identical, lines) = (identical + 1, lines + more),
-            Outcome::BothRefuse => refused += 1,
-            Outcome::Different(how) => bad.push(format!("seed {seed}: {how}")),
+            FuzzOutcome::Identical { lines: more } => (identical, lines) = (identical + 1, lines + more),
+            FuzzOutcome::BothRefuse => refused += 1,
+            FuzzOutcome::Different(how) => bad.push(format!("seed {seed}: {how}")),
         }
     }
     println!("{identical} scenarios identical in {lines} lines, {refused} stopped by both, {} different", bad.len());
     if bad.is_empty() { Ok(()) } else { bail!("{}", bad.join("\n")) }
 }
 
-fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<Outcome> {
+fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<FuzzOutcome> {
     let text = draw::scenario(seed);
     let path: PathBuf = folder.join(format!("{seed}.scn"));
     fs::write(&path, &text)?;
@@ -108,14 +108,14 @@ fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<Outcome> {
     let ours = std::panic::catch_unwind(|| ours(&text)).unwrap_or_else(|_| Err("it panics".to_owned()));
     let outcome = match (theirs, ours) {
         (Some(theirs), Ok(ours)) if theirs == ours => {
-            Outcome::Identical { lines: theirs.iter().filter(|&&byte| byte == b'\n').count() as u64 }
+            FuzzOutcome::Identical { lines: theirs.iter().filter(|&&byte| byte == b'\n').count() as u64 }
         }
-        (Some(theirs), Ok(ours)) => Outcome::Different(first_difference(&theirs, &ours)),
-        (None, Err(_)) => Outcome::BothRefuse,
-        (Some(_), Err(why)) => Outcome::Different(format!("only ours stops: {why}")),
-        (None, Ok(_)) => Outcome::Different("only the reference stops".to_owned()),
+        (Some(theirs), Ok(ours)) => FuzzOutcome::Different(first_difference(&theirs, &ours)),
+        (None, Err(_)) => FuzzOutcome::BothRefuse,
+        (Some(_), Err(why)) => FuzzOutcome::Different(format!("only ours stops: {why}")),
+        (None, Ok(_)) => FuzzOutcome::Different("only the reference stops".to_owned()),
     };
-    if !matches!(outcome, Outcome::Different(_)) {
+    if !matches!(outcome, FuzzOutcome::Different(_)) {
         fs::remove_file(&path)?;
     }
     Ok(outcome)
@@ -123,7 +123,7 @@ fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<Outcome> {
 
 /// Our trace.
 fn ours(text: &str) -> Result<Vec<u8>, String> {
-    let scenario = scn::parse("fuzz.scn", text).map_err(|error| error.to_string())?;
+    let scenario = scenario::parse("fuzz.scn", text).map_err(|error| error.to_string())?;
     let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace.unwrap_or(1), scenario.trace_pelt);
     let mut machine = Machine::new(Setup::from_scenario(scenario)).map_err(|error| error.to_string())?;
     let mut out = Vec::new();

@@ -7,6 +7,7 @@ mod commits;
 mod draw;
 mod extract;
 mod names;
+mod pages;
 mod statistics;
 mod words;
 
@@ -25,13 +26,13 @@ const WORDS: &str = "xtask/src/language/words.rs";
 const IGNORED: [&str; 5] = ["target", "fuzz", "runs", "__pycache__", "node_modules"];
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct LanguageArgs {
     #[command(subcommand)]
-    what: What,
+    what: LanguageCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum LanguageCommand {
     /// Print every avoided word with its place.
     Words {
         /// Only files whose path begins with this.
@@ -42,6 +43,8 @@ enum What {
     Comments,
     /// Print type names that are defined more than once in a crate, and predicates that take `&mut`.
     Names,
+    /// Print the words of each page and of each part of the book, without generated blocks.
+    Pages,
     /// Draw passages for readers, ten each from pages, messages, comments and the changelog.
     Draw {
         /// Seeds, for example hashes of commits.
@@ -71,17 +74,18 @@ struct Located {
     problem: words::Problem,
 }
 
-pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn run(root: &Path, args: &LanguageArgs) -> Result<()> {
     match &args.what {
-        What::Words { path } => {
+        LanguageCommand::Words { path } => {
             let located: Vec<Located> = located(root, &Settings::read(root)?)?;
             let wanted: Vec<&Located> = located.iter().filter(|place| place.path.starts_with(path)).collect();
             wanted.iter().for_each(|place| println!("{}", place.sentence()));
             println!("{} avoided words", wanted.len());
         }
-        What::Comments => statistics::print(&files(root)?),
-        What::Names => names::print(&files(root)?)?,
-        What::Draw { seeds } => draw::print(&files(root)?, seeds),
+        LanguageCommand::Comments => statistics::print(&files(root)?),
+        LanguageCommand::Names => names::print(&files(root)?)?,
+        LanguageCommand::Pages => pages::print(&files(root)?),
+        LanguageCommand::Draw { seeds } => draw::print(&files(root)?, seeds),
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ const INTERIOR: [&str; 7] = ["set", "borrow_mut", "lock", "replace", "take", "fe
 
 /// Prints both lists, by crate.
 pub(super) fn print(files: &[ProseFile]) -> Result<()> {
-    let mut by_area: BTreeMap<&str, Found> = BTreeMap::new();
+    let mut by_area: BTreeMap<&str, Definitions> = BTreeMap::new();
     for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
         let syntax = syn::parse_file(&file.text).with_context(|| file.path.clone())?;
         let found = by_area.entry(area(&file.path)).or_default();
@@ -40,14 +40,14 @@ pub(super) fn print(files: &[ProseFile]) -> Result<()> {
 
 /// Definitions of a crate.
 #[derive(Default)]
-struct Found {
+struct Definitions {
     path: String,
     /// Names of types and traits, with the files that define them.
     types: BTreeMap<String, Vec<String>>,
     predicates: Vec<String>,
 }
 
-impl Found {
+impl Definitions {
     fn signature(&mut self, signature: &Signature, changes_inside: bool) {
         let name = signature.ident.to_string();
         if !PREDICATES.iter().any(|prefix| name.starts_with(prefix)) {
@@ -63,7 +63,7 @@ impl Found {
     }
 }
 
-impl<'ast> Visit<'ast> for Found {
+impl<'ast> Visit<'ast> for Definitions {
     fn visit_item(&mut self, item: &'ast Item) {
         let name: Option<&Ident> = match item {
             Item::Struct(item) => Some(&item.ident),

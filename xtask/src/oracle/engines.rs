@@ -40,14 +40,14 @@ pub(super) struct Pair<'a> {
 }
 
 /// A random scenario.
-pub(super) struct Case<'a> {
+pub(super) struct OracleCase<'a> {
     pub(super) profile: &'a str,
     pub(super) seed: u32,
     pub(super) add: Option<&'a str>,
 }
 
 /// How a comparison ended.
-enum Outcome {
+enum CaseOutcome {
     Identical { lines: usize },
     Different { line: usize },
     Refused(String),
@@ -56,7 +56,7 @@ enum Outcome {
 
 /// What came of all comparisons of a profile.
 #[derive(Default)]
-struct Tally {
+struct OracleCounts {
     identical: u32,
     lines: usize,
     refused: u32,
@@ -64,7 +64,7 @@ struct Tally {
 }
 
 /// How a run ended.
-enum Run {
+enum OracleRun {
     Told(Vec<u8>),
     Refused(String),
     Failed(String),
@@ -89,16 +89,16 @@ impl Side {
         command
     }
 
-    fn run(&self, program: &Path, what: &[&str], scenario: &Path) -> Result<Run> {
+    fn run(&self, program: &Path, what: &[&str], scenario: &Path) -> Result<OracleRun> {
         let output = self.command(program, what, scenario).output().context("timeout")?;
         if output.status.success() {
-            return Ok(Run::Told(output.stdout));
+            return Ok(OracleRun::Told(output.stdout));
         }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(match output.status.code() {
-            Some(2) => Run::Refused(reason(&said)),
-            Some(124) => Run::Failed(format!("does not end within {LIMIT} s")),
-            _ => Run::Failed(said.lines().next().unwrap_or("it says nothing").to_owned()),
+            Some(2) => OracleRun::Refused(reason(&said)),
+            Some(124) => OracleRun::Failed(format!("does not end within {LIMIT} s")),
+            _ => OracleRun::Failed(said.lines().next().unwrap_or("it says nothing").to_owned()),
         })
     }
 }
@@ -112,7 +112,7 @@ fn reason(said: &str) -> String {
 
 impl Pair<'_> {
     /// Compares all of them, so many at a time, and tells what came of it.
-    pub(super) fn compare(&self, cases: &[Case<'_>], jobs: usize) -> Result<()> {
+    pub(super) fn compare(&self, cases: &[OracleCase<'_>], jobs: usize) -> Result<()> {
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let next = Mutex::new(cases.iter());
         let results = Mutex::new(Vec::new());
@@ -129,10 +129,10 @@ impl Pair<'_> {
         });
         let mut results = results.into_inner().expect("no thread panics");
         results.sort_by_key(|(case, _)| case.seed);
-        self.tell(cases, results)
+        self.print_outcome(cases, results)
     }
 
-    fn compare_one(&self, case: &Case<'_>) -> Result<(Outcome, Operations)> {
+    fn compare_one(&self, case: &OracleCase<'_>) -> Result<(CaseOutcome, Operations)> {
         let path = self.folder.join(format!("{}-{}.scn", case.profile, case.seed));
         let generated = Command::new("python3")
             .arg(self.oracle.join("gen_scen.py"))
@@ -146,53 +146,57 @@ impl Pair<'_> {
         fs::write(&path, format!("{text}\n{}\ntrace 3\n", case.add.unwrap_or_default()))?;
         let outcome = self.outcome(&path)?;
         let mut operations = Operations::default();
-        if self.wants_operations && matches!(outcome, Outcome::Identical { .. }) {
+        if self.wants_operations && matches!(outcome, CaseOutcome::Identical { .. }) {
             let counted = |side: &Side| match side.run(self.program, &["--trace-work"], &path)? {
-                Run::Told(bytes) => String::from_utf8(bytes).context("counts are text"),
-                Run::Refused(why) | Run::Failed(why) => bail!("{}: {why}", path.display()),
+                OracleRun::Told(bytes) => String::from_utf8(bytes).context("counts are text"),
+                OracleRun::Refused(why) | OracleRun::Failed(why) => bail!("{}: {why}", path.display()),
             };
             let name = format!("{} {}", case.profile, case.seed);
             operations = Operations::of(&name, &counted(&self.ours)?, &counted(&self.judge)?)?;
         }
-        if matches!(outcome, Outcome::Identical { .. } | Outcome::Refused(_)) {
+        if matches!(outcome, CaseOutcome::Identical { .. } | CaseOutcome::Refused(_)) {
             fs::remove_file(&path)?;
         }
         Ok((outcome, operations))
     }
 
-    fn outcome(&self, path: &Path) -> Result<Outcome> {
+    fn outcome(&self, path: &Path) -> Result<CaseOutcome> {
         let trace = ["--trace-jsonl", "-"];
         let [ours, theirs] = [&self.ours, &self.judge].map(|side| side.run(self.program, &trace, path));
         Ok(match (ours?, theirs?) {
-            (Run::Told(ours), Run::Told(theirs)) if ours == theirs => {
-                Outcome::Identical { lines: ours.iter().filter(|&&byte| byte == b'\n').count() }
+            (OracleRun::Told(ours), OracleRun::Told(theirs)) if ours == theirs => {
+                CaseOutcome::Identical { lines: ours.iter().filter(|&&byte| byte == b'\n').count() }
             }
-            (Run::Told(ours), Run::Told(theirs)) => {
+            (OracleRun::Told(ours), OracleRun::Told(theirs)) => {
                 let lines = |bytes: &[u8]| bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
                 let same = lines(&ours).iter().zip(&lines(&theirs)).take_while(|(one, other)| one == other).count();
                 fs::write(path.with_extension("ours.jsonl"), ours)?;
                 fs::write(path.with_extension("judge.jsonl"), theirs)?;
-                Outcome::Different { line: same + 1 }
+                CaseOutcome::Different { line: same + 1 }
             }
-            (Run::Failed(why), _) | (_, Run::Failed(why)) => Outcome::Failed(why),
-            (Run::Refused(why), _) | (_, Run::Refused(why)) => Outcome::Refused(why),
+            (OracleRun::Failed(why), _) | (_, OracleRun::Failed(why)) => CaseOutcome::Failed(why),
+            (OracleRun::Refused(why), _) | (_, OracleRun::Refused(why)) => CaseOutcome::Refused(why),
         })
     }
 
-    fn tell(&self, cases: &[Case<'_>], results: Vec<(&Case<'_>, Result<(Outcome, Operations)>)>) -> Result<()> {
-        let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
+    fn print_outcome(
+        &self,
+        cases: &[OracleCase<'_>],
+        results: Vec<(&OracleCase<'_>, Result<(CaseOutcome, Operations)>)>,
+    ) -> Result<()> {
+        let mut tallies: BTreeMap<&str, OracleCounts> = BTreeMap::new();
         let (mut reasons, mut operations) = (BTreeMap::<String, u32>::new(), Operations::default());
         for (case, result) in results {
             let tally = tallies.entry(case.profile).or_default();
             let (outcome, counted) = result?;
             operations.add(counted);
             match outcome {
-                Outcome::Identical { lines } => {
+                CaseOutcome::Identical { lines } => {
                     (tally.identical, tally.lines) = (tally.identical + 1, tally.lines + lines);
                 }
-                Outcome::Different { line } => tally.bad.push(format!("seed {} differs in line {line}", case.seed)),
-                Outcome::Failed(why) => tally.bad.push(format!("seed {} fails: {why}", case.seed)),
-                Outcome::Refused(why) => {
+                CaseOutcome::Different { line } => tally.bad.push(format!("seed {} differs in line {line}", case.seed)),
+                CaseOutcome::Failed(why) => tally.bad.push(format!("seed {} fails: {why}", case.seed)),
+                CaseOutcome::Refused(why) => {
                     tally.refused += 1;
                     *reasons.entry(why).or_default() += 1;
                 }
@@ -204,7 +208,7 @@ impl Pair<'_> {
                 continue;
             }
             told.push(profile);
-            let Tally { identical, lines, refused, bad: its } = &tallies[profile];
+            let OracleCounts { identical, lines, refused, bad: its } = &tallies[profile];
             println!("{profile}: {identical} identical in {lines} lines, {} different, {refused} refused", its.len());
             bad.extend(its.iter().map(|what| format!("{profile}: {what}")));
         }

@@ -11,7 +11,7 @@ mod operations;
 use crate::programs;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use engines::{Case, Pair, Side};
+use engines::{OracleCase, Pair, Side};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -47,7 +47,7 @@ const CI_SEEDS: &str = "1..8";
 const JOBS: usize = 2;
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct OracleArgs {
     /// Seeds, such as 1..200 (both ends are compared).
     #[arg(long, default_value = "1..20")]
     seeds: String,
@@ -78,7 +78,7 @@ pub(crate) struct Args {
 }
 
 /// One call of the fuzzer.
-struct Job {
+struct OracleJob {
     profile: String,
     version: String,
     add: Option<String>,
@@ -86,7 +86,7 @@ struct Job {
     last: String,
 }
 
-pub(crate) fn compare(root: &Path, args: &Args) -> Result<()> {
+pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
     let Some(oracle) = find(root) else {
         return absent(args.ci, "there is no reference program beside the project (FAIRLAB_ORACLE can point to it)");
     };
@@ -120,12 +120,12 @@ pub(crate) fn compare(root: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn program(root: &Path, args: &Args) -> Result<PathBuf> {
+fn program(root: &Path, args: &OracleArgs) -> Result<PathBuf> {
     args.program.as_ref().map_or_else(|| programs::plain(root), |file| Ok(std::path::absolute(file)?))
 }
 
 /// The comparisons in which an engine has a part.
-fn with_engines(root: &Path, oracle: &Path, args: &Args) -> Result<()> {
+fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
     let (program, started) = (program(root, args)?, Instant::now());
     let side = |name: &Option<String>| name.as_ref().map(|name| Side::Engine(name.clone()));
     let judge = match side(&args.judge) {
@@ -144,14 +144,15 @@ fn with_engines(root: &Path, oracle: &Path, args: &Args) -> Result<()> {
     let names = profiles(args, &[&PROFILES[..], &[SWITCHES]].concat())?;
     let seeds_of = |profile| (first..=last).map(move |seed| (profile, seed));
     let cases = names.iter().flat_map(|name| seeds_of(name.as_str()));
-    let cases: Vec<Case<'_>> = cases.map(|(profile, seed)| Case { profile, seed, add: args.add.as_deref() }).collect();
+    let cases: Vec<OracleCase<'_>> =
+        cases.map(|(profile, seed)| OracleCase { profile, seed, add: args.add.as_deref() }).collect();
     let compared = pair.compare(&cases, JOBS);
     println!("compared in {:.0} s", started.elapsed().as_secs_f64());
     compared
 }
 
 /// The profiles that were asked for, or these.
-fn profiles(args: &Args, all: &[&str]) -> Result<Vec<String>> {
+fn profiles(args: &OracleArgs, all: &[&str]) -> Result<Vec<String>> {
     let known = |name: &String| PROFILES.contains(&name.as_str()) || name == SWITCHES;
     if let Some(unknown) = args.profile.iter().find(|name| !known(name)) {
         bail!("there is no profile {unknown}; there are {}, and {SWITCHES}", PROFILES.join(", "));
@@ -177,17 +178,17 @@ pub(crate) fn absent(is_ci: bool, message: &str) -> Result<()> {
     Ok(())
 }
 
-fn jobs(args: &Args) -> Result<Vec<Job>> {
+fn jobs(args: &OracleArgs) -> Result<Vec<OracleJob>> {
     let (first, last) = seeds(if args.ci { CI_SEEDS } else { &args.seeds })?;
     let profiles = profiles(args, &PROFILES)?;
-    let job = |profile: String, version: &str, add: Option<String>| Job {
+    let job = |profile: String, version: &str, add: Option<String>| OracleJob {
         profile,
         version: version.to_owned(),
         add,
         first: first.to_string(),
         last: last.to_string(),
     };
-    let mut jobs: Vec<Job> =
+    let mut jobs: Vec<OracleJob> =
         profiles.into_iter().map(|profile| job(profile, &args.version, args.add.clone())).collect();
     if args.ci {
         jobs.push(job(SWITCHES.to_owned(), "6.1-arms", None));
@@ -196,7 +197,7 @@ fn jobs(args: &Args) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-fn run_job(oracle: &Path, binary: &Path, job: &Job) -> Result<()> {
+fn run_job(oracle: &Path, binary: &Path, job: &OracleJob) -> Result<()> {
     let mut command = Command::new(oracle.join("fuzz.sh"));
     command.args(["--profile", &job.profile]);
     if let Some(add) = &job.add {

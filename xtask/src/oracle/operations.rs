@@ -3,14 +3,14 @@
 
 use crate::table;
 use anyhow::{Context, Result};
-use fairlab_sched::work::{NR_OPS, Op};
+use fairlab_sched::work::{KernelOp, NR_OPS};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Of one operation on one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct OpCountsByCall {
     ours: u64,
     theirs: u64,
     /// Calls in which somebody counted it, and those in which both counted it equally often.
@@ -20,8 +20,8 @@ struct Counts {
     first: Option<String>,
 }
 
-impl Counts {
-    fn note(&mut self, ours: u64, theirs: u64, differs: impl Fn(u64, u64) -> String) {
+impl OpCountsByCall {
+    fn record(&mut self, ours: u64, theirs: u64, differs: impl Fn(u64, u64) -> String) {
         self.ours += ours;
         self.theirs += theirs;
         self.calls += 1;
@@ -36,9 +36,9 @@ impl Counts {
 #[derive(Default)]
 pub(super) struct Operations {
     /// By operation and path.
-    counts: BTreeMap<(Op, String), Counts>,
+    counts: BTreeMap<(KernelOp, String), OpCountsByCall>,
     /// In how many scenarios an operation was counted at all, and in how many all calls were equal.
-    scenarios: BTreeMap<Op, (u32, u32)>,
+    scenarios: BTreeMap<KernelOp, (u32, u32)>,
     calls: u64,
     /// Scenarios, and those in which both counted the same throughout.
     compared: u32,
@@ -56,7 +56,7 @@ impl Operations {
                 let (t, cpu, path) = (call["t"].as_u64(), call["cpu"].as_u64(), call["path"].as_str());
                 let key = t.zip(cpu).zip(path).with_context(|| format!("{name}: {line}"))?;
                 let counts = &mut calls.entry((key.0.0, key.0.1, key.1.to_owned())).or_insert([[0; NR_OPS]; 2])[side];
-                for &op in Op::ALL {
+                for &op in KernelOp::ALL {
                     counts[op as usize] += call[op.name()].as_u64().unwrap_or(0);
                 }
             }
@@ -64,15 +64,16 @@ impl Operations {
         let mut all = Self { compared: 1, calls: calls.len() as u64, ..Self::default() };
         for ((t, cpu, path), [ours, theirs]) in calls {
             let differs = |ours, theirs| format!("{name}: {t} ns, CPU {cpu}: {ours} and {theirs}");
-            for &op in Op::ALL {
+            for &op in KernelOp::ALL {
                 let (ours, theirs) = (ours[op as usize], theirs[op as usize]);
                 if ours != 0 || theirs != 0 {
-                    all.counts.entry((op, path.clone())).or_default().note(ours, theirs, differs);
+                    all.counts.entry((op, path.clone())).or_default().record(ours, theirs, differs);
                 }
             }
         }
-        for op in Op::ALL {
-            let its: Vec<&Counts> = all.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its).collect();
+        for op in KernelOp::ALL {
+            let its: Vec<&OpCountsByCall> =
+                all.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its).collect();
             if !its.is_empty() {
                 all.scenarios.insert(*op, (1, u32::from(its.iter().all(|its| its.calls == its.equal))));
             }
@@ -102,7 +103,7 @@ impl Operations {
 
     /// All operations, and the paths on which counts differ.
     pub(super) fn table(&self) -> String {
-        let row = |op: &Op| {
+        let row = |op: &KernelOp| {
             let its = self.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its);
             let sum = its.fold([0; 4], |sum, its| {
                 [sum[0] + its.ours, sum[1] + its.theirs, sum[2] + its.calls, sum[3] + its.equal]
@@ -114,7 +115,7 @@ impl Operations {
             row.push(format!("{equal}/{counted}"));
             row
         };
-        let rows: Vec<Vec<String>> = Op::ALL.iter().map(row).collect();
+        let rows: Vec<Vec<String>> = KernelOp::ALL.iter().map(row).collect();
         let mut text = format!(
             "\n{} scenarios, {} calls; in {} scenarios all operations are equal in all calls\n\n",
             self.compared, self.calls, self.same

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct ReleaseArgs {
     /// Do all of it twice, and fail unless both give the same bytes.
     #[arg(long)]
     twice: bool,
@@ -28,8 +28,8 @@ pub(crate) struct Args {
 /// The profile in Cargo.toml.
 const PROFILE: &str = "optimised";
 
-pub(crate) fn build(root: &Path, args: &Args) -> Result<()> {
-    let compiler = Compiler::ask(root)?;
+pub(crate) fn build(root: &Path, args: &ReleaseArgs) -> Result<()> {
+    let compiler = Compiler::read_version(root)?;
     let tool = profdata::find(&compiler, args.profdata.as_deref())?;
     let folder = programs::target(root).join(PROFILE);
     let bytes = from_nothing(root, &folder, &compiler, &tool)?;

@@ -18,9 +18,9 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    pub(super) fn ask(root: &Path) -> Result<Self> {
-        let version = said(Command::new("rustc").arg("-vV").current_dir(root))?;
-        let sysroot = said(Command::new("rustc").args(["--print", "sysroot"]).current_dir(root))?;
+    pub(super) fn read_version(root: &Path) -> Result<Self> {
+        let version = first_line(Command::new("rustc").arg("-vV").current_dir(root))?;
+        let sysroot = first_line(Command::new("rustc").args(["--print", "sysroot"]).current_dir(root))?;
         Self::parse(&version, sysroot.trim())
     }
 
@@ -59,7 +59,10 @@ pub(super) fn find(compiler: &Compiler, given: Option<&Path>) -> Result<PathBuf>
     let mut seen = Vec::new();
     // Asked without a subcommand, older ones do not tell their version.
     for candidate in candidates {
-        match said(Command::new(&candidate).args(["merge", "--version"])).ok().and_then(|text| major_of_tool(&text)) {
+        match first_line(Command::new(&candidate).args(["merge", "--version"]))
+            .ok()
+            .and_then(|text| major_of_tool(&text))
+        {
             Some(version) if version == *llvm => return Ok(candidate),
             Some(version) => seen.push(format!("{} is of LLVM {version}", candidate.display())),
             None => seen.push(format!("{} cannot be run", candidate.display())),
@@ -74,11 +77,11 @@ pub(super) fn find(compiler: &Compiler, given: Option<&Path>) -> Result<PathBuf>
 
 /// Adds up what several runs have counted.
 pub(super) fn merge(tool: &Path, counted: &[PathBuf], merged: &Path) -> Result<()> {
-    said(Command::new(tool).arg("merge").arg("--output").arg(merged).args(counted)).map(|_| ())
+    first_line(Command::new(tool).arg("merge").arg("--output").arg(merged).args(counted)).map(|_| ())
 }
 
 /// What a command says on its standard output.
-fn said(command: &mut Command) -> Result<String> {
+fn first_line(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     if !output.status.success() {
         bail!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr));

@@ -39,12 +39,12 @@ const CROWDED: [(u64, &str); 3] = [(4, "2s"), (32, "1s"), (128, "250ms")];
 const LIGHT: [(u64, &str); 2] = [(8, "4s"), (96, "1s")];
 
 /// One run.
-struct Run {
+struct TrainingRun {
     arguments: Vec<String>,
     input: Option<String>,
 }
 
-impl Run {
+impl TrainingRun {
     fn new(arguments: &[&str], more: &[&str], input: Option<String>) -> Self {
         let arguments = arguments.iter().chain(more).map(|word| (*word).to_owned()).collect();
         Self { arguments, input }
@@ -69,23 +69,23 @@ pub(super) fn run(root: &Path, binary: &Path, folder: &Path) -> Result<Vec<PathB
     Ok(files)
 }
 
-fn runs(root: &Path) -> Result<Vec<Run>> {
+fn runs(root: &Path) -> Result<Vec<TrainingRun>> {
     let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
     let mut runs = Vec::new();
     for path in scenarios(root)? {
-        runs.push(Run::new(OBSERVED, &[], Some(read(&path)?)));
+        runs.push(TrainingRun::new(OBSERVED, &[], Some(read(&path)?)));
     }
     for (file, more) in PRICED {
-        runs.push(Run::new(OBSERVED, more, Some(read(&root.join(file))?)));
+        runs.push(TrainingRun::new(OBSERVED, more, Some(read(&root.join(file))?)));
     }
     for line in BENCHMARKS {
-        runs.push(Run::new(&line.split(' ').collect::<Vec<_>>(), &[], None));
+        runs.push(TrainingRun::new(&line.split(' ').collect::<Vec<_>>(), &[], None));
     }
     let crowded = CROWDED.map(|(nr_cpus, length)| mixes::crowded(nr_cpus, length));
     let light = LIGHT.map(|(nr_cpus, length)| mixes::light(nr_cpus, length));
     for mix in crowded.into_iter().chain(light) {
-        runs.push(Run::new(OBSERVED, &[], Some(mix.clone())));
-        runs.push(Run::new(ALONE, &[], Some(mix)));
+        runs.push(TrainingRun::new(OBSERVED, &[], Some(mix.clone())));
+        runs.push(TrainingRun::new(ALONE, &[], Some(mix)));
     }
     Ok(runs)
 }

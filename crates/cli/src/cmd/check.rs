@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab check`: whether a workload file is one, fits its machine, and runs with all invariants of the scheduler kept.
 
-use super::run::{Listeners, simulate};
+use super::run::{RunObservers, simulate};
 use crate::args::CheckArgs;
 use crate::engine;
 use crate::error::{CliError, command_line, for_shell};
 use crate::output::{Output, plain};
 use crate::plan::{Choices, Plan};
-use fairlab_machine::seam::Engine;
+use fairlab_machine::engine::Engine;
 use fairlab_observe::cpus::SoftirqCounts;
-use fairlab_observe::standstill::Standstill;
+use fairlab_observe::stall::Stall;
 use serde::Serialize;
 
 /// The form of what is written as JSON.
@@ -17,7 +17,7 @@ pub(crate) const SCHEMA: &str = "check/1";
 
 /// What is written as JSON.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Verdict<'a> {
+pub(crate) struct CheckVerdict<'a> {
     /// The form of this.
     schema: &'static str,
     /// The workload's file, as it was given.
@@ -43,7 +43,7 @@ pub(crate) struct Verdict<'a> {
     /// Whether so many events came that not all of them were looked at.
     is_cut: bool,
     /// What did not get on.
-    standstill: Standstill,
+    standstill: Stall,
     /// What could not be honoured.
     warnings: Vec<String>,
 }
@@ -66,11 +66,11 @@ pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Res
     let (nr_cpus, nr_tasks) = (plan.machine.hardware().nr_cpus(), plan.machine.tasks().len());
     plan.machine.limit_events(MOST_EVENTS / nr_cpus.div_ceil(8).max(nr_tasks.div_ceil(64)) as u64);
     let whole = plan.machine.duration();
-    let mut listeners = Listeners::recording(&plan.machine);
+    let mut listeners = RunObservers::recording(&plan.machine);
     let name = plan.about.input.name.clone();
     simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
     let machine = &plan.machine;
-    let mut standstill = Standstill::of(machine);
+    let mut standstill = Stall::from_machine(machine);
     if plan.about.is_shortened {
         // They may come later.
         standstill.never_ran.clear();
@@ -78,9 +78,9 @@ pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Res
     }
     let said = standstill.sentences();
     let is_deadlock = standstill.is_deadlock();
-    let refused = listeners.recorder.as_ref().and_then(|recorder| recorder.refused.sentences(machine));
+    let refused = listeners.recorder.as_ref().and_then(|recorder| recorder.rejected.sentences(machine));
     let specs = &machine.workload().tasks;
-    let verdict = Verdict {
+    let verdict = CheckVerdict {
         schema: SCHEMA,
         file: &name,
         kind: &plan.about.subject.kind,

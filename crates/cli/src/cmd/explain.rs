@@ -8,8 +8,8 @@ use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output::{Output, plain, wrap};
 use crate::rerun;
-use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, START};
 use fairlab_observe::explain::{Explanation, History, Question, explain as answer};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub(crate) const SCHEMA: &str = "explain/1";
 
 /// What is written as JSON.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Answer {
+pub(crate) struct ExplainOutput {
     /// The form of this.
     schema: &'static str,
     #[serde(flatten)]
@@ -44,27 +44,27 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
             machine.duration()
         )));
     }
-    let explanation = look(&mut machine, &question, args.at)?;
+    let explanation = explain_at(&mut machine, &question, args.at)?;
     let difference = rerun::difference(&machine, &manifest, &args.dir, "this explains");
     if let Some(warning) = &difference {
         output.warn(warning)?;
     }
     if output.is_json() {
-        return output.json(&Answer { schema: SCHEMA, explanation, digest_matches: difference.is_none() });
+        return output.json(&ExplainOutput { schema: SCHEMA, explanation, digest_matches: difference.is_none() });
     }
     let text: String = explanation.sentences.iter().map(|sentence| wrap(&plain(sentence), 2)).collect();
     output.text(&text)
 }
 
 /// Lets the machine run up to the moment, looks at it, and lets it run to the end.
-fn look(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
-    let explanation = look_at(machine, question, at)?;
+fn explain_at(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
+    let explanation = explain_moment(machine, question, at)?;
     while machine.advance(&mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)? {}
     Ok(explanation)
 }
 
 /// Lets the machine run up to a moment from the start of the run, and looks at it.
-pub(crate) fn look_at(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
+pub(crate) fn explain_moment(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
     let now = Nanos(START.0 + at.0);
     let mut history = History::new(machine);
     machine.start(&mut history).map_err(CliError::run)?;

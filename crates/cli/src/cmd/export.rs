@@ -3,7 +3,7 @@
 //!
 //! A run directory holds no events: the run is repeated, which gives the same ones, and its digest is compared.
 
-use super::run::{Listeners, simulate};
+use super::run::{RunObservers, simulate};
 use crate::args::ExportCommandArgs;
 use crate::engine;
 use crate::error::CliError;
@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::plan::Plan;
 use crate::rerun;
 use crate::whole_file::refuse_to_replace;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::engine::Engine;
 use fairlab_observe::export::FORMATS;
 use fairlab_observe::export::record::Group;
 use fairlab_observe::manifest::Manifest;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// What is written as JSON.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ExportOutput<'a> {
     format: &'static str,
     file: &'a str,
     digest: String,
@@ -59,7 +59,7 @@ pub(crate) fn repeat<E: Engine>(
     let wanted = Export { format: args.format, file: file.clone() };
     let wanted = ExportArgs { export: vec![wanted], events: args.events.clone(), task: args.task.clone() };
     let traces = Traces::open(&wanted, &plan.machine, process_of(&plan.about.subject.kind))?;
-    let mut listeners = Listeners::exporting(traces);
+    let mut listeners = RunObservers::exporting(traces);
     simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
     listeners.finish_traces(&plan.machine)?;
     let difference = rerun::difference(&plan.machine, manifest, &args.dir, "this is a trace of");
@@ -71,7 +71,8 @@ pub(crate) fn repeat<E: Engine>(
     }
     if output.is_json() {
         let digest = plan.machine.digest().to_string();
-        let answer = Answer { format: args.format.name, file: &file, digest, digest_matches: difference.is_none() };
+        let answer =
+            ExportOutput { format: args.format.name, file: &file, digest, digest_matches: difference.is_none() };
         return output.json(&answer);
     }
     output.text(&format!("{file}: {}\n", args.format.meaning))

@@ -19,7 +19,7 @@ struct FeatureRow {
 pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), CliError> {
     let row = |feature: &Feature| FeatureRow {
         name: feature.name(),
-        default: feature.is_default(),
+        default: feature.default_enabled(),
         meaning: feature.meaning(),
     };
     let rows: Vec<FeatureRow> =

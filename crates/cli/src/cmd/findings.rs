@@ -22,7 +22,7 @@ pub(crate) const SCHEMA: &str = "findings/1";
 
 /// A finding with what explains it.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Answer {
+pub(crate) struct FindingOutput {
     #[serde(flatten)]
     finding: Finding,
     /// The command that explains its worst moment; none if it has none.
@@ -50,10 +50,10 @@ pub(crate) fn findings(output: &mut Output, args: &FindingsArgs) -> Result<(), C
     let answers = found.into_iter().enumerate().map(|(place, finding)| {
         let because = if place < args.explain { because(&args.dir, &manifest, &finding)? } else { Vec::new() };
         let explain = command(&args.dir, &finding);
-        Ok(Answer { finding, explain, because })
+        Ok(FindingOutput { finding, explain, because })
     });
-    let answers = answers.collect::<Result<Vec<Answer>, CliError>>()?;
-    tell(output, &answers)
+    let answers = answers.collect::<Result<Vec<FindingOutput>, CliError>>()?;
+    print_findings(output, &answers)
 }
 
 /// Limits as the command line has them.
@@ -68,13 +68,13 @@ fn of_trace(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
     let recording = import::read(&args.dir.display().to_string())?;
     let mut limits = Limits::of_tick(Hz::DEFAULT.tick());
     change(&mut limits, args);
-    let found = findings::of_trace(&recording, limits).into_iter();
-    let answers = found.map(|finding| Answer { finding, explain: None, because: Vec::new() });
-    let answers: Vec<Answer> = answers.collect();
-    tell(output, &answers)
+    let found = findings::find_in_trace(&recording, limits).into_iter();
+    let answers = found.map(|finding| FindingOutput { finding, explain: None, because: Vec::new() });
+    let answers: Vec<FindingOutput> = answers.collect();
+    print_findings(output, &answers)
 }
 
-fn tell(output: &mut Output, answers: &[Answer]) -> Result<(), CliError> {
+fn print_findings(output: &mut Output, answers: &[FindingOutput]) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(&answers);
     }
@@ -85,7 +85,7 @@ fn tell(output: &mut Output, answers: &[Answer]) -> Result<(), CliError> {
     output.text(&text)
 }
 
-fn text_of(answer: &Answer) -> String {
+fn text_of(answer: &FindingOutput) -> String {
     let finding = &answer.finding;
     let severity = match finding.severity {
         Severity::High => "high",
@@ -116,5 +116,5 @@ fn because(dir: &Path, manifest: &Manifest, finding: &Finding) -> Result<Vec<Str
         return Ok(Vec::new());
     }
     let mut machine = rerun::repeat(dir, manifest)?.machine;
-    Ok(explain::look_at(&mut machine, &finding.question, Nanos(finding.at_ns))?.sentences)
+    Ok(explain::explain_moment(&mut machine, &finding.question, Nanos(finding.at_ns))?.sentences)
 }

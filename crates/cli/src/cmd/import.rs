@@ -10,8 +10,8 @@ use crate::whole_file::WholeFile;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_machine::files;
 use fairlab_machine::hardware::Hardware;
-use fairlab_observe::import::behaviour::{self, Gaps, Imported};
-use fairlab_observe::import::event::{Kind, Problem, Recording};
+use fairlab_observe::import::behaviour::{self, Gaps, ImportedWorkload};
+use fairlab_observe::import::event::{ImportProblem, Recording, TraceEventName};
 use fairlab_observe::import::{self};
 use fairlab_observe::manifest::MANIFEST;
 use serde::Serialize;
@@ -46,16 +46,16 @@ pub(crate) struct ImportArgs {
 
 /// What is told of an import.
 #[derive(Serialize)]
-struct Told<'a> {
+struct ImportOutput<'a> {
     trace: &'a str,
     format: &'static str,
     length_ns: u64,
     cpus: u32,
     tasks: usize,
     operations: usize,
-    events: BTreeMap<Kind, u64>,
+    events: BTreeMap<TraceEventName, u64>,
     other_events: u64,
-    problems: &'a BTreeMap<String, Problem>,
+    problems: &'a BTreeMap<String, ImportProblem>,
     gaps: &'a Gaps,
     notes: &'a [String],
 }
@@ -88,7 +88,7 @@ pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
 const MAX_BYTES: u64 = 4 << 30;
 
 /// Makes a workload of a trace that was recorded on a machine.
-pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<Imported, CliError> {
+pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<ImportedWorkload, CliError> {
     let machine = machine.map(input::machine).transpose()?;
     let hardware = machine.map(|machine| Hardware::from_description(&machine.description));
     if let Some(hardware) = &hardware
@@ -109,14 +109,14 @@ pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<Im
 /// Runs the command.
 pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliError> {
     let recording = read(&args.trace)?;
-    let Imported { recorded, gaps, .. } = convert(&recording, args.machine.as_deref())?;
+    let ImportedWorkload { recorded, gaps, .. } = convert(&recording, args.machine.as_deref())?;
     let to_stdout = args.output.as_deref() == Some("-");
     match args.output.as_deref() {
         Some("-") => output.text(&recorded.to_text())?,
         Some(path) => WholeFile::write(Path::new(path), recorded.to_text().as_bytes())?,
         None => {}
     }
-    let told = Told {
+    let told = ImportOutput {
         trace: &args.trace,
         format: recording.format,
         length_ns: recorded.end.0,
@@ -130,7 +130,7 @@ pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliEr
         notes: &recorded.notes,
     };
     if to_stdout {
-        return recorded.notes.iter().try_for_each(|note| output.note(&wrap(note, 2)));
+        return recorded.notes.iter().try_for_each(|note| output.eprint(&wrap(note, 2)));
     }
     if output.is_json() {
         return output.json(&told);
@@ -139,7 +139,7 @@ pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliEr
     output.text(&text)
 }
 
-fn page(told: &Told<'_>) -> String {
+fn page(told: &ImportOutput<'_>) -> String {
     let mut text = format!("{}: {}, {} CPUs, {} recorded\n", told.trace, told.format, told.cpus, time(told.length_ns));
     let events = told.events.iter().map(|(kind, nr)| format!("{nr} {}", name_of(*kind)));
     let mut events: Vec<String> = events.collect();
@@ -162,6 +162,6 @@ fn page(told: &Told<'_>) -> String {
 }
 
 /// The name of a tracepoint.
-fn name_of(kind: Kind) -> String {
+fn name_of(kind: TraceEventName) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

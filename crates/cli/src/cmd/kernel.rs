@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab kernel`: engines that are built from kernel trees.
 
-use super::museum::{self, MuseumArgs};
+use super::regressions::{self, RegressionsArgs};
 use crate::cmd::kernel_bisect::{KernelBisectArgs, kernel_bisect};
 use crate::error::CliError;
 use crate::output::figures;
@@ -9,8 +9,8 @@ use crate::output::table::{Align, Table};
 use crate::output::{Output, wrap};
 use clap::{Args as ClapArgs, Subcommand, ValueHint};
 use fairlab_kernel::error::KernelError;
-use fairlab_kernel::store::clear::{Gone, Listed, is_own};
-use fairlab_kernel::store::{Entry, Store};
+use fairlab_kernel::store::clear::{ListedKernel, RemovedKernel, is_own};
+use fairlab_kernel::store::{Store, StoreEntry};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -26,11 +26,11 @@ Examples:
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct KernelArgs {
     #[command(subcommand)]
-    what: What,
+    what: KernelCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum KernelCommand {
     /// Build an engine from a tree, under a name; what is already there is not built again
     Add(AddArgs),
     /// List engines, with what they take
@@ -46,8 +46,9 @@ enum What {
     },
     /// Find the commit of a tree that changed what a run tells
     Bisect(Box<KernelBisectArgs>),
-    /// Put bugs that are fixed back into a tree, and see them with scenarios
-    Museum(MuseumArgs),
+    /// Put fixed bugs back into a tree, and check that scenarios detect them
+    #[command(alias = "museum")]
+    Regressions(RegressionsArgs),
     /// Forget an engine, and remove what was only there for it
     Remove {
         /// The engine
@@ -87,26 +88,26 @@ impl From<KernelError> for CliError {
 pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliError> {
     let store = Store::of_user()?;
     match &args.what {
-        What::Add(add) => self::add(output, &store, add),
-        What::List { all } => list(output, &store, *all),
-        What::Show { name } => show(output, &store, &store.get(name)?),
-        What::Bisect(bisect) => kernel_bisect(output, bisect),
-        What::Museum(museum) => museum::museum(output, &store, museum),
-        What::Remove { name } => tell_gone(output, &store.remove(name)?, false),
-        What::Prune { dry_run } => tell_gone(output, &store.prune(*dry_run)?, *dry_run),
+        KernelCommand::Add(add) => self::add(output, &store, add),
+        KernelCommand::List { all } => list(output, &store, *all),
+        KernelCommand::Show { name } => show(output, &store, &store.get(name)?),
+        KernelCommand::Bisect(bisect) => kernel_bisect(output, bisect),
+        KernelCommand::Regressions(args) => regressions::regressions(output, &store, args),
+        KernelCommand::Remove { name } => print_removed(output, &store.remove(name)?, false),
+        KernelCommand::Prune { dry_run } => print_removed(output, &store.prune(*dry_run)?, *dry_run),
     }
 }
 
 fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliError> {
     if is_own(&args.name) {
-        let help = "choose another one: these are of fairlab patch, kernel museum and kernel bisect";
+        let help = "choose another one: these are of fairlab patch, kernel regressions and kernel bisect";
         return Err(CliError::Input(format!(
             "{}: a name that commands give to engines of their own\nhelp: {help}",
             args.name
         )));
     }
     let mut told = Ok(());
-    let mut say = |what: &str| told = output.note(&format!("{}: {what}\n", args.name));
+    let mut say = |what: &str| told = output.eprint(&format!("{}: {what}\n", args.name));
     let added = store.add(&args.name, &args.source, &args.patch, &args.config, &mut say)?;
     told?;
     if output.is_json() {
@@ -130,8 +131,8 @@ fn list(output: &mut Output, store: &Store, all: bool) -> Result<(), CliError> {
     if entries.is_empty() {
         page.push_str("no engines yet: fairlab kernel add NAME --source DIR\n");
     }
-    for Listed { entry, object_bytes, work_bytes, .. } in &entries {
-        let Entry { name, version, patches, bugs, .. } = entry;
+    for ListedKernel { entry, object_bytes, work_bytes, .. } in &entries {
+        let StoreEntry { name, version, patches, bugs, .. } = entry;
         let several = |what: &str, nr: usize| match nr {
             0 => String::new(),
             1 => format!(", 1 {what}"),
@@ -147,12 +148,12 @@ fn list(output: &mut Output, store: &Store, all: bool) -> Result<(), CliError> {
 }
 
 /// What was removed, with sizes.
-fn tell_gone(output: &mut Output, gone: &[Gone], is_dry: bool) -> Result<(), CliError> {
+fn print_removed(output: &mut Output, gone: &[RemovedKernel], is_dry: bool) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(&gone);
     }
     let mut table = Table::new(&[("size", Align::Right), ("what", Align::Left)]);
-    let is_large = |one: &&Gone| one.bytes >= 1 << 20;
+    let is_large = |one: &&RemovedKernel| one.bytes >= 1 << 20;
     for one in gone.iter().filter(is_large) {
         table.row(vec![figures::bytes(one.bytes).into(), format!("{}: {}", one.what, one.path.display()).into()]);
     }
@@ -164,7 +165,7 @@ fn tell_gone(output: &mut Output, gone: &[Gone], is_dry: bool) -> Result<(), Cli
     output.text(&format!("{page}{} files and folders {what}{more}; {bytes} {freed}\n", gone.len()))
 }
 
-fn show(output: &mut Output, store: &Store, entry: &Entry) -> Result<(), CliError> {
+fn show(output: &mut Output, store: &Store, entry: &StoreEntry) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(entry);
     }

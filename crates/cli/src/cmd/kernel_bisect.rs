@@ -6,7 +6,7 @@
 
 use super::patch::kernels::{commit, export, git};
 use crate::args::{Plain, VariantArgs};
-use crate::cmd::compare::forms::figure;
+use crate::cmd::compare::formats::figure;
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
@@ -16,7 +16,7 @@ use clap::{Args, ValueHint};
 use fairlab_kernel::store::Store;
 use fairlab_kernel::tree::{FILES, PARTS};
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::{Asked, Metric, of_run};
+use fairlab_study::experiment::metrics::{Metric, RequestedMetric, of_run};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) struct KernelBisectArgs {
 #[derive(Clone, Debug, PartialEq)]
 struct Expectation {
     text: String,
-    asked: Asked,
+    asked: RequestedMetric,
     is_below: bool,
     /// As it was written: a time has ns.
     value: Bound,
@@ -104,7 +104,7 @@ impl Expectation {
         };
         Ok(Self {
             text: text.to_owned(),
-            asked: Asked::parse(metric)?,
+            asked: RequestedMetric::parse(metric)?,
             is_below: text[place..].starts_with('<'),
             value,
         })
@@ -132,7 +132,7 @@ impl Expectation {
 
 /// What came of it.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct KernelBisectOutput<'a> {
     /// The form that this has.
     schema: &'static str,
     /// What was expected, as it was written.
@@ -140,12 +140,12 @@ pub(crate) struct Answer<'a> {
     /// The commit from which on it does not hold; none: too many were skipped.
     first_bad: Option<&'a str>,
     /// Commits that were built and run, in their order.
-    looked: &'a [Looked],
+    looked: &'a [TestedCommit],
 }
 
 /// What came of a commit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-struct Looked {
+struct TestedCommit {
     commit: String,
     subject: String,
     /// `good`, `bad` or `skip`.
@@ -163,10 +163,10 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     let clone = tempfile::tempdir().map_err(|error| CliError::run(format!("a temporary folder: {error}")))?;
     let clone = clone.path().join("clone");
     let history = clone.display().to_string();
-    told(git(&args.tree).args(["clone", "--quiet", "--shared", "--no-checkout", "."]).arg(&clone))?;
+    run_git(git(&args.tree).args(["clone", "--quiet", "--shared", "--no-checkout", "."]).arg(&clone))?;
     let mut looked = Vec::new();
     for (commit, is_expected) in [(&good, true), (&bad, false)] {
-        let one = look(output, args, &store, commit)?;
+        let one = test_commit(output, args, &store, commit)?;
         let is_right = (one.verdict == "good") == is_expected && one.verdict != "skip";
         if !is_right {
             let what =
@@ -179,14 +179,14 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     }
     // Other commits change nothing for an engine.
     let begin = ["bisect", "start", "--no-checkout", &bad, &good, "--"];
-    let mut said = told(git(&history).args(begin).args(PARTS).args(FILES))?;
+    let mut said = run_git(git(&history).args(begin).args(PARTS).args(FILES))?;
     while !is_over(&said) {
         let next = commit(&history, "BISECT_HEAD")?;
-        let one = look(output, args, &store, &next)?;
-        said = told(git(&history).args(["bisect", one.verdict, &next]))?;
+        let one = test_commit(output, args, &store, &next)?;
+        said = run_git(git(&history).args(["bisect", one.verdict, &next]))?;
         looked.push(one);
     }
-    tell(output, args, &said, &looked)
+    print_result(output, args, &said, &looked)
 }
 
 /// Whether git has said which commit it is, or that it cannot say.
@@ -195,16 +195,16 @@ fn is_over(said: &str) -> bool {
 }
 
 /// Runs git: what it says. It ends with another status than 0 when only skipped commits are left.
-fn told(command: &mut std::process::Command) -> Result<String, CliError> {
+fn run_git(command: &mut std::process::Command) -> Result<String, CliError> {
     let run = command.output().map_err(|error| CliError::Input(format!("git: {error}\nhelp: history needs git")))?;
     let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     if run.status.success() || is_over(&said) { Ok(said) } else { Err(CliError::run(format!("git: {}", said.trim()))) }
 }
 
 /// Builds a commit and runs it.
-fn look(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> Result<Looked, CliError> {
-    let subject = told(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
-    let mut one = Looked { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
+fn test_commit(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> Result<TestedCommit, CliError> {
+    let subject = run_git(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
+    let mut one = TestedCommit { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
     let folder = export(store, &args.tree, name)?;
     let mut say = |_: &str| ();
     let measured = match store.add(NAME, &folder, &[], &args.config, &mut say) {
@@ -218,12 +218,12 @@ fn look(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> 
             one.verdict = if args.expect.holds(&metric, value)? { "good" } else { "bad" };
             one.value = Some(value);
             let figure = figure(&metric.unit, value);
-            output.note(&format!("{} {}: {} {figure}: {}\n", &name[..12], one.subject, metric.name, one.verdict))?;
+            output.eprint(&format!("{} {}: {} {figure}: {}\n", &name[..12], one.subject, metric.name, one.verdict))?;
         }
         Err(error @ CliError::Stopped { .. }) => return Err(error),
         Err(error) => {
             let why = error.to_string();
-            output.note(&format!(
+            output.eprint(&format!(
                 "{} {}: skipped: {}\n",
                 &name[..12],
                 one.subject,
@@ -264,10 +264,20 @@ fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliEr
     found.into_iter().nth(middle).ok_or_else(|| CliError::Input(format!("no run tells {}", args.expect.asked.text())))
 }
 
-fn tell(output: &mut Output, args: &KernelBisectArgs, said: &str, looked: &[Looked]) -> Result<(), CliError> {
+fn print_result(
+    output: &mut Output,
+    args: &KernelBisectArgs,
+    said: &str,
+    looked: &[TestedCommit],
+) -> Result<(), CliError> {
     let first = said.split_whitespace().next().filter(|_| said.contains("is the first bad commit"));
     if output.is_json() {
-        return output.json(&Answer { schema: SCHEMA, expect: &args.expect.text, first_bad: first, looked });
+        return output.json(&KernelBisectOutput {
+            schema: SCHEMA,
+            expect: &args.expect.text,
+            first_bad: first,
+            looked,
+        });
     }
     let text = match first {
         Some(first) => {
@@ -283,11 +293,11 @@ fn tell(output: &mut Output, args: &KernelBisectArgs, said: &str, looked: &[Look
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_study::experiment::metrics::Better;
+    use fairlab_study::experiment::metrics::MetricDirection;
 
     #[test]
     fn what_is_told_has_its_form() {
-        let one = |verdict, value, why: Option<&str>| Looked {
+        let one = |verdict, value, why: Option<&str>| TestedCommit {
             commit: "0123".to_owned(),
             subject: "a change".to_owned(),
             verdict,
@@ -295,17 +305,17 @@ mod tests {
             why: why.map(str::to_owned),
         };
         let looked = [one("good", Some(1.5), None), one("skip", None, Some("it does not compile"))];
-        let schema = schemars::schema_for!(Answer<'static>).to_value();
+        let schema = schemars::schema_for!(KernelBisectOutput<'static>).to_value();
         let validator = jsonschema::validator_for(&schema).expect("it is a schema");
         for first_bad in [Some("0123"), None] {
-            let answer = Answer { schema: SCHEMA, expect: "a < 1", first_bad, looked: &looked };
+            let answer = KernelBisectOutput { schema: SCHEMA, expect: "a < 1", first_bad, looked: &looked };
             let told = serde_json::to_value(&answer).expect("it is JSON");
             assert!(validator.is_valid(&told), "{told}");
         }
     }
 
     fn metric(unit: &str) -> Metric {
-        Metric { name: "time".to_owned(), unit: unit.to_owned(), better: Better::Less }
+        Metric { name: "time".to_owned(), unit: unit.to_owned(), better: MetricDirection::Less }
     }
 
     #[test]

@@ -23,8 +23,8 @@ pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), Cli
         name: kernel.name,
         features: kernel.features().into_iter().map(|(feature, on)| (feature.name(), on)).collect(),
         tunables: kernel.tunables().into_iter().collect(),
-        models: kernel.models(),
-        leaves_out: kernel.leaves_out(),
+        models: kernel.modelled_changes(),
+        leaves_out: kernel.unmodelled_changes(),
     };
     if output.is_json() {
         return match args.kernel {
@@ -32,7 +32,7 @@ pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), Cli
             None => output.json(&kernels::all().map(row).collect::<Vec<_>>()),
         };
     }
-    let page = args.kernel.map_or_else(|| history(output), |kernel| one(output, &row(kernel)));
+    let page = args.kernel.map_or_else(|| history(output), |kernel| kernel_row(output, &row(kernel)));
     output.text(&page)
 }
 
@@ -46,7 +46,7 @@ fn history(output: &Output) -> String {
     );
     page.push_str(&wrap("Each has what is told here of later ones; `fairlab kernels RELEASE` shows its switches.", 2));
     for kernel in kernels::all().rev() {
-        let (told, missing) = kernel.came_with();
+        let (told, missing) = kernel.changes_of_release();
         if told.is_empty() && missing.is_empty() {
             continue;
         }
@@ -58,7 +58,7 @@ fn history(output: &Output) -> String {
 }
 
 /// What one of them is made of.
-fn one(output: &Output, row: &KernelRow) -> String {
+fn kernel_row(output: &Output, row: &KernelRow) -> String {
     let styles = output.styles();
     let features = row.features.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" }));
     let tunables = row.tunables.iter().map(|(name, value)| format!("{name}={value}"));

@@ -7,9 +7,9 @@ use crate::input;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use fairlab_machine::description::{MachineDescription, describe, presets};
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
-use fairlab_observe::domains::{self, Domain};
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_observe::domains::{self, DomainInfo};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::Nanos;
@@ -124,7 +124,7 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
     };
     let machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{given}: {error}")))?;
     let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));
-    let all: Vec<Domain> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();
+    let all: Vec<DomainInfo> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();
     if output.is_json() {
         return output.json(&all);
     }

@@ -12,8 +12,8 @@ use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::plan::{Choices, Plan};
 use clap::{Args as ClapArgs, ValueHint};
-use fairlab_observe::import::credibility::{self, Beside, Credibility, TaskRow};
-use fairlab_observe::import::measure::Basis;
+use fairlab_observe::import::fidelity::{self, RecordedSimulated, ReplayFidelity, TaskFidelity};
+use fairlab_observe::import::measure::LatencyBasis;
 use fairlab_observe::latency::LatencySummary;
 use serde::Serialize;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(crate) struct ReplayArgs {
 
 /// What is told as JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct ReplayOutput<'a> {
     trace: &'a str,
     format: &'static str,
     machine: &'a str,
@@ -63,7 +63,7 @@ struct Told<'a> {
     digest: String,
     notes: &'a [String],
     #[serde(flatten)]
-    credibility: &'a Credibility,
+    credibility: &'a ReplayFidelity,
 }
 
 /// Runs the command.
@@ -82,20 +82,20 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     let mut plan = Plan::of(input, None, &variant, Choices::default())?;
     let mut progress = Progress::new("simulating", plan.machine.duration());
     let simulated =
-        credibility::replay(&mut plan.machine, Basis::of(&recording), &mut |elapsed| progress.show(elapsed));
+        fidelity::replay(&mut plan.machine, LatencyBasis::of(&recording), &mut |elapsed| progress.show(elapsed));
     progress.clear();
     let simulated = simulated.map_err(|error| CliError::run(format!("{}: {error}", args.trace)))?;
-    let credibility = credibility::compare(&recording, &imported, &plan.machine, &simulated);
+    let fidelity = fidelity::compare(&recording, &imported, &plan.machine, &simulated);
     output.warn_all(&plan.machine.workload().warnings)?;
     if output.is_json() {
-        return output.json(&Told {
+        return output.json(&ReplayOutput {
             trace: &args.trace,
             format: recording.format,
             machine: &plan.about.subject.machine,
             kernel: &plan.about.subject.kernel,
             digest: plan.machine.digest().to_string(),
             notes: &plan.machine.workload().assumptions,
-            credibility: &credibility,
+            credibility: &fidelity,
         });
     }
     let how = if args.as_recorded { "as recorded" } else { "elsewhere" };
@@ -105,14 +105,14 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
             output.styles().bold(&args.trace),
             recording.format,
             recording.nr_cpus,
-            time(credibility.length_ns),
+            time(fidelity.length_ns),
             plan.about.subject.machine,
             plan.about.subject.kernel
         ),
         2,
     );
-    page.push_str(&tables(&credibility, args.all, output.styles()));
-    page.push_str(&sentences(&credibility));
+    page.push_str(&tables(&fidelity, args.all, output.styles()));
+    page.push_str(&sentences(&fidelity));
     // Beside what the trace does not tell: what was left out for this machine.
     for note in plan.machine.workload().assumptions.iter().skip(imported.recorded.notes.len()) {
         page.push_str(&wrap(note, 2));
@@ -129,22 +129,22 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     output.text(&page)
 }
 
-fn tables(credibility: &Credibility, all: bool, styles: Styles) -> String {
+fn tables(fidelity: &ReplayFidelity, all: bool, styles: Styles) -> String {
     let most = if all { usize::MAX } else { MOST_FAMILIES };
-    let mut rows: Vec<&TaskRow> = credibility.families.iter().take(most).collect();
-    rows.push(&credibility.all);
+    let mut rows: Vec<&TaskFidelity> = fidelity.families.iter().take(most).collect();
+    rows.push(&fidelity.all);
     let mut text = "\nof each figure the recorded one, then the simulated one; sw: switches to it,\nsame: its recorded time that it spends on the same CPU\n\n".to_owned();
-    text.push_str(&tasks(&rows, credibility.has_wakeups, styles));
+    text.push_str(&tasks(&rows, fidelity.has_wakeups, styles));
     if rows.iter().any(|row| row.latency.recorded.is_some()) {
         text.push('\n');
         text.push_str(&latencies(&rows, styles));
     }
     text.push('\n');
-    text.push_str(&cpus(credibility, all, styles));
+    text.push_str(&cpus(fidelity, all, styles));
     text
 }
 
-fn tasks(rows: &[&TaskRow], has_wakeups: bool, styles: Styles) -> String {
+fn tasks(rows: &[&TaskFidelity], has_wakeups: bool, styles: Styles) -> String {
     let mut table = Table::new(&[
         ("task", Align::Left),
         ("n", Align::Right),
@@ -170,11 +170,11 @@ fn tasks(rows: &[&TaskRow], has_wakeups: bool, styles: Styles) -> String {
     table.render(styles)
 }
 
-fn both<T>(figures: Beside<T>, show: impl Fn(&T) -> String) -> [Cell; 2] {
+fn both<T>(figures: RecordedSimulated<T>, show: impl Fn(&T) -> String) -> [Cell; 2] {
     [show(&figures.recorded).into(), show(&figures.simulated).into()]
 }
 
-fn latencies(rows: &[&TaskRow], styles: Styles) -> String {
+fn latencies(rows: &[&TaskFidelity], styles: Styles) -> String {
     let mut table = Table::new(&[
         ("wake-up to run", Align::Left),
         ("n", Align::Right),
@@ -200,7 +200,7 @@ fn latencies(rows: &[&TaskRow], styles: Styles) -> String {
     table.render(styles)
 }
 
-fn cpus(credibility: &Credibility, all: bool, styles: Styles) -> String {
+fn cpus(fidelity: &ReplayFidelity, all: bool, styles: Styles) -> String {
     let mut table = Table::new(&[
         ("CPU", Align::Left),
         ("%busy", Align::Right),
@@ -209,28 +209,28 @@ fn cpus(credibility: &Credibility, all: bool, styles: Styles) -> String {
         ("", Align::Right),
     ]);
     let most = if all { usize::MAX } else { MOST_CPUS };
-    for (cpu, row) in credibility.cpus.iter().enumerate().take(most) {
+    for (cpu, row) in fidelity.cpus.iter().enumerate().take(most) {
         let mut cells: Vec<Cell> = vec![cpu.to_string().into()];
-        cells.extend(both(row.busy_ns, |ns| percent(*ns, credibility.length_ns)));
+        cells.extend(both(row.busy_ns, |ns| percent(*ns, fidelity.length_ns)));
         cells.extend(both(row.switches, u64::to_string));
         table.row(cells);
     }
     let mut text = table.render(styles);
-    if credibility.cpus.len() > most {
-        text.push_str(&format!("and {} more: --all\n", credibility.cpus.len() - most));
+    if fidelity.cpus.len() > most {
+        text.push_str(&format!("and {} more: --all\n", fidelity.cpus.len() - most));
     }
     text
 }
 
-fn sentences(credibility: &Credibility) -> String {
-    let Credibility { run_off_percent, wait_off_percent, cpu_off_percent, latency_distance, .. } = credibility;
+fn sentences(fidelity: &ReplayFidelity) -> String {
+    let ReplayFidelity { run_off_percent, wait_off_percent, cpu_off_percent, latency_distance, .. } = fidelity;
     let mut text = format!("\ncredibility: run times of tasks differ by {run_off_percent:.2}% of all run time, ");
-    if credibility.has_wakeups {
+    if fidelity.has_wakeups {
         text.push_str(&format!("waiting by {wait_off_percent:.2}%, "));
     }
     text.push_str(&format!(
         "busy times of CPUs by {cpu_off_percent:.1}%; {:.0}% of run time on the same CPUs",
-        credibility.all.same_cpu_percent
+        fidelity.all.same_cpu_percent
     ));
     if let Some(distance) = latency_distance {
         text.push_str(&format!(
@@ -238,8 +238,8 @@ fn sentences(credibility: &Credibility) -> String {
         ));
     }
     let mut text = format!("\n{}", wrap(text.trim_start(), 2));
-    if !credibility.largest.is_empty() {
-        text.push_str(&wrap(&format!("largest differences: {}", credibility.largest.join("; ")), 2));
+    if !fidelity.largest.is_empty() {
+        text.push_str(&wrap(&format!("largest differences: {}", fidelity.largest.join("; ")), 2));
     }
     text
 }

@@ -3,7 +3,7 @@
 //!
 //! Like `export`, it repeats the runs from their directories.
 
-use super::run::{Listeners, simulate};
+use super::run::{RunObservers, simulate};
 use crate::args::ReportArgs;
 use crate::engine;
 use crate::error::CliError;
@@ -12,11 +12,11 @@ use crate::output::Output;
 use crate::plan::Plan;
 use crate::rerun;
 use crate::whole_file::{WholeFile, refuse_to_replace};
-use fairlab_machine::seam::Engine;
+use fairlab_machine::engine::Engine;
 use fairlab_observe::export::Exporter;
 use fairlab_observe::manifest::Manifest;
-use fairlab_observe::page::{Collector, PageRun, page};
-use fairlab_observe::summary::{EngineSummary, Summary};
+use fairlab_observe::page::{PageCollector, PageRun, page};
+use fairlab_observe::summary::{EngineSummary, RunSummary};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// What the page has of a run.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum OfRun {
+enum ReportInput {
     /// With the built-in scheduler, which has run here.
     Here(Box<PageRun>),
     /// With an engine, which has run in its worker.
@@ -42,7 +42,7 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
         let files = rerun::files_of(dir, &rerun::read_manifest(dir)?);
         refuse_to_replace(&args.output, "-o", files.iter().map(PathBuf::as_path))?;
     }
-    let runs: Vec<OfRun> = args.dirs.iter().map(|dir| of_run(output, dir)).collect::<Result<_, _>>()?;
+    let runs: Vec<ReportInput> = args.dirs.iter().map(|dir| of_run(output, dir)).collect::<Result<_, _>>()?;
     let text = page(&runs);
     let name = args.output.display().to_string();
     let (whole, mut file) = WholeFile::create(&args.output).map_err(|error| {
@@ -57,13 +57,13 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
     output.text(&format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000)))
 }
 
-fn of_run(output: &Output, dir: &Path) -> Result<OfRun, CliError> {
+fn of_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {
     let manifest = rerun::read_manifest(dir)?;
     if let Some(engine) = &manifest.engine {
-        return engine::page(output, dir, &engine.name).map(OfRun::There);
+        return engine::page(output, dir, &engine.name).map(ReportInput::There);
     }
     let plan = rerun::repeat(dir, &manifest)?;
-    repeat(output, dir, &manifest, plan, || Ok(None)).map(|page| OfRun::Here(Box::new(page)))
+    repeat(output, dir, &manifest, plan, || Ok(None)).map(|page| ReportInput::Here(Box::new(page)))
 }
 
 /// Runs it again, with whichever engine, of which somebody tells afterwards.
@@ -74,11 +74,11 @@ pub(crate) fn repeat<E: Engine>(
     mut plan: Plan<E>,
     engine: impl FnOnce() -> Result<Option<EngineSummary>, CliError>,
 ) -> Result<PageRun, CliError> {
-    let collector = Collector::new(&plan.machine);
+    let collector = PageCollector::new(&plan.machine);
     let mut exporter = Exporter::new(&plan.machine, process_of(&plan.about.subject.kind));
-    exporter.add(Collector::groups(), Box::new(collector.clone()));
+    exporter.add(PageCollector::groups(), Box::new(collector.clone()));
     exporter.begin(&plan.machine);
-    let mut listeners = Listeners::recording(&plan.machine).and_exporting(Some(Traces::unnamed(exporter)));
+    let mut listeners = RunObservers::recording(&plan.machine).and_exporting(Some(Traces::unnamed(exporter)));
     simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
     listeners.finish_traces(&plan.machine)?;
     if let Some(warning) = rerun::difference(&plan.machine, manifest, dir, "the page shows") {
@@ -88,7 +88,7 @@ pub(crate) fn repeat<E: Engine>(
     // The workload as it was called then, not its copy.
     let mut subject = plan.about.subject;
     subject.workload.clone_from(&manifest.workload.given);
-    let mut summary = Summary::new(subject, &plan.machine, &recorder);
+    let mut summary = RunSummary::new(subject, &plan.machine, &recorder);
     summary.engine = engine()?;
     let name = dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
     Ok(PageRun::new(name, &summary, &plan.machine, &collector))

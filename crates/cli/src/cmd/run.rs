@@ -11,13 +11,13 @@ use crate::output::progress::Progress;
 use crate::output::{Output, Styles, report};
 use crate::plan::{About, Choices, Plan};
 use crate::whole_file::{WholeFile, refuse_to_replace};
-use fairlab_machine::engine::{Machine, RunError, START};
-use fairlab_machine::observer::{MachineEvent, Observer, Wants};
-use fairlab_machine::seam::Engine;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::observer::{Interest, MachineEvent, Observer};
+use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_observe::manifest::{self, Manifest};
-use fairlab_observe::recorder::Recorder;
 use fairlab_observe::run_directory::{INPUTS, RunDirectory};
-use fairlab_observe::summary::{EngineSummary, Subject, Summary};
+use fairlab_observe::summary::{EngineSummary, RunSubject, RunSummary};
+use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_observe::work_jsonl::WorkJsonl;
 use fairlab_sched::features::Feature;
@@ -42,18 +42,18 @@ pub(crate) enum TraceTarget {
 }
 
 /// Who listens to a run.
-pub(crate) struct Listeners {
-    pub(crate) recorder: Option<Recorder>,
+pub(crate) struct RunObservers {
+    pub(crate) recorder: Option<SummaryObserver>,
     trace: Option<OpenTrace>,
     traces: Option<Traces>,
     /// Who watches on a terminal.
     watcher: Option<Watcher>,
 }
 
-impl Listeners {
+impl RunObservers {
     /// Only what a summary needs.
     pub(crate) fn recording(machine: &Machine<impl Engine>) -> Self {
-        Self { recorder: Some(Recorder::new(machine)), trace: None, traces: None, watcher: None }
+        Self { recorder: Some(SummaryObserver::new(machine)), trace: None, traces: None, watcher: None }
     }
 
     /// Only what writes traces.
@@ -99,7 +99,7 @@ impl Listeners {
     }
 }
 
-impl Probe for Listeners {
+impl Probe for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         if let Some(recorder) = &mut self.recorder {
@@ -122,18 +122,18 @@ impl Probe for Listeners {
     }
 }
 
-impl<E: Engine> Observer<E> for Listeners {
-    fn wants(&self) -> Wants {
-        let recorder = self.recorder.as_ref().map_or(Wants::NOTHING, <Recorder as Observer<E>>::wants);
-        let traces = self.traces.as_ref().map_or(Wants::NOTHING, |traces| Observer::<E>::wants(&traces.exporter));
-        let watcher = self.watcher.as_ref().map_or(Wants::NOTHING, |_| Watcher::WANTS);
-        let trace = self.trace.as_ref().map_or(Wants::NOTHING, |open| Observer::<E>::wants(&open.trace));
+impl<E: Engine> Observer<E> for RunObservers {
+    fn wants(&self) -> Interest {
+        let recorder = self.recorder.as_ref().map_or(Interest::NOTHING, <SummaryObserver as Observer<E>>::wants);
+        let traces = self.traces.as_ref().map_or(Interest::NOTHING, |traces| Observer::<E>::wants(&traces.exporter));
+        let watcher = self.watcher.as_ref().map_or(Interest::NOTHING, |_| Watcher::WANTS);
+        let trace = self.trace.as_ref().map_or(Interest::NOTHING, |open| Observer::<E>::wants(&open.trace));
         recorder.or(traces).or(watcher).or(trace)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let Some(recorder) = &mut self.recorder {
-            <Recorder as Observer<E>>::machine_event(recorder, now, event);
+            <SummaryObserver as Observer<E>>::machine_event(recorder, now, event);
         }
         if let Some(OpenTrace { trace, .. }) = &mut self.trace {
             Observer::<E>::machine_event(trace, now, event);
@@ -158,10 +158,10 @@ impl<E: Engine> Observer<E> for Listeners {
 }
 
 /// A run that is over, with everything written that was to be.
-pub(crate) struct Finished<E = Sched> {
+pub(crate) struct FinishedRun<E = Sched> {
     pub(crate) plan: Plan<E>,
     /// What came of it, unless nobody wanted to know.
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<RunSummary>,
     cut_short_of: Option<Nanos>,
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     }
     let wants_report = wants_report(args);
     let finished = execute(output, args, wants_report)?;
-    tell(output, args, finished, wants_report)
+    print_summary(output, args, finished, wants_report)
 }
 
 /// Whether somebody reads what the run amounts to.
@@ -203,13 +203,13 @@ pub(crate) fn wants_report(args: &RunArgs) -> bool {
 }
 
 /// Tells what came of a run.
-pub(crate) fn tell<E: Engine>(
+pub(crate) fn print_summary<E: Engine>(
     output: &mut Output,
     args: &RunArgs,
-    finished: Finished<E>,
+    finished: FinishedRun<E>,
     wants_report: bool,
 ) -> Result<(), CliError> {
-    let Finished { plan, summary, cut_short_of } = finished;
+    let FinishedRun { plan, summary, cut_short_of } = finished;
     let Some(summary) = summary.filter(|_| wants_report) else { return interrupt::end(cut_short_of) };
     if output.is_json() {
         output.json(&summary)?;
@@ -219,7 +219,7 @@ pub(crate) fn tell<E: Engine>(
     let styles = if to_stdout { output.stderr_styles() } else { output.styles() };
     let report = page(&plan, &summary, styles, args);
     if to_stdout {
-        output.note(&report)?;
+        output.eprint(&report)?;
     } else {
         output.text(&report)?;
     }
@@ -234,7 +234,7 @@ pub(crate) fn trace_work<E: Engine>(machine: &mut Machine<E>, name: &str) -> Res
 }
 
 /// The page about a run.
-pub(crate) fn page<E: Engine>(plan: &Plan<E>, summary: &Summary, styles: Styles, args: &RunArgs) -> String {
+pub(crate) fn page<E: Engine>(plan: &Plan<E>, summary: &RunSummary, styles: Styles, args: &RunArgs) -> String {
     report::run(
         summary,
         plan.machine.hardware(),
@@ -248,26 +248,26 @@ pub(crate) fn page<E: Engine>(plan: &Plan<E>, summary: &Summary, styles: Styles,
 }
 
 /// Runs what the command says, and writes files.
-pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Result<Finished, CliError> {
+pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Result<FinishedRun, CliError> {
     refuse_together(output, args)?;
     let mut plan = Plan::new(&args.file, &args.variant, args.choices())?;
-    let mut open = Open::new(args, &plan, wants_report)?;
+    let mut open = OpenOutputs::new(args, &plan, wants_report)?;
     open.listeners.watcher = args.watch.then(|| Watcher::new(&plan.machine));
     let start = Instant::now();
     let whole = plan.machine.duration();
     let failed = |error: RunError| CliError::run(format!("{}: {error}", plan.about.input.name));
     if args.watch {
-        let Subject { workload, machine, kernel, .. } = &plan.about.subject;
+        let RunSubject { workload, machine, kernel, .. } = &plan.about.subject;
         let title = format!("{workload} on {machine}, {kernel}");
         watch::simulate(&mut plan.machine, &mut open.listeners, &title).map_err(|ended| match ended {
-            watch::Ended::Run(error) => failed(error),
-            watch::Ended::Screen(error) => CliError::write("the terminal", &error),
+            watch::WatchEnd::Run(error) => failed(error),
+            watch::WatchEnd::Screen(error) => CliError::write("the terminal", &error),
         })?;
     } else {
         simulate(&mut plan.machine, &mut open.listeners).map_err(failed)?;
     }
     let engine = || Ok(None);
-    finish(output, args, plan, open, Ended { whole, wall: start.elapsed() }, engine)
+    finish(output, args, plan, open, RunEnd { whole, wall: start.elapsed() }, engine)
 }
 
 /// The same for a run with an engine, in its worker: what comes before `warmup` is not measured, and `engine` tells of it afterwards.
@@ -276,10 +276,10 @@ pub(crate) fn execute_with<E: Engine>(
     args: &RunArgs,
     mut plan: Plan<E>,
     warmup: Nanos,
-    engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::Engine)>, CliError>,
-) -> Result<Finished<E>, CliError> {
+    engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::ManifestEngine)>, CliError>,
+) -> Result<FinishedRun<E>, CliError> {
     refuse_together(output, args)?;
-    let mut open = Open::new(args, &plan, true)?;
+    let mut open = OpenOutputs::new(args, &plan, true)?;
     let start = Instant::now();
     let (whole, machine) = (plan.machine.duration(), &mut plan.machine);
     let mut progress = Progress::new("simulating", whole);
@@ -287,14 +287,14 @@ pub(crate) fn execute_with<E: Engine>(
         if warmup > Nanos::ZERO {
             machine.advance(&mut open.listeners, START + warmup)?;
             if let Some(recorder) = &mut open.listeners.recorder {
-                recorder.forget(machine, START + warmup);
+                recorder.reset(machine, START + warmup);
             }
         }
-        go_on(machine, &mut open.listeners, START + warmup, &mut |elapsed| progress.show(elapsed))
+        advance_run(machine, &mut open.listeners, START + warmup, &mut |elapsed| progress.show(elapsed))
     });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
-    finish(output, args, plan, open, Ended { whole, wall: start.elapsed() }, engine)
+    finish(output, args, plan, open, RunEnd { whole, wall: start.elapsed() }, engine)
 }
 
 /// Refuses what does not go together.
@@ -321,12 +321,12 @@ fn refuse_together(output: &Output, args: &RunArgs) -> Result<(), CliError> {
 }
 
 /// What is open while a run goes on.
-struct Open {
+struct OpenOutputs {
     directory: Option<RunDirectory>,
-    listeners: Listeners,
+    listeners: RunObservers,
 }
 
-impl Open {
+impl OpenOutputs {
     fn new<E: Engine>(args: &RunArgs, plan: &Plan<E>, wants_report: bool) -> Result<Self, CliError> {
         let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
         let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
@@ -334,8 +334,8 @@ impl Open {
         exports.refuse_to_replace(&plan.about.inputs())?;
         interrupt::listen();
         let open = |target: &TraceTarget| open_trace(target, &plan.about, plan.machine.hardware().nr_cpus());
-        let listeners = Listeners {
-            recorder: (wants_report || directory.is_some()).then(|| Recorder::new(&plan.machine)),
+        let listeners = RunObservers {
+            recorder: (wants_report || directory.is_some()).then(|| SummaryObserver::new(&plan.machine)),
             trace: target.as_ref().map(open).transpose()?,
             traces: Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?,
             watcher: None,
@@ -345,7 +345,7 @@ impl Open {
 }
 
 /// How a run ended.
-struct Ended {
+struct RunEnd {
     /// How long it was to be.
     whole: Nanos,
     /// How long it took.
@@ -357,18 +357,18 @@ fn finish<E: Engine>(
     output: &Output,
     args: &RunArgs,
     plan: Plan<E>,
-    open: Open,
-    ended: Ended,
-    engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::Engine)>, CliError>,
-) -> Result<Finished<E>, CliError> {
-    let Open { directory, mut listeners } = open;
+    open: OpenOutputs,
+    ended: RunEnd,
+    engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::ManifestEngine)>, CliError>,
+) -> Result<FinishedRun<E>, CliError> {
+    let OpenOutputs { directory, mut listeners } = open;
     let cut_short_of = (plan.machine.duration() < ended.whole).then_some(ended.whole);
     if let Some(trace) = listeners.trace.take() {
         trace.finish(&plan.machine)?;
     }
     listeners.finish_traces(&plan.machine)?;
-    let Some(recorder) = listeners.recorder else { return Ok(Finished { plan, summary: None, cut_short_of }) };
-    let mut summary = Summary::new(plan.about.subject.clone(), &plan.machine, &recorder);
+    let Some(recorder) = listeners.recorder else { return Ok(FinishedRun { plan, summary: None, cut_short_of }) };
+    let mut summary = RunSummary::new(plan.about.subject.clone(), &plan.machine, &recorder);
     summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
     let (engine, of_manifest) = engine()?.unzip();
     summary.engine = engine;
@@ -381,7 +381,7 @@ fn finish<E: Engine>(
     }
     output.warn_all(&summary.warnings)?;
     let summary = Some(summary.with_speed(ended.wall, peak_rss_bytes()));
-    Ok(Finished { plan, summary, cut_short_of })
+    Ok(FinishedRun { plan, summary, cut_short_of })
 }
 
 /// The most memory that this program has had, as Linux tells it; `None` elsewhere.
@@ -393,7 +393,7 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
 }
 
 /// Simulates to the end of the run, or until the trace cannot be written any more, and shows progress.
-pub(crate) fn simulate<E: Engine>(machine: &mut Machine<E>, listeners: &mut Listeners) -> Result<(), RunError> {
+pub(crate) fn simulate<E: Engine>(machine: &mut Machine<E>, listeners: &mut RunObservers) -> Result<(), RunError> {
     let mut progress = Progress::new("simulating", machine.duration());
     let result = simulate_telling(machine, listeners, &mut |elapsed| progress.show(elapsed));
     progress.clear();
@@ -401,7 +401,11 @@ pub(crate) fn simulate<E: Engine>(machine: &mut Machine<E>, listeners: &mut List
 }
 
 /// Simulates up to a time, without a word. Tells whether the run goes on; a signal ends it.
-pub(crate) fn advance_asking(machine: &mut Machine, listeners: &mut Listeners, until: Nanos) -> Result<bool, RunError> {
+pub(crate) fn advance_asking(
+    machine: &mut Machine,
+    listeners: &mut RunObservers,
+    until: Nanos,
+) -> Result<bool, RunError> {
     let mut at = machine.now();
     while at < until {
         at = (at + LONGEST_PART).min(until);
@@ -419,17 +423,17 @@ pub(crate) fn advance_asking(machine: &mut Machine, listeners: &mut Listeners, u
 /// The same where somebody else shows progress: `told` hears now and then how much is done.
 pub(crate) fn simulate_telling<E: Engine>(
     machine: &mut Machine<E>,
-    listeners: &mut Listeners,
+    listeners: &mut RunObservers,
     told: &mut dyn FnMut(Nanos),
 ) -> Result<(), RunError> {
     machine.start(listeners)?;
-    go_on(machine, listeners, START, told)
+    advance_run(machine, listeners, START, told)
 }
 
 /// The same from some time on, of a run that has begun.
-fn go_on<E: Engine>(
+fn advance_run<E: Engine>(
     machine: &mut Machine<E>,
-    listeners: &mut Listeners,
+    listeners: &mut RunObservers,
     from: Nanos,
     told: &mut dyn FnMut(Nanos),
 ) -> Result<(), RunError> {
@@ -438,8 +442,8 @@ fn go_on<E: Engine>(
     let (mut until, mut told_at) = (from, Nanos::ZERO);
     loop {
         until += part;
-        let goes_on = machine.advance(listeners, until)?;
-        if !goes_on || listeners.has_failed() {
+        let has_more = machine.advance(listeners, until)?;
+        if !has_more || listeners.has_failed() {
             break;
         }
         listeners.sample(machine);

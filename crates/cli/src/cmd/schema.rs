@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab schema`: the forms of JSON output as JSON Schema, made from the types that are written, and the form of traces.
 
-use super::{bench, check, compare, explain, findings, kernel_bisect, museum, patch};
+use super::{bench, check, compare, explain, findings, kernel_bisect, patch, regressions};
 use crate::args::SchemaArgs;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use fairlab_observe::manifest::{self, Manifest};
-use fairlab_observe::summary::{self, Summary};
+use fairlab_observe::summary::{self, RunSummary};
 use fairlab_observe::trace_jsonl;
-use fairlab_study::report::{self, Report};
+use fairlab_study::report::{self, StudyReport};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
 /// A form of output.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct SchemaEntry {
     /// Its name and version, as outputs have it in `schema`.
     version: &'static str,
     /// Where it is met.
@@ -25,40 +25,52 @@ pub(crate) struct Form {
 }
 
 /// All forms with a schema.
-const FORMS: &[Form] = &[
-    Form { version: summary::SCHEMA, what: "fairlab run --json; summary.json", make: of::<Summary> },
-    Form { version: manifest::SCHEMA, what: "manifest.json of a run directory", make: of::<Manifest> },
-    Form {
+const FORMS: &[SchemaEntry] = &[
+    SchemaEntry { version: summary::SCHEMA, what: "fairlab run --json; summary.json", make: of::<RunSummary> },
+    SchemaEntry { version: manifest::SCHEMA, what: "manifest.json of a run directory", make: of::<Manifest> },
+    SchemaEntry {
         version: compare::once::SCHEMA,
         what: "fairlab compare --json",
-        make: of::<Vec<compare::once::Outcome<'static>>>,
+        make: of::<Vec<compare::once::ArmOutcome<'static>>>,
     },
-    Form {
+    SchemaEntry {
         version: compare::report::SCHEMA,
         what: "fairlab compare --runs N --json",
-        make: of::<compare::report::Report>,
+        make: of::<compare::report::ExperimentReport>,
     },
-    Form { version: bench::SCHEMA, what: "fairlab bench NAME --json", make: of::<bench::Answer> },
-    Form { version: check::SCHEMA, what: "fairlab check --json", make: of::<check::Verdict<'static>> },
-    Form { version: explain::SCHEMA, what: "fairlab explain --json", make: of::<explain::Answer> },
-    Form { version: findings::SCHEMA, what: "fairlab findings --json", make: of::<Vec<findings::Answer>> },
-    Form { version: report::SCHEMA, what: "fairlab study run --json", make: of::<Report> },
-    Form { version: patch::SCHEMA, what: "fairlab patch --json", make: of::<patch::report::Report<'static>> },
-    Form {
+    SchemaEntry { version: bench::SCHEMA, what: "fairlab bench NAME --json", make: of::<bench::BenchOutput> },
+    SchemaEntry { version: check::SCHEMA, what: "fairlab check --json", make: of::<check::CheckVerdict<'static>> },
+    SchemaEntry { version: explain::SCHEMA, what: "fairlab explain --json", make: of::<explain::ExplainOutput> },
+    SchemaEntry {
+        version: findings::SCHEMA,
+        what: "fairlab findings --json",
+        make: of::<Vec<findings::FindingOutput>>,
+    },
+    SchemaEntry { version: report::SCHEMA, what: "fairlab study run --json", make: of::<StudyReport> },
+    SchemaEntry {
+        version: patch::SCHEMA,
+        what: "fairlab patch --json",
+        make: of::<patch::report::PatchReport<'static>>,
+    },
+    SchemaEntry {
         version: kernel_bisect::SCHEMA,
         what: "fairlab kernel bisect --json",
-        make: of::<kernel_bisect::Answer<'static>>,
+        make: of::<kernel_bisect::KernelBisectOutput<'static>>,
     },
-    Form { version: museum::SCHEMA, what: "fairlab kernel museum --json", make: of::<museum::Tour<'static>> },
-    Form { version: "trace/1", what: "a line of --trace-jsonl", make: of_trace },
+    SchemaEntry {
+        version: regressions::SCHEMA,
+        what: "fairlab kernel regressions --json",
+        make: of::<regressions::RegressionsOutput<'static>>,
+    },
+    SchemaEntry { version: "trace/1", what: "a line of --trace-jsonl", make: of_trace },
 ];
 
 /// Names of all forms.
 pub(crate) fn names() -> Vec<&'static str> {
-    FORMS.iter().map(Form::name).collect()
+    FORMS.iter().map(SchemaEntry::name).collect()
 }
 
-impl Form {
+impl SchemaEntry {
     /// Its name.
     fn name(&self) -> &'static str {
         self.version.split_once('/').map_or(self.version, |(name, _)| name)

@@ -11,9 +11,9 @@ use crate::output::{Output, Styles, wrap};
 use crate::values::EngineName;
 use crate::whole_file::WholeFile;
 use fairlab_study::definition::StudyDefinition;
-use fairlab_study::loaded::Loaded;
-use fairlab_study::report::{Report, Row, Verdict};
-use fairlab_study::{Choices, Options, StudyError, html, template};
+use fairlab_study::loaded::LoadedStudy;
+use fairlab_study::report::{ReportRow, RowVerdict, StudyReport};
+use fairlab_study::{StudyError, StudyLength, StudyOptions, html, template};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -70,8 +70,8 @@ fn error_of(error: StudyError) -> CliError {
 }
 
 fn check(output: &mut Output, study: &str) -> Result<(), CliError> {
-    let study = Loaded::new(study).map_err(error_of)?;
-    let runs = study.check(&Choices::default(), &BenchLines).map_err(error_of)?;
+    let study = LoadedStudy::new(study).map_err(error_of)?;
+    let runs = study.check(&StudyOptions::default(), &BenchLines).map_err(error_of)?;
     let definition = &study.definition;
     let rows: usize = definition.tables.iter().map(|table| table.rows.len()).sum();
     let published =
@@ -113,7 +113,7 @@ fn list(output: &mut Output) -> Result<(), CliError> {
 
 fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     if let (Some(case), Some(arm), Some(seed)) = (&args.engine_case, &args.engine_arm, args.engine_seed) {
-        let study = Loaded::new(&args.study).map_err(error_of)?;
+        let study = LoadedStudy::new(&args.study).map_err(error_of)?;
         let begun = study.begin(&choices_of(args), &BenchLines, case, arm, seed).map_err(error_of)?;
         return engine::study::run_of_worker(output, args, begun);
     }
@@ -124,7 +124,7 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
         })?;
     }
     let choices = choices_of(args);
-    let study = Loaded::new(&args.study).map_err(error_of)?;
+    let study = LoadedStudy::new(&args.study).map_err(error_of)?;
     let progress = StudyProgress::new();
     let report = match args.engine.as_ref().and_then(EngineName::kernel) {
         Some(name) => {
@@ -145,9 +145,9 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     output.text(&text)
 }
 
-fn choices_of(args: &StudyRunArgs) -> Choices {
-    Choices {
-        options: Options { quick: args.quick },
+fn choices_of(args: &StudyRunArgs) -> StudyOptions {
+    StudyOptions {
+        options: StudyLength { quick: args.quick },
         seeds: args.seeds,
         span: args.span,
         perturb: args.perturb,
@@ -158,7 +158,7 @@ fn choices_of(args: &StudyRunArgs) -> Choices {
 }
 
 /// Writes the page, the data and the pictures.
-fn write(directory: &Path, study: &Loaded, report: &Report) -> Result<(), CliError> {
+fn write(directory: &Path, study: &LoadedStudy, report: &StudyReport) -> Result<(), CliError> {
     let write = |name: String, text: &[u8]| {
         let path = directory.join(name);
         WholeFile::write(&path, text)
@@ -171,11 +171,11 @@ fn write(directory: &Path, study: &Loaded, report: &Report) -> Result<(), CliErr
     report.pictures.iter().try_for_each(|picture| write(format!("{}.svg", picture.name), picture.svg.as_bytes()))
 }
 
-fn page(report: &Report, definition: &StudyDefinition, styles: Styles) -> String {
+fn page(report: &StudyReport, definition: &StudyDefinition, styles: Styles) -> String {
     let mut page = format!("{}\n{}{}\n", styles.bold(&report.title), wrap(&report.source, 0), report.headline());
     for table in &report.tables {
         page.push_str(&format!("\n{}\n", styles.bold(&table.title)));
-        let is_change = definition.tables.iter().any(|one| one.name == table.name && one.tells_changes());
+        let is_change = definition.tables.iter().any(|one| one.name == table.name && one.reports_changes());
         let mut columns = vec![("row", Align::Left), ("arm", Align::Left), ("simulated", Align::Right)];
         if is_change {
             columns.push(("95 %", Align::Right));
@@ -208,7 +208,7 @@ fn page(report: &Report, definition: &StudyDefinition, styles: Styles) -> String
     page
 }
 
-fn cells(row: &Row) -> Vec<Cell> {
+fn cells(row: &ReportRow) -> Vec<Cell> {
     let spread = if row.spread == 0.0 { String::new() } else { format!(" ±{:.2}", row.spread) };
     let verdict = Cell::from(row.verdict.to_string());
     vec![
@@ -219,9 +219,9 @@ fn cells(row: &Row) -> Vec<Cell> {
         row.unit.as_str().into(),
         row.evidence.as_ref().map_or_else(String::new, ToString::to_string).into(),
         match row.verdict {
-            Verdict::Reproduced => verdict.good(),
-            Verdict::DirectionOnly => verdict.notable(),
-            Verdict::NotReproduced => verdict.bad(),
+            RowVerdict::Reproduced => verdict.good(),
+            RowVerdict::DirectionOnly => verdict.notable(),
+            RowVerdict::NotReproduced => verdict.bad(),
             _ => verdict,
         },
         row.reason.as_str().into(),

@@ -3,15 +3,15 @@
 //! of the command, since it is the command.
 //!
 //! [`command`] does any command. A [`run::Run`] is a run that can be asked for its tables and its page; a [`sweep::Sweep`] has points that are run
-//! one by one, wherever. Workloads and machines may be texts that the program holds, and its own policies may select CPUs ([`Texts`]). [`stop`] ends everything that is under way.
+//! one by one, wherever. Workloads and machines may be texts that the program holds, and its own policies may select CPUs ([`MemoryTexts`]). [`stop`] ends everything that is under way.
 
+pub(crate) mod memory_files;
 pub(crate) mod policies;
 pub mod run;
-pub(crate) mod shelf;
 pub mod sweep;
 
+pub use memory_files::MemoryTexts;
 pub use policies::MakePolicy;
-pub use shelf::Texts;
 
 use crate::args::Args;
 use crate::error::CliError;
@@ -35,7 +35,7 @@ thread_local! {
 
 /// Why something was not done. Messages are those of the command, with the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum CallFailure {
     /// Something that was given is wrong.
     Input(String),
     /// A run could not go on, or its results could not be written.
@@ -46,7 +46,7 @@ pub enum Failure {
     Stopped,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CallFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(message) | Self::Run(message) | Self::Gate(message) => f.write_str(message),
@@ -55,41 +55,41 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CallFailure {}
 
-impl From<CliError> for Failure {
+impl From<CliError> for CallFailure {
     fn from(error: CliError) -> Self {
         match error {
             CliError::Input(message) => Self::Input(message),
             CliError::Run(message) => Self::Run(message),
             CliError::Gate(message) => Self::Gate(message),
             CliError::Stopped { .. } => Self::Stopped,
-            CliError::ClosedPipe | CliError::Told { .. } => Self::Run(error.to_string()),
+            CliError::ClosedPipe | CliError::AlreadyReported { .. } => Self::Run(error.to_string()),
         }
     }
 }
 
 /// What a command told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CallOutput {
     /// What it would have written to standard output, piece by piece.
     pub results: Vec<String>,
     /// What it would have said beside that.
     pub warnings: Vec<String>,
 }
 
-/// Does a command: words as behind `fairlab`, in which texts stand by their places (see [`Texts`]).
+/// Does a command: words as behind `fairlab`, in which texts stand by their places (see [`MemoryTexts`]).
 ///
 /// # Errors
 /// Those of the command.
-pub fn command(words: &[String], texts: &Texts) -> Result<Answer, Failure> {
-    let call = Call::new(words, texts);
+pub fn command(words: &[String], texts: &MemoryTexts) -> Result<CallOutput, CallFailure> {
+    let call = EmbeddedCall::new(words, texts);
     let args = parse(&call.words)?;
     let mut output = Output::for_caller(args.json);
     let result = crate::dispatch(&mut output, &args.command);
     call.end(result)?;
-    let (results, warnings) = output.told();
-    Ok(Answer { results, warnings })
+    let (results, warnings) = output.into_results();
+    Ok(CallOutput { results, warnings })
 }
 
 /// Asks everything that is under way to end. What begins when all of it has ended is not meant.
@@ -103,9 +103,9 @@ pub fn stop() {
 ///
 /// # Errors
 /// If there cannot be so many.
-pub fn with_jobs<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+pub fn with_jobs<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, CallFailure> {
     let Some(jobs) = jobs else { return Ok(work()) };
-    fairlab_study::pool::with(jobs, work).map_err(|error| Failure::Input(format!("{jobs} jobs at a time: {error}")))
+    fairlab_study::pool::with(jobs, work).map_err(|error| CallFailure::Input(format!("{jobs} jobs at a time: {error}")))
 }
 
 /// The words of the command that a program gives, as if somebody had typed them.
@@ -124,21 +124,21 @@ pub(crate) fn is_asked_to_stop() -> bool {
 }
 
 /// Reads words; what is wrong with them is told as on the command line.
-fn parse(words: &[String]) -> Result<Args, Failure> {
+fn parse(words: &[String]) -> Result<Args, CallFailure> {
     Args::try_parse_from(words).map_err(|error| {
         let text = error.to_string();
-        Failure::Input(text.trim_start_matches("error: ").trim_end().to_owned())
+        CallFailure::Input(text.trim_start_matches("error: ").trim_end().to_owned())
     })
 }
 
 /// A call that is under way.
-struct Call {
+struct EmbeddedCall {
     /// The words, with `fairlab` before them.
     words: Vec<String>,
 }
 
-impl Call {
-    fn new(words: &[String], texts: &Texts) -> Self {
+impl EmbeddedCall {
+    fn new(words: &[String], texts: &MemoryTexts) -> Self {
         IS_EMBEDDED.store(true, Ordering::Relaxed);
         CALLS.fetch_add(1, Ordering::SeqCst);
         let words: Vec<String> =
@@ -148,12 +148,12 @@ impl Call {
     }
 
     /// The result of the call. What somebody has stopped has none.
-    fn end<T>(self, result: Result<T, CliError>) -> Result<T, Failure> {
-        if is_asked_to_stop() { Err(Failure::Stopped) } else { result.map_err(Failure::from) }
+    fn end<T>(self, result: Result<T, CliError>) -> Result<T, CallFailure> {
+        if is_asked_to_stop() { Err(CallFailure::Stopped) } else { result.map_err(CallFailure::from) }
     }
 }
 
-impl Drop for Call {
+impl Drop for EmbeddedCall {
     fn drop(&mut self) {
         WORDS.set(None);
         if CALLS.fetch_sub(1, Ordering::SeqCst) == 1 {

@@ -3,13 +3,13 @@
 //!
 //! The command line has none, since a policy is code: `--policy` and an arm's `policy=` name one of a program that embeds fairlab.
 
-use fairlab_sched::told::policy::OwnPolicy;
+use fairlab_sched::interface::policy::PolicyHook;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Makes a policy for each run, so that no run finds what another one has left behind; or says why it cannot.
-pub type MakePolicy = Arc<dyn Fn() -> Result<Box<dyn OwnPolicy>, String> + Send + Sync>;
+pub type MakePolicy = Arc<dyn Fn() -> Result<Box<dyn PolicyHook>, String> + Send + Sync>;
 
 /// Policies by name.
 static SHELF: Mutex<BTreeMap<String, MakePolicy>> = Mutex::new(BTreeMap::new());
@@ -23,7 +23,7 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// A new one, for one run.
-    pub(crate) fn make(&self) -> Result<Box<dyn OwnPolicy>, String> {
+    pub(crate) fn make(&self) -> Result<Box<dyn PolicyHook>, String> {
         (self.make)().map_err(|why| format!("the policy {}: {why}", self.name))
     }
 }

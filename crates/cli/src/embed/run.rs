@@ -2,10 +2,10 @@
 //! A run of `fairlab run`, and what can be asked of it afterwards. Nothing but its summary is kept: tables and the page come of the same run
 //! again, which is the same in every event.
 
-use super::{Answer, Call, Failure, Texts, parse};
+use super::{CallFailure, CallOutput, EmbeddedCall, MemoryTexts, parse};
 use crate::args::{Command, VariantArgs};
 use crate::arms::arm_of;
-use crate::cmd::run::{Finished, Listeners, execute, page as report, simulate_telling};
+use crate::cmd::run::{FinishedRun, RunObservers, execute, page as report, simulate_telling};
 use crate::error::CliError;
 use crate::exports::{Traces, group_of, process_of};
 use crate::input::{self, MachineText, WorkloadText};
@@ -13,15 +13,15 @@ use crate::interrupt;
 use crate::output::{Output, Styles};
 use crate::plan::{Choices, Plan};
 use fairlab_observe::export::Exporter;
-use fairlab_observe::export::columns::{Collected, Columns};
-use fairlab_observe::export::record::Groups;
-use fairlab_observe::page::{Collector, PageRun, page};
-use fairlab_observe::summary::Summary;
+use fairlab_observe::export::columns::{CollectedTable, TableCollector};
+use fairlab_observe::export::record::EventGroups;
+use fairlab_observe::page::{PageCollector, PageRun, page};
+use fairlab_observe::summary::RunSummary;
 use std::sync::Arc;
 
 /// A run that is over.
 pub struct Run {
-    summary: Summary,
+    summary: RunSummary,
     report: String,
     variant: VariantArgs,
     choices: Choices,
@@ -29,7 +29,7 @@ pub struct Run {
     /// The machine's name and file, unless a scenario describes it.
     machine: Option<(String, String)>,
     /// A machine among them has the prices, and will be asked for them again.
-    _texts: Option<Texts>,
+    _texts: Option<MemoryTexts>,
 }
 
 impl Run {
@@ -37,22 +37,22 @@ impl Run {
     ///
     /// # Errors
     /// Those of the command.
-    pub fn new(words: &[String], arm: Option<&str>, texts: Texts) -> Result<(Self, Answer), Failure> {
+    pub fn new(words: &[String], arm: Option<&str>, texts: MemoryTexts) -> Result<(Self, CallOutput), CallFailure> {
         let words: Vec<String> = std::iter::once("run".to_owned()).chain(words.iter().cloned()).collect();
-        let call = Call::new(&words, &texts);
+        let call = EmbeddedCall::new(&words, &texts);
         let Command::Run(mut args) = parse(&call.words)?.command else { unreachable!("the first word is run") };
         if let Some(arm) = arm {
-            let arm = arm_of(&texts.named(arm)).map_err(Failure::Input)?;
+            let arm = arm_of(&texts.named(arm)).map_err(CallFailure::Input)?;
             args.variant = arm.on(&args.variant);
             if args.output.is_some() && (args.variant.prices_of.is_some() || !args.variant.price.is_empty()) {
                 let help = "write the prices into the machine's file";
                 let message = "a run directory has no place for prices other than the machine's";
-                return Err(Failure::Input(format!("{message}\nhelp: {help}")));
+                return Err(CallFailure::Input(format!("{message}\nhelp: {help}")));
             }
         }
         let output = Output::for_caller(false);
         let finished = execute(&output, &args, true);
-        let Finished { plan, summary, .. } = call.end(finished)?;
+        let FinishedRun { plan, summary, .. } = call.end(finished)?;
         let summary = summary.expect("a run that is wanted has a summary");
         let run = Self {
             report: report(&plan, &summary, Styles { on: false }, &args),
@@ -64,12 +64,12 @@ impl Run {
             machine: plan.about.machine_text.map(|MachineText { given, text, .. }| (given, text)),
             summary,
         };
-        let (results, warnings) = output.told();
-        Ok((run, Answer { results, warnings }))
+        let (results, warnings) = output.into_results();
+        Ok((run, CallOutput { results, warnings }))
     }
 
     /// What it amounts to.
-    pub fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> &RunSummary {
         &self.summary
     }
 
@@ -82,10 +82,11 @@ impl Run {
     ///
     /// # Errors
     /// If there is no such group.
-    pub fn tables(&self, groups: &[String]) -> Result<Vec<Collected>, Failure> {
-        let all = groups.iter().map(|name| group_of(name)).collect::<Result<Vec<_>, _>>().map_err(Failure::Input)?;
-        let groups = all.into_iter().reduce(Groups::or).unwrap_or_default();
-        let columns = Columns::default();
+    pub fn tables(&self, groups: &[String]) -> Result<Vec<CollectedTable>, CallFailure> {
+        let all =
+            groups.iter().map(|name| group_of(name)).collect::<Result<Vec<_>, _>>().map_err(CallFailure::Input)?;
+        let groups = all.into_iter().reduce(EventGroups::or).unwrap_or_default();
+        let columns = TableCollector::default();
         self.again(|exporter, _| exporter.add(groups, Box::new(columns.clone())))?;
         Ok(columns.take())
     }
@@ -94,11 +95,11 @@ impl Run {
     ///
     /// # Errors
     /// If the run is stopped.
-    pub fn page(&self, name: &str) -> Result<String, Failure> {
+    pub fn page(&self, name: &str) -> Result<String, CallFailure> {
         let mut collector = None;
         let plan = self.again(|exporter, plan| {
-            let new = Collector::new(&plan.machine);
-            exporter.add(Collector::groups(), Box::new(new.clone()));
+            let new = PageCollector::new(&plan.machine);
+            exporter.add(PageCollector::groups(), Box::new(new.clone()));
             collector = Some(new);
         })?;
         let collector = collector.expect("it was made before the run");
@@ -106,8 +107,8 @@ impl Run {
     }
 
     /// The run again, with somebody who listens.
-    fn again(&self, add: impl FnOnce(&mut Exporter, &Plan)) -> Result<Plan, Failure> {
-        let call = Call::new(&[], &Texts::default());
+    fn again(&self, add: impl FnOnce(&mut Exporter, &Plan)) -> Result<Plan, CallFailure> {
+        let call = EmbeddedCall::new(&[], &MemoryTexts::default());
         let result = self.repeat(add);
         call.end(result)
     }
@@ -119,7 +120,7 @@ impl Run {
         add(&mut exporter, &plan);
         exporter.begin(&plan.machine);
         // Who measures is part of what a machine is asked for, so the recorder listens again.
-        let mut listeners = Listeners::recording(&plan.machine).and_exporting(Some(Traces::unnamed(exporter)));
+        let mut listeners = RunObservers::recording(&plan.machine).and_exporting(Some(Traces::unnamed(exporter)));
         simulate_telling(&mut plan.machine, &mut listeners, &mut |_| ()).map_err(CliError::run)?;
         listeners.finish_traces(&plan.machine)?;
         let digest = plan.machine.digest().to_string();

@@ -11,8 +11,8 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(|word| word.replace('@', "\x000\0")).collect()
 }
 
-fn texts() -> Texts {
-    Texts::new(vec![("ui".to_owned(), TASKS.to_owned())])
+fn texts() -> MemoryTexts {
+    MemoryTexts::new(vec![("ui".to_owned(), TASKS.to_owned())])
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn an_arm_changes_what_options_cannot() {
 #[test]
 fn errors_are_those_of_the_command() {
     let error = Run::new(&words("@ --features NO_SIS_UTL"), None, texts()).expect_err("misspelt");
-    assert!(matches!(&error, Failure::Input(text) if text.contains("did you mean NO_SIS_UTIL?")), "{error}");
-    let broken = Texts::new(vec![("broken".to_owned(), "{ \"tasks\": { \"a\": { \"rum\": 1 } } }".to_owned())]);
+    assert!(matches!(&error, CallFailure::Input(text) if text.contains("did you mean NO_SIS_UTIL?")), "{error}");
+    let broken = MemoryTexts::new(vec![("broken".to_owned(), "{ \"tasks\": { \"a\": { \"rum\": 1 } } }".to_owned())]);
     let error = Run::new(&words("@"), None, broken).expect_err("there is no such event");
     assert!(error.to_string().starts_with("<broken>:"), "{error}");
 }
@@ -53,15 +53,15 @@ fn a_command_answers_with_what_it_would_have_written() {
 
 #[test]
 fn two_texts_of_one_name_have_two_names_and_leave_with_those_who_need_them() {
-    let one = Texts::new(vec![("same".to_owned(), "one".to_owned())]);
-    let other = Texts::new(vec![("same".to_owned(), "other".to_owned())]);
-    let again = Texts::new(vec![("same".to_owned(), "one".to_owned())]);
-    let name = |texts: &Texts| texts.named("\x000\0");
+    let one = MemoryTexts::new(vec![("same".to_owned(), "one".to_owned())]);
+    let other = MemoryTexts::new(vec![("same".to_owned(), "other".to_owned())]);
+    let again = MemoryTexts::new(vec![("same".to_owned(), "one".to_owned())]);
+    let name = |texts: &MemoryTexts| texts.named("\x000\0");
     assert_eq!((name(&one), name(&other), name(&again)), ("<same>".into(), "<same 2>".into(), "<same>".into()));
     drop(one);
-    assert_eq!(shelf::text("<same>").as_deref(), Some("one"));
+    assert_eq!(memory_files::text("<same>").as_deref(), Some("one"));
     drop((other, again));
-    assert_eq!((shelf::text("<same>"), shelf::text("<same 2>")), (None, None));
+    assert_eq!((memory_files::text("<same>"), memory_files::text("<same 2>")), (None, None));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn points_that_somebody_else_ran_are_in_the_store_like_others() {
     let mut store = SweepStore::open(&path, &sweep, false).expect("it can be written");
     let (id, point) = sweep.points()[0].clone();
     let told = sweep.run(point.settings, point.seed).expect("it runs");
-    let done = fairlab_study::sweep::store::Done { told: Ok(told), wall_ns: 1 };
+    let done = fairlab_study::sweep::store::StoredResult { outcome: Ok(told), wall_ns: 1 };
     store.put(&[(id, done)]).expect("it can be written");
     assert_eq!(store.pending("1/1").expect("it can be read").len(), 1);
     sweep.run_pending(&mut store, "1/1").expect("it runs");

@@ -8,9 +8,9 @@ use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::object::Domain;
 use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
-use fairlab_machine::engine::{Machine, RunError, START};
+use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::NoObserver;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
@@ -150,14 +150,14 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
     };
     let queued = |cpu: u32| {
         let is_there = |id: &TaskId| {
-            let its = machine.sched().shows_task(*id);
+            let its = machine.sched().task_snapshot(*id);
             its.on_rq != 0 && its.cpu == cpu
         };
         let tasks = machine.tasks().iter().filter(|task| !task.dead && task.id.as_ref().is_some_and(is_there));
         tasks.map(|task| task.name.clone()).collect()
     };
     let cpu = |cpu: CpuId| {
-        let its = machine.sched().shows_rq(cpu);
+        let its = machine.sched().rq_snapshot(cpu);
         CpuState {
             cpu: cpu.0,
             nr_running: its.nr_running,
@@ -172,9 +172,9 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
             queued: queued(cpu.0),
         }
     };
-    let task = |task: &fairlab_machine::engine::HostTask| {
+    let task = |task: &fairlab_machine::sim::SimTask| {
         let id = task.id.filter(|_| !task.dead)?;
-        let its = machine.sched().shows_task(id);
+        let its = machine.sched().task_snapshot(id);
         let (util_avg, vruntime) = (its.avg.util_avg, its.vruntime);
         Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: its.cpu, util_avg, vruntime })
     };

@@ -20,12 +20,12 @@ use crate::output::Output;
 use crate::plan::{About, Choices, Plan, Prepared};
 use crate::rerun;
 use fairlab_kernel::engine::KernelEngine;
-use fairlab_kernel::store::{Entry, Store};
-use fairlab_kernel::worker::{self, End, Report};
-use fairlab_machine::engine::{Machine, Setup, SetupError};
+use fairlab_kernel::store::{Store, StoreEntry};
+use fairlab_kernel::worker::{self, CrashReport, WorkerReport};
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_observe::manifest::{self, Manifest};
-use fairlab_observe::summary::{EngineSummary, KernelLine};
+use fairlab_observe::summary::{EngineSummary, KernelLogLine};
 use fairlab_sched::units::Nanos;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ const MOST_LINES: usize = 20;
 /// An engine that was built.
 struct Engine {
     store: Store,
-    entry: Entry,
+    entry: StoreEntry,
 }
 
 impl Engine {
@@ -52,17 +52,17 @@ impl Engine {
     }
 
     /// Runs a command as its worker.
-    fn work(&self, command: &mut Command) -> Result<(std::process::Output, Report), CliError> {
+    fn work(&self, command: &mut Command) -> Result<(std::process::Output, WorkerReport), CliError> {
         Ok(worker::run(command, &self.store.object(&self.entry.key))?)
     }
 
     /// What became of a worker that did not end well.
-    fn failure(&self, status: ExitStatus, end: Option<&End>, command: Option<&str>) -> Option<CliError> {
+    fn failure(&self, status: ExitStatus, end: Option<&CrashReport>, command: Option<&str>) -> Option<CliError> {
         let name = &self.entry.name;
         match (end, status.code()) {
             (Some(end), _) => Some(CliError::Run(reports::sentences(&self.store, &self.entry, end, command))),
             (None, Some(0)) => None,
-            (None, Some(code)) => Some(CliError::Told { status: u8::try_from(code).unwrap_or(1) }),
+            (None, Some(code)) => Some(CliError::AlreadyReported { status: u8::try_from(code).unwrap_or(1) }),
             (None, None) => {
                 Some(CliError::Run(format!("the process with the engine kernel:{name} was ended: {status}")))
             }
@@ -86,7 +86,7 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs, name: &str) -> Result<(),
     let engine = Engine::named(name)?;
     match worker::report_of_worker() {
         Some(report) => simulate(output, args, engine, &report),
-        None => once_more(output, &engine),
+        None => reexec_as_worker(output, &engine),
     }
 }
 
@@ -100,9 +100,9 @@ pub(crate) fn bench(
 ) -> Result<(), CliError> {
     let On { variant, exports, engine_trial, .. } = bench.on();
     let engine = Engine::named(name)?;
-    let Some(report) = worker::report_of_worker() else { return once_more(output, &engine) };
+    let Some(report) = worker::report_of_worker() else { return reexec_as_worker(output, &engine) };
     let ready = bench::prepare(bench, variant, warmup, choices)?;
-    let bench::Prepared { about, setup, mut meter } = ready;
+    let bench::PreparedRun { about, setup, mut meter } = ready;
     let Loaded { mut machine, _report } = machine(&engine, setup, &report, &about.given, choices.seed)?;
     if look::is_wanted(variant) {
         return look::look(output, &mut machine, variant, about.name);
@@ -117,16 +117,16 @@ pub(crate) fn bench(
     let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer<KernelEngine>);
     let measured = bench::measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
     traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
-    bench::tell(output, &about, &machine, measured, choices.seed)
+    bench::print_result(output, &about, &machine, measured, choices.seed)
 }
 
 /// A command in a process of its own, which has the engine: what it wrote, and what the kernel reported.
-pub(crate) fn work(name: &str, words: &[String]) -> Result<(std::process::Output, Report), CliError> {
+pub(crate) fn work(name: &str, words: &[String]) -> Result<(std::process::Output, WorkerReport), CliError> {
     Engine::named(name)?.work(this_program()?.args(words).stdin(Stdio::null()))
 }
 
 /// The same command in a process of its own, which has the engine.
-fn once_more(output: &Output, engine: &Engine) -> Result<(), CliError> {
+fn reexec_as_worker(output: &Output, engine: &Engine) -> Result<(), CliError> {
     let mut command = this_program()?;
     command.args(std::env::args_os().skip(1)).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let (ended, report) = engine.work(&mut command)?;
@@ -136,7 +136,7 @@ fn once_more(output: &Output, engine: &Engine) -> Result<(), CliError> {
     engine.failure(ended.status, report.end.as_ref(), None).map_or(Ok(()), Err)
 }
 
-fn tell_log(output: &Output, report: &Report) -> Result<(), CliError> {
+fn tell_log(output: &Output, report: &WorkerReport) -> Result<(), CliError> {
     let mut text = String::new();
     for line in report.log.iter().take(MOST_LINES) {
         writeln!(text, "[{}, CPU {}] {}", reports::on_runs_clock(line.at_ns), line.cpu, line.text)
@@ -146,7 +146,7 @@ fn tell_log(output: &Output, report: &Report) -> Result<(), CliError> {
     if hidden > 0 {
         writeln!(text, "... and {hidden} lines more: --json has all").expect("a string takes text");
     }
-    output.note(&text)
+    output.eprint(&text)
 }
 
 /// A machine with the engine, in its worker. What the kernel says goes to the report.
@@ -183,7 +183,7 @@ fn about_engine(engine: &Engine, report: &Path) -> Result<EngineSummary, CliErro
         version: entry.version.clone(),
         source: entry.source.clone(),
         patches: entry.patches.clone(),
-        log: log.map(|line| KernelLine { at_ns: line.at_ns, cpu: line.cpu, text: line.text }).collect(),
+        log: log.map(|line| KernelLogLine { at_ns: line.at_ns, cpu: line.cpu, text: line.text }).collect(),
     })
 }
 
@@ -205,12 +205,12 @@ fn simulate(output: &mut Output, args: &RunArgs, engine: Engine, report: &Path) 
     let wants_report = run::wants_report(args);
     let told = || Ok(Some((about_engine(&engine, report)?, for_manifest(&engine.entry))));
     let finished = run::execute_with(output, args, Plan { machine, about }, warmup, told)?;
-    run::tell(output, args, finished, wants_report)
+    run::print_summary(output, args, finished, wants_report)
 }
 
-fn for_manifest(entry: &Entry) -> manifest::Engine {
-    let Entry { name, version, source, patches, key, .. } = entry.clone();
-    manifest::Engine { name, version, source, patches, key }
+fn for_manifest(entry: &StoreEntry) -> manifest::ManifestEngine {
+    let StoreEntry { name, version, source, patches, key, .. } = entry.clone();
+    manifest::ManifestEngine { name, version, source, patches, key }
 }
 
 /// A run of a directory again, with its engine.
@@ -222,7 +222,7 @@ struct Again {
 /// The worker's part of a command that repeats a run; none if this process is not the worker, and has had one do all.
 fn again(output: &Output, dir: &Path, manifest: &Manifest, name: &str) -> Result<Option<Again>, CliError> {
     let engine = Engine::named(name)?;
-    let Some(report) = worker::report_of_worker() else { return once_more(output, &engine).map(|()| None) };
+    let Some(report) = worker::report_of_worker() else { return reexec_as_worker(output, &engine).map(|()| None) };
     let (Prepared { setup, about }, seed) = rerun::prepare(dir, manifest)?;
     let loaded = machine(&engine, setup, &report, &about.input.name, seed)?;
     Ok(Some(Again { loaded, about }))
@@ -247,11 +247,11 @@ pub(crate) fn page(output: &Output, dir: &Path, name: &str) -> Result<Value, Cli
     let (ended, report) = engine.work(&mut command)?;
     let said = String::from_utf8_lossy(&ended.stderr);
     match engine.failure(ended.status, report.end.as_ref(), None) {
-        Some(CliError::Told { .. }) => {
+        Some(CliError::AlreadyReported { .. }) => {
             return Err(CliError::Run(said.trim().trim_start_matches("error: ").to_owned()));
         }
         Some(error) => return Err(error),
-        None => output.note(&said)?,
+        None => output.eprint(&said)?,
     }
     let unread = |error| CliError::Run(format!("what the engine kernel:{name} told cannot be read: {error}"));
     serde_json::from_slice(&ended.stdout).map_err(unread)
@@ -274,7 +274,7 @@ pub(crate) fn page_of_worker(output: &mut Output, dir: &Path, manifest: &Manifes
 /// `fairlab check --engine`.
 pub(crate) fn check(output: &mut Output, args: &CheckArgs, choices: Choices, name: &str) -> Result<(), CliError> {
     let engine = Engine::named(name)?;
-    let Some(report) = worker::report_of_worker() else { return once_more(output, &engine) };
+    let Some(report) = worker::report_of_worker() else { return reexec_as_worker(output, &engine) };
     let Prepared { setup, about } = Prepared::of(Arc::new(input::workload(&args.file)?), None, &args.variant, choices)?;
     let Loaded { machine, _report } = machine(&engine, setup, &report, &about.input.name, None)?;
     check::check_on(output, Plan { machine, about })

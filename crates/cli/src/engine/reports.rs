@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What somebody has to know whose kernel did not come back.
 
-use fairlab_kernel::store::{Entry, Store, patched};
-use fairlab_kernel::worker::{End, LOOP_SECONDS, Waiter};
-use fairlab_machine::engine::START;
+use fairlab_kernel::store::{Store, StoreEntry, patched};
+use fairlab_kernel::worker::{CrashReport, LOOP_SECONDS, Waiter};
+use fairlab_machine::sim::START;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) fn on_runs_clock(at_ns: u64) -> String {
 }
 
 /// The report. A command is named that repeats the run, if it was not the one that was given.
-pub(super) fn sentences(store: &Store, entry: &Entry, end: &End, command: Option<&str>) -> String {
+pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, command: Option<&str>) -> String {
     let what = match end.why.as_str() {
         "panic" => "the kernel has panicked",
         "crash" => "the kernel has crashed",

@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::output::Output;
 use crate::values::EngineName;
 use fairlab_kernel::worker;
-use fairlab_machine::engine::Setup;
+use fairlab_machine::sim::Setup;
 use fairlab_study::{Begun, Elsewhere, StudyError};
 use serde_json::Value;
 use std::process::Stdio;
@@ -39,7 +39,9 @@ impl Workers {
         command.args(["--engine-case", case, "--engine-arm", arm, "--engine-seed", &seed.to_string()]);
         let (ended, report) = self.engine.work(command.stdin(Stdio::null()))?;
         match self.engine.failure(ended.status, report.end.as_ref(), None) {
-            Some(CliError::Told { .. }) => Err(CliError::Input(String::from_utf8_lossy(&ended.stderr).into_owned())),
+            Some(CliError::AlreadyReported { .. }) => {
+                Err(CliError::Input(String::from_utf8_lossy(&ended.stderr).into_owned()))
+            }
             Some(error) => Err(error),
             None => serde_json::from_slice(&ended.stdout).map_err(CliError::run),
         }
@@ -73,7 +75,7 @@ pub(crate) fn run_of_worker(
     match args.plain {
         None => {}
         Some(Plain::Shape) => setup.hardware = setup.hardware.shape(),
-        Some(Plain::Priced) => setup.hardware = setup.hardware.priced_shape(),
+        Some(Plain::Priced) => setup.hardware = setup.hardware.shape_with_costs(),
     }
     let Loaded { mut machine, _report } = machine(&Engine::named(name)?, setup, &report, &args.study, None)?;
     output.json(&begun.run(&mut machine).map_err(CliError::run)?)

@@ -109,7 +109,11 @@ fn time(time: Nanos) -> String {
 }
 
 /// A worker that was started, and what it reports to.
-pub(crate) fn looking(name: &str, wanted: &Wanted<'_>, how: &[String]) -> Result<(Child, NamedTempFile), CliError> {
+pub(crate) fn spawn_worker(
+    name: &str,
+    wanted: &Wanted<'_>,
+    how: &[String],
+) -> Result<(Child, NamedTempFile), CliError> {
     Engine::named(name)?;
     let report = NamedTempFile::new().map_err(|error| CliError::run(format!("a temporary file: {error}")))?;
     let mut command = this_program()?;
@@ -149,7 +153,7 @@ pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<Told, CliError> {
             Ok(Told { summary, bench: None })
         }
         (None, What::Bench(_)) => serde_json::from_slice(&ended.stdout).map_err(unread),
-        (Some(CliError::Told { status }), _) => {
+        (Some(CliError::AlreadyReported { status }), _) => {
             let said = String::from_utf8_lossy(&ended.stderr);
             let said = said.trim().trim_start_matches("error: ").to_owned();
             Err(if status == 2 { CliError::Input(said) } else { CliError::Run(said) })

@@ -9,7 +9,7 @@ use fairlab_observe::cgroups::CgroupSummary;
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::{FamilySummary, TimerSummary};
 use fairlab_observe::latency::LatencySummary;
-use fairlab_observe::summary::Summary;
+use fairlab_observe::summary::RunSummary;
 
 /// Width of bars.
 const BAR: usize = 10;
@@ -20,27 +20,27 @@ const LONG_LATENCY_NS: u64 = 4_000_000;
 pub(super) struct Column<R> {
     heading: &'static str,
     align: Align,
-    cell: fn(&Summary, &R) -> Cell,
-    is_shown: fn(&Summary, &[R]) -> bool,
+    cell: fn(&RunSummary, &R) -> Cell,
+    is_shown: fn(&RunSummary, &[R]) -> bool,
 }
 
 impl<R> Column<R> {
-    const fn left(heading: &'static str, cell: fn(&Summary, &R) -> Cell) -> Self {
+    const fn left(heading: &'static str, cell: fn(&RunSummary, &R) -> Cell) -> Self {
         Self { heading, align: Align::Left, cell, is_shown: |_, _| true }
     }
 
-    const fn right(heading: &'static str, cell: fn(&Summary, &R) -> Cell) -> Self {
+    const fn right(heading: &'static str, cell: fn(&RunSummary, &R) -> Cell) -> Self {
         Self { align: Align::Right, ..Self::left(heading, cell) }
     }
 
     /// The same, shown only in some runs or with some rows.
-    const fn when(self, is_shown: fn(&Summary, &[R]) -> bool) -> Self {
+    const fn when(self, is_shown: fn(&RunSummary, &[R]) -> bool) -> Self {
         Self { is_shown, ..self }
     }
 }
 
 /// The table of these rows.
-pub(super) fn table<R>(columns: &[Column<R>], summary: &Summary, rows: &[R]) -> Table {
+pub(super) fn table<R>(columns: &[Column<R>], summary: &RunSummary, rows: &[R]) -> Table {
     let shown: Vec<&Column<R>> = columns.iter().filter(|column| (column.is_shown)(summary, rows)).collect();
     let headings: Vec<_> = shown.iter().map(|column| (column.heading, column.align)).collect();
     let mut table = Table::new(&headings);
@@ -110,7 +110,7 @@ pub(super) const CGROUPS: &[Column<CgroupSummary>] = &[
     Column::right("by", |_, group: &CgroupSummary| time(group.burst_ns).into()).when(has_bursts),
 ];
 
-fn has_bursts(_: &Summary, groups: &[CgroupSummary]) -> bool {
+fn has_bursts(_: &RunSummary, groups: &[CgroupSummary]) -> bool {
     groups.iter().any(|group| group.nr_bursts > 0)
 }
 
@@ -171,7 +171,7 @@ fn sum(row: &[&CpuSummary], what: fn(&CpuSummary) -> u64) -> u64 {
 }
 
 /// The time that all CPUs of a row have together.
-fn whole(summary: &Summary, row: &[&CpuSummary]) -> u64 {
+fn whole(summary: &RunSummary, row: &[&CpuSummary]) -> u64 {
     summary.duration_ns * row.len() as u64
 }
 

@@ -11,7 +11,7 @@ use fairlab_observe::measure::kernel_time::KernelTimeRow;
 use fairlab_observe::measure::kicks::KickRow;
 use fairlab_observe::measure::search::SearchCounters;
 use fairlab_observe::measure::text::{ParsedRow, schedstat_parse};
-use fairlab_observe::summary::Summary;
+use fairlab_observe::summary::RunSummary;
 use std::collections::BTreeSet;
 
 /// What can be shown at length.
@@ -41,10 +41,10 @@ pub(crate) enum Measure {
 const NO_TIMES: &str = "none: kernel code costs nothing here (a scenario, a machine without prices, or --prices zero)";
 
 /// Makes the table of a measurement.
-type ToTable = fn(&Summary, Styles) -> String;
+type ToTable = fn(&RunSummary, Styles) -> String;
 
 /// The lines that every page has.
-pub(crate) fn lines(summary: &Summary) -> String {
+pub(crate) fn lines(summary: &RunSummary) -> String {
     let measure = &summary.measure;
     let mut text = String::new();
     let SearchCounters { sis_search, .. } = measure.search.total;
@@ -76,7 +76,7 @@ pub(crate) fn lines(summary: &Summary) -> String {
 }
 
 /// What was asked for, each under a head of its own.
-pub(crate) fn tables(summary: &Summary, styles: Styles, wanted: &[Measure]) -> String {
+pub(crate) fn tables(summary: &RunSummary, styles: Styles, wanted: &[Measure]) -> String {
     let is_wanted = |measure| wanted.contains(&measure) || wanted.contains(&Measure::All);
     let parts: &[(Measure, &str, ToTable)] = &[
         (Measure::Search, "search for an idle CPU", search),
@@ -101,7 +101,7 @@ fn none(what: &str) -> String {
     format!("  {what}\n")
 }
 
-fn search(summary: &Summary, styles: Styles) -> String {
+fn search(summary: &RunSummary, styles: Styles) -> String {
     let search = &summary.measure.search;
     let name = std::path::Path::new(&summary.run.workload).file_stem().and_then(|name| name.to_str());
     let row = |load: &str, ratios| ParsedRow {
@@ -126,7 +126,7 @@ fn search(summary: &Summary, styles: Styles) -> String {
     text
 }
 
-fn kicks(summary: &Summary, styles: Styles) -> String {
+fn kicks(summary: &RunSummary, styles: Styles) -> String {
     let rows = &summary.measure.kicks;
     if rows.is_empty() {
         return none("none");
@@ -164,7 +164,7 @@ fn dash(number: u64) -> Cell {
     if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
 }
 
-fn blocked(summary: &Summary, styles: Styles) -> String {
+fn blocked(summary: &RunSummary, styles: Styles) -> String {
     let blocked = &summary.measure.blocked;
     if blocked.calls == 0 {
         return none("none");
@@ -182,7 +182,7 @@ fn blocked(summary: &Summary, styles: Styles) -> String {
     table.render(styles)
 }
 
-fn balance(summary: &Summary, styles: Styles) -> String {
+fn balance(summary: &RunSummary, styles: Styles) -> String {
     let rows = &summary.measure.passes;
     if rows.is_empty() {
         return none("none");
@@ -219,7 +219,7 @@ pub(super) fn joules(uj: u64) -> String {
     format!("{:.3} J", uj as f64 / 1e6)
 }
 
-fn energy(summary: &Summary, styles: Styles) -> String {
+fn energy(summary: &RunSummary, styles: Styles) -> String {
     let Some(energy) = &summary.energy else {
         return none("not known: the machine has no frequency domain with powers");
     };
@@ -247,7 +247,7 @@ fn energy(summary: &Summary, styles: Styles) -> String {
     text
 }
 
-fn times(summary: &Summary, styles: Styles) -> String {
+fn times(summary: &RunSummary, styles: Styles) -> String {
     let rows = &summary.measure.times;
     if rows.is_empty() {
         return none(NO_TIMES);
@@ -267,7 +267,7 @@ fn times(summary: &Summary, styles: Styles) -> String {
     table.render(styles)
 }
 
-fn histograms(summary: &Summary, _: Styles) -> String {
+fn histograms(summary: &RunSummary, _: Styles) -> String {
     let rows = &summary.measure.times;
     if rows.is_empty() {
         return none(NO_TIMES);

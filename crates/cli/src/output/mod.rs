@@ -79,7 +79,7 @@ impl Output {
     }
 
     /// What the caller gets: results as they were written, and warnings.
-    pub(crate) fn told(self) -> (Vec<String>, Vec<String>) {
+    pub(crate) fn into_results(self) -> (Vec<String>, Vec<String>) {
         match self.sink {
             Sink::Standard(_) => (Vec::new(), Vec::new()),
             Sink::Caller(results, warnings) => (results, warnings.into_inner()),
@@ -132,7 +132,7 @@ impl Output {
     }
 
     /// Writes what is no result to standard error.
-    pub(crate) fn note(&self, text: &str) -> Result<(), CliError> {
+    pub(crate) fn eprint(&self, text: &str) -> Result<(), CliError> {
         if let Sink::Caller(_, warnings) = &self.sink {
             warnings.borrow_mut().push(text.trim_end().to_owned());
             return Ok(());
@@ -144,10 +144,10 @@ impl Output {
     /// Warns on standard error.
     pub(crate) fn warn(&self, warning: &str) -> Result<(), CliError> {
         if matches!(self.sink, Sink::Caller(..)) {
-            return self.note(&plain(warning));
+            return self.eprint(&plain(warning));
         }
         let word = self.stderr_styles().warning("warning:");
-        self.note(&wrap(&format!("{word} {}", plain(warning)), 2))
+        self.eprint(&wrap(&format!("{word} {}", plain(warning)), 2))
     }
 
     /// Warns of all of these, or of the first ones and how many more there are.
@@ -181,7 +181,7 @@ impl Output {
             text.push_str(&if is_excerpt { format!("{}\n", clip(line)) } else { wrap(line, 2) });
         }
         // If nobody can be told, nothing more can be done.
-        let _ = self.note(&text);
+        let _ = self.eprint(&text);
     }
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn explain_usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
     let text = if output.stderr_styles().on { text.ansi().to_string() } else { text.to_string() };
     for line in text.lines() {
-        let _ = output.note(&wrap(line, 2));
+        let _ = output.eprint(&wrap(line, 2));
     }
     ExitCode::from(2)
 }

@@ -3,7 +3,7 @@
 
 use crate::embed;
 use fairlab_sched::units::Nanos;
-use fairlab_study::Progress as Told;
+use fairlab_study::ProgressReporter as Told;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;

@@ -9,7 +9,7 @@ use super::{Styles, wrap};
 use fairlab_machine::hardware::Hardware;
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::FamilySummary;
-use fairlab_observe::summary::Summary;
+use fairlab_observe::summary::RunSummary;
 use fairlab_sched::units::Nanos;
 
 /// With more CPUs than this, rows are for whole caches.
@@ -29,7 +29,7 @@ pub(crate) struct Options<'a> {
 }
 
 /// The page about a run.
-pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
+pub(crate) fn run(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
     let mut page = head(summary, hardware, styles, options);
     page.push('\n');
     page.push_str(&tasks(summary, styles, options));
@@ -65,7 +65,7 @@ pub(crate) fn run(summary: &Summary, hardware: &Hardware, styles: Styles, option
     page
 }
 
-fn head(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
+fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
     let run = &summary.run;
     let machine = if run.machine == "scenario" { "its own machine" } else { run.machine.as_str() };
     let by_default = match summary.cut_short_of_ns {
@@ -93,12 +93,12 @@ fn head(summary: &Summary, hardware: &Hardware, styles: Styles, options: &Option
     head
 }
 
-fn tasks(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
+fn tasks(summary: &RunSummary, styles: Styles, options: &Options<'_>) -> String {
     columns::table(columns::TASKS, summary, &shown_families(summary, options)).render(styles)
 }
 
 /// The families that have a row, the rest as one.
-fn shown_families(summary: &Summary, options: &Options<'_>) -> Vec<FamilySummary> {
+fn shown_families(summary: &RunSummary, options: &Options<'_>) -> Vec<FamilySummary> {
     let shown = if options.per_cpu { summary.families.len() } else { MOST_FAMILIES };
     let mut rows: Vec<FamilySummary> = summary.families.iter().take(shown).cloned().collect();
     let hidden = &summary.families[rows.len()..];
@@ -109,7 +109,7 @@ fn shown_families(summary: &Summary, options: &Options<'_>) -> Vec<FamilySummary
 }
 
 /// Latencies of those families that were woken.
-fn latencies(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
+fn latencies(summary: &RunSummary, styles: Styles, options: &Options<'_>) -> String {
     let shown = if options.per_cpu { summary.families.len() } else { MOST_FAMILIES };
     let families = summary.families.iter().take(shown).filter(|family| family.wake_to_run.is_some());
     let rows: Vec<FamilySummary> = families.cloned().collect();
@@ -117,14 +117,14 @@ fn latencies(summary: &Summary, styles: Styles, options: &Options<'_>) -> String
 }
 
 /// Periodic timers.
-fn timers(summary: &Summary, styles: Styles) -> String {
+fn timers(summary: &RunSummary, styles: Styles) -> String {
     let row = |family: &FamilySummary| family.timers.map(|timers| (family.name.clone(), timers));
     let rows: Vec<TimerRow> = summary.families.iter().filter_map(row).collect();
     columns::table(columns::TIMERS, summary, &rows).render(styles)
 }
 
 /// Neighbours in a list of CPUs that become one row.
-fn rows_of<'a>(summary: &'a Summary, options: &Options<'_>) -> Vec<CpuRow<'a>> {
+fn rows_of<'a>(summary: &'a RunSummary, options: &Options<'_>) -> Vec<CpuRow<'a>> {
     let mut rows: Vec<CpuRow<'_>> = Vec::new();
     let by_cache = !options.per_cpu && summary.cpus.len() > MOST_CPUS;
     let is_unused = |cpu: &CpuSummary| cpu.busy_ns == 0 && cpu.switches == 0;
@@ -142,12 +142,12 @@ fn rows_of<'a>(summary: &'a Summary, options: &Options<'_>) -> Vec<CpuRow<'a>> {
     rows
 }
 
-fn cpus(summary: &Summary, styles: Styles, options: &Options<'_>) -> String {
+fn cpus(summary: &RunSummary, styles: Styles, options: &Options<'_>) -> String {
     columns::table(&columns::of_cpus(), summary, &rows_of(summary, options)).render(styles)
 }
 
 /// A line for those CPUs that have one frequency: how long which.
-fn frequencies(summary: &Summary, hardware: &Hardware) -> String {
+fn frequencies(summary: &RunSummary, hardware: &Hardware) -> String {
     let mut text = String::new();
     let peers = hardware.frequency_peers().into_iter();
     let mut domains: Vec<Vec<u32>> = peers.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect()).collect();
@@ -167,7 +167,7 @@ fn frequencies(summary: &Summary, hardware: &Hardware) -> String {
     text
 }
 
-fn reasons(summary: &Summary) -> String {
+fn reasons(summary: &RunSummary) -> String {
     let selection = &summary.selection;
     let selections = selection.wakeups + selection.forks;
     let mut text = String::new();
@@ -205,7 +205,7 @@ fn reasons(summary: &Summary) -> String {
     text
 }
 
-fn foot(summary: &Summary, styles: Styles) -> String {
+fn foot(summary: &RunSummary, styles: Styles) -> String {
     let totals = &summary.totals;
     let speed = summary.speed.map_or_else(String::new, |speed| {
         let memory =

@@ -7,7 +7,7 @@ use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::residency::{FamilyResidency, ResidencyPoint};
-use fairlab_observe::summary::Summary;
+use fairlab_observe::summary::RunSummary;
 
 /// With more kinds than this there is no room for a column of each.
 const MOST_KINDS: usize = 4;
@@ -24,7 +24,7 @@ pub(crate) fn kinds(residency: &FamilyResidency) -> Vec<(&[u32], u64)> {
 }
 
 /// The table by kind of CPU, if there are several or if energy is known.
-pub(super) fn table(summary: &Summary, rows: &[FamilySummary]) -> Option<Table> {
+pub(super) fn table(summary: &RunSummary, rows: &[FamilySummary]) -> Option<Table> {
     let first = summary.families.iter().find_map(|family| family.residency.as_ref())?;
     let kinds = kinds(first);
     let differ = kinds.iter().any(|(_, capacity)| *capacity != kinds[0].1);
@@ -63,7 +63,7 @@ pub(super) fn table(summary: &Summary, rows: &[FamilySummary]) -> Option<Table> 
 }
 
 /// Each family's time by operating point.
-pub(super) fn by_point(summary: &Summary, _: Styles) -> String {
+pub(super) fn by_point(summary: &RunSummary, _: Styles) -> String {
     let mut text = String::new();
     for family in &summary.families {
         let Some(residency) = &family.residency else { continue };

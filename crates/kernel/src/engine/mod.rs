@@ -8,16 +8,16 @@
 //! 4. What kernel code does is counted: by functions of the tree ([`crate::operations`]), and here what passes the seam. Where that takes time
 //!    calls leave kernel code in the middle ([`paths`]), where locks are taken and given back and searches look.
 
-mod lacks;
 mod paths;
+mod unsupported;
 
 use crate::error::KernelError;
 use crate::object::paths::{Call, Tick};
-use crate::object::{self, Irq, Object, Told};
+use crate::object::{self, EngineRecord, Irq, Object};
 use crate::operations;
-use fairlab_machine::engine::Setup;
-use fairlab_machine::seam::Engine;
-use fairlab_machine::shown::{LlcShown, NohzShown, RqShown, SchedstatShown, TaskShown};
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::Setup;
+use fairlab_machine::snapshot::{LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
@@ -26,20 +26,20 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::probe::Event;
+use fairlab_sched::resumable::{YieldMode, YieldedPath};
 use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
 use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
-use fairlab_sched::state::figures::Duty;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::state::hotplug::HotplugError;
 use fairlab_sched::state::new_task::NewTask;
-use fairlab_sched::state::uclamp::FirstClamps;
+use fairlab_sched::state::snapshot::CpuAction;
+use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::{Policy, Uclamp};
 use fairlab_sched::topology::{MachineTopology, TopologyLevel};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_sched::walks::{Pause, Pausing};
-use fairlab_sched::work::Op;
+use fairlab_sched::work::KernelOp;
 use paths::Paths;
 use std::ffi::CStr;
 use std::path::Path;
@@ -88,10 +88,12 @@ impl KernelEngine {
         let object = Object::load(path)?;
         let counted = operations::counted(path)?;
         object.count(&counted);
-        let search =
-            counted.iter().find(|counted| Op::ALL[counted.operation] == Op::ScanCpu).and_then(|counted| counted.within);
-        for op in [Op::ScanCpu, Op::ScanCore] {
-            object.count_as_look(op as usize);
+        let search = counted
+            .iter()
+            .find(|counted| KernelOp::ALL[counted.operation] == KernelOp::ScanCpu)
+            .and_then(|counted| counted.within);
+        for op in [KernelOp::ScanCpu, KernelOp::ScanCore] {
+            object.count_as_scan(op as usize);
         }
         let places = operations::places(path)?;
         for (mark, place) in
@@ -132,23 +134,23 @@ impl KernelEngine {
 
     /// Calls the kernel's side as the CPU of the context, and passes on what it tells.
     fn call<R>(&mut self, ctx: &mut Ctx<'_>, what: &'static CStr, act: impl FnOnce(&Object, u32) -> R) -> R {
-        let cost = ctx.elapses.map_or(Nanos::ZERO, |(_, cost)| cost);
-        self.object.set_clock(ctx.now.0, ctx.ahead.0, cost.0);
+        let cost = ctx.self_timed.map_or(Nanos::ZERO, |(_, cost)| cost);
+        self.object.set_clock(ctx.now.0, ctx.clock_offset.0, cost.0);
         self.object.entering(what, ctx.cpu.0, ctx.now.0);
         let result = act(&self.object, ctx.cpu.0);
         self.object.leaving();
-        ctx.ahead = Nanos(self.object.ahead());
+        ctx.clock_offset = Nanos(self.object.ahead());
         ctx.effects.append(&mut self.left_over);
         let (pending, polls) = (&mut self.ipi_pending, self.polls);
         let is_polling = |cpu: u32| polls && self.object.running(cpu) == cpu;
         self.object.told(|told| pass_on(ctx, pending, is_polling, told));
         // What one function counts too much another takes back within the same call.
-        self.object.counts(|operation, times| ctx.work.count(Op::ALL[operation], times.max(0).unsigned_abs()));
+        self.object.counts(|operation, times| ctx.work.count(KernelOp::ALL[operation], times.max(0).unsigned_abs()));
         result
     }
 
     /// Somebody wakes a task that sleeps.
-    fn tell_waking(&self, ctx: &mut Ctx<'_>, task: TaskId) {
+    fn emit_waking(&self, ctx: &mut Ctx<'_>, task: TaskId) {
         if !self.object.is_queued(task.0) {
             ctx.report(Event::Waking { task, cpu: self.task_cpu(task), on: ctx.cpu });
         }
@@ -175,12 +177,12 @@ impl KernelEngine {
 }
 
 /// One of the things that the kernel's side tells.
-fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32) -> bool, told: Told) {
+fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32) -> bool, told: EngineRecord) {
     match told {
-        Told::Wakeup { on, cpu, task, is_new } => {
+        EngineRecord::Wakeup { on, cpu, task, is_new } => {
             ctx.report(Event::Wakeup { task: TaskId(task), cpu: CpuId(cpu), is_new, on: CpuId(on) });
         }
-        Told::Switch { cpu, prev, next, state } => {
+        EngineRecord::Switch { cpu, prev, next, state } => {
             let (cpu, prev, next) = (CpuId(cpu), TaskId(prev), TaskId(next));
             let prev_state = match state {
                 0 => PrevState::Runnable,
@@ -188,34 +190,34 @@ fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32
                 _ => PrevState::Blocked,
             };
             ctx.report(Event::Switch { cpu, prev, next, prev_state });
-            ctx.charge(Op::ContextSwitch);
+            ctx.charge(KernelOp::ContextSwitch);
             ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
         }
-        Told::Migrate { on, task, from, to } => {
+        EngineRecord::Migrate { on, task, from, to } => {
             ctx.report(Event::Migrate { task: TaskId(task), from: CpuId(from), to: CpuId(to), on: CpuId(on) });
         }
-        Told::Ipi { on, cpu, kind } => {
+        EngineRecord::Ipi { on, cpu, kind } => {
             if std::mem::replace(&mut pending[cpu as usize][kind as usize], true) {
                 return;
             }
             if !is_polling(cpu) {
-                ctx.charge(Op::IpiSend);
+                ctx.charge(KernelOp::IpiSend);
             }
             let (cpu, kind) = (CpuId(cpu), if kind == 0 { IpiKind::Reschedule } else { IpiKind::CallFunction });
             ctx.report(Event::Ipi { cpu, kind, on: CpuId(on) });
             ctx.emit(Effect::SendIpi { cpu, kind });
         }
-        Told::Stat { on, cpu, level, counter, idle, amount } => {
+        EngineRecord::Stat { on, cpu, level, counter, idle, amount } => {
             ctx.report(Event::DomainStat { on: CpuId(on), cpu: CpuId(cpu), level, counter, idle, amount });
         }
-        Told::Frequency { cpu, part } => {
+        EngineRecord::Frequency { cpu, part } => {
             let (cpu, capacity) = (CpuId(cpu), Capacity::from(part));
             ctx.emit(Effect::SetFrequency { cpu, capacity });
             ctx.report(Event::Frequency { cpu, capacity });
         }
-        Told::Governor { cpu, domain } => ctx.emit(Effect::WakeGovernor { cpu: CpuId(cpu), policy: domain }),
-        Told::Timer { cpu, at } => {
-            ctx.charge(Op::HrtimerProgram);
+        EngineRecord::Governor { cpu, domain } => ctx.emit(Effect::WakeGovernor { cpu: CpuId(cpu), policy: domain }),
+        EngineRecord::Timer { cpu, at } => {
+            ctx.charge(KernelOp::HrtimerProgram);
             ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
         }
     }
@@ -244,12 +246,12 @@ fn to_kernel(policy: Policy) -> object::Policy {
 }
 
 impl Engine for KernelEngine {
-    fn lacks(&self, setup: &Setup) -> Option<String> {
-        lacks::lacks(&self.object, setup)
+    fn unsupported(&self, setup: &Setup) -> Option<String> {
+        unsupported::unsupported(&self.object, setup)
     }
 
     #[inline]
-    fn paused(&self, cpu: CpuId) -> Option<Pause> {
+    fn paused(&self, cpu: CpuId) -> Option<YieldedPath> {
         self.paths.paused(cpu)
     }
 
@@ -259,13 +261,13 @@ impl Engine for KernelEngine {
     }
 
     /// Calls say themselves which lock they want, when they want it.
-    fn keeps_lock(&self, cpu: CpuId, lock: CpuId) -> bool {
-        self.object.keeps_lock(cpu.0, lock.0)
+    fn holds_lock(&self, cpu: CpuId, lock: CpuId) -> bool {
+        self.object.holds_lock(cpu.0, lock.0)
     }
 
-    fn set_pausing(&mut self, pausing: Pausing) {
-        if let Pausing::On { looks_per_phase } = pausing {
-            self.let_leave(looks_per_phase);
+    fn set_pausing(&mut self, pausing: YieldMode) {
+        if let YieldMode::On { looks_per_phase } = pausing {
+            self.allow_yield(looks_per_phase);
         }
     }
 
@@ -290,12 +292,12 @@ impl Engine for KernelEngine {
     }
 
     #[inline]
-    fn duty(&self, cpu: CpuId) -> Duty {
+    fn duty(&self, cpu: CpuId) -> CpuAction {
         match self.object.duty(cpu.0) {
-            object::Duty::Reschedule => Duty::Reschedule,
-            object::Duty::Stopper => Duty::Stopper,
-            object::Duty::Idle => Duty::Idle,
-            object::Duty::Task => Duty::Task(self.curr(cpu)),
+            object::EngineDuty::Reschedule => CpuAction::Reschedule,
+            object::EngineDuty::Stopper => CpuAction::Stopper,
+            object::EngineDuty::Idle => CpuAction::Idle,
+            object::EngineDuty::Task => CpuAction::Task(self.curr(cpu)),
         }
     }
 
@@ -313,7 +315,7 @@ impl Engine for KernelEngine {
     }
 
     fn need_resched(&self, cpu: CpuId) -> bool {
-        self.object.duty(cpu.0) == object::Duty::Reschedule
+        self.object.duty(cpu.0) == object::EngineDuty::Reschedule
     }
 
     fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
@@ -349,23 +351,23 @@ impl Engine for KernelEngine {
         &self.cpus
     }
 
-    fn shows_nohz(&self) -> NohzShown {
+    fn nohz_snapshot(&self) -> NohzSnapshot {
         self.object.nohz()
     }
 
-    fn shows_llc(&self, cpu: CpuId) -> Option<LlcShown> {
+    fn llc_snapshot(&self, cpu: CpuId) -> Option<LlcSnapshot> {
         self.object.llc(cpu.0)
     }
 
-    fn shows_rq(&self, cpu: CpuId) -> RqShown {
+    fn rq_snapshot(&self, cpu: CpuId) -> RqSnapshot {
         self.object.rq(cpu.0)
     }
 
-    fn shows_task(&self, task: TaskId) -> TaskShown {
+    fn task_snapshot(&self, task: TaskId) -> TaskSnapshot {
         self.object.task(task.0)
     }
 
-    fn shows_schedstat(&self, cpu: CpuId) -> SchedstatShown {
+    fn schedstat_snapshot(&self, cpu: CpuId) -> SchedstatSnapshot {
         self.object.schedstat(cpu.0)
     }
 
@@ -378,7 +380,7 @@ impl Engine for KernelEngine {
             }
             if info.name == SCAN_COST {
                 let search = self.search.expect("who has the tunable has the search");
-                self.object.measure(search, Op::ScanCpu as usize, u32::try_from(value).unwrap_or(u32::MAX));
+                self.object.measure(search, KernelOp::ScanCpu as usize, u32::try_from(value).unwrap_or(u32::MAX));
             } else {
                 self.object.set_tunable(info.name, u32::try_from(value).unwrap_or(u32::MAX));
             }
@@ -443,7 +445,7 @@ impl Engine for KernelEngine {
         // Interrupts of the boot have been served by hand; timers stay.
         let left_over = &mut self.left_over;
         self.object.told(|told| {
-            if let Told::Timer { cpu, at } = told {
+            if let EngineRecord::Timer { cpu, at } = told {
                 left_over.push(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
             }
         });
@@ -485,39 +487,39 @@ impl Engine for KernelEngine {
     }
 
     fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
-        self.tell_waking(ctx, task);
+        self.emit_waking(ctx, task);
         self.begin_wakeup(ctx, c"try_to_wake_up", task.0, Call::Wake { task: task.0, sync })
     }
 
     fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
-        self.tell_waking(ctx, task);
-        ctx.charge(Op::IpiReceive);
+        self.emit_waking(ctx, task);
+        ctx.charge(KernelOp::IpiReceive);
         self.begin_wakeup(ctx, c"an interrupt that wakes a task", task.0, Call::InterruptWake { task: task.0 })
     }
 
     fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::PickNext);
+        ctx.charge(KernelOp::PickNext);
         self.begin(ctx, c"schedule", Call::Reschedule);
     }
 
     fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::PickNext);
+        ctx.charge(KernelOp::PickNext);
         self.begin(ctx, c"schedule, of a task that blocks", Call::Block { dies: false, for_io: false });
     }
 
     fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::PickNext);
+        ctx.charge(KernelOp::PickNext);
         self.begin(ctx, c"schedule, of a task that waits for a device", Call::Block { dies: false, for_io: true });
     }
 
     fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::PickNext);
+        ctx.charge(KernelOp::PickNext);
         self.begin(ctx, c"yield", Call::Yield);
     }
 
     fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::Exit);
-        ctx.charge(Op::PickNext);
+        ctx.charge(KernelOp::Exit);
+        ctx.charge(KernelOp::PickNext);
         self.begin(ctx, c"schedule, of a task that ends", Call::Block { dies: true, for_io: false });
     }
 
@@ -530,7 +532,7 @@ impl Engine for KernelEngine {
     }
 
     fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::IpiReceive);
+        ctx.charge(KernelOp::IpiReceive);
         self.begin(ctx, c"hrtimer_interrupt", Call::Interrupt(Irq::Timer));
     }
 
@@ -541,13 +543,13 @@ impl Engine for KernelEngine {
             IpiKind::CallFunction => Irq::Call,
         };
         if !(self.polls && self.is_idle_task_running(ctx.cpu)) {
-            ctx.charge(Op::IpiReceive);
+            ctx.charge(KernelOp::IpiReceive);
         }
         self.begin(ctx, c"inter-processor interrupt", Call::Interrupt(irq));
     }
 
     fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::PickNext);
+        ctx.charge(KernelOp::PickNext);
         self.begin(ctx, c"stopper", Call::Stopper);
     }
 
@@ -625,7 +627,7 @@ impl Engine for KernelEngine {
     }
 
     fn attach_to_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool {
-        self.note_cpuset(task, id);
+        self.record_cpuset(task, id);
         self.follow_cpuset(ctx, task, waiter)
     }
 
@@ -639,13 +641,13 @@ impl Engine for KernelEngine {
         mask
     }
 
-    fn note_cpuset(&mut self, task: TaskId, id: CpusetId) {
-        self.object.note_cpuset(task.0, id.0);
+    fn record_cpuset(&mut self, task: TaskId, id: CpusetId) {
+        self.object.record_cpuset(task.0, id.0);
     }
 
     /// The kernel's own on a machine that has booted, or those of a scheduler without a file system of cgroups.
-    fn set_first_clamps(&mut self, first: FirstClamps) {
-        self.object.clamp_as_booted(first == FirstClamps::default());
+    fn set_first_clamps(&mut self, first: DefaultClamps) {
+        self.object.clamp_as_booted(first == DefaultClamps::default());
     }
 
     fn set_group_uclamp(&mut self, group: GroupId, clamps: Uclamp) {
@@ -675,18 +677,18 @@ impl Engine for KernelEngine {
     }
 
     fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
-        ctx.charge(Op::IdleEnter);
+        ctx.charge(KernelOp::IdleEnter);
         let tick = match tick {
-            IdleTick::Stops => Tick::Stops,
-            IdleTick::NotWorthStopping => Tick::IsKept,
-            IdleTick::GoesOn => Tick::GoesOn,
+            IdleTick::Stop => Tick::Stops,
+            IdleTick::RetainForTimer => Tick::IsKept,
+            IdleTick::Retain => Tick::GoesOn,
         };
         let is_over = self.begin(ctx, c"idle loop", Call::IdleEnter(tick)).is_some();
         is_over && !self.need_resched(ctx.cpu)
     }
 
     fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::IdleExit);
+        ctx.charge(KernelOp::IdleExit);
         self.call(ctx, c"end of the idle loop", |object, cpu| object.idle_exit(cpu));
     }
 
@@ -752,9 +754,9 @@ impl Engine for KernelEngine {
         self.enter(ctx, c"sched_move_task", |object, cpu| object.move_to(cpu, task.0, group.0));
     }
 
-    fn seed_dice(&mut self, cpu: CpuId, words: [u32; 4]) {
+    fn seed_random(&mut self, cpu: CpuId, words: [u32; 4]) {
         // The generator needs higher bits.
-        self.object.seed_dice(cpu.0, words.map(|word| if word < 128 { word + 128 } else { word }));
+        self.object.seed_random(cpu.0, words.map(|word| if word < 128 { word + 128 } else { word }));
     }
 }
 

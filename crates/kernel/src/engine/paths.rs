@@ -3,15 +3,15 @@
 
 use super::KernelEngine;
 use crate::object::Object;
-use crate::object::paths::{Before, Call, Kind, Pause};
+use crate::object::paths::{BeforeResume, Call, CallKind, EngineYield};
 use fairlab_sched::ctx::Ctx;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::paths::walks::{self, PausedPath, PhaseLock};
+use fairlab_sched::paths::resumable::{self, PathKind, PhaseLock};
 use std::ffi::CStr;
 
 /// Functions that say what a CPU is in the middle of, whichever call it is. Trees rename.
-pub(super) const MARKS: [(&str, PausedPath); 2] =
-    [("newidle_balance", PausedPath::NewIdle), ("sched_balance_newidle", PausedPath::NewIdle)];
+pub(super) const MARKS: [(&str, PathKind); 2] =
+    [("newidle_balance", PathKind::NewIdle), ("sched_balance_newidle", PathKind::NewIdle)];
 
 /// What CPUs are in the middle of.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Paths {
     /// Calls leave.
     is_on: bool,
     /// Of each CPU, what was left last.
-    paused: Vec<Option<walks::Pause>>,
+    paused: Vec<Option<resumable::YieldedPath>>,
     /// Names of all calls that were left, lowest first.
     names: Vec<Vec<&'static CStr>>,
     /// How many there are.
@@ -32,14 +32,14 @@ impl Paths {
     }
 
     #[inline]
-    pub(super) fn paused(&self, cpu: CpuId) -> Option<walks::Pause> {
+    pub(super) fn paused(&self, cpu: CpuId) -> Option<resumable::YieldedPath> {
         self.paused[cpu.index()]
     }
 }
 
 impl KernelEngine {
     /// From now on calls leave.
-    pub(super) fn let_leave(&mut self, looks_per_phase: u32) {
+    pub(super) fn allow_yield(&mut self, looks_per_phase: u32) {
         self.paths.is_on = true;
         self.object.set_leaving(looks_per_phase);
     }
@@ -64,7 +64,7 @@ impl KernelEngine {
         if answer.is_none() {
             self.paths.names[ctx.cpu.index()].push(name);
             self.paths.nr += 1;
-            self.look_where(ctx.cpu);
+            self.find_place(ctx.cpu);
         }
         answer
     }
@@ -86,7 +86,7 @@ impl KernelEngine {
             self.paths.names[cpu.index()].pop();
             self.paths.nr -= 1;
         }
-        self.look_where(cpu);
+        self.find_place(cpu);
     }
 
     /// Before something that takes locks by itself, and does not leave: what has left comes to its end.
@@ -97,29 +97,29 @@ impl KernelEngine {
         }
     }
 
-    fn look_where(&mut self, cpu: CpuId) {
+    fn find_place(&mut self, cpu: CpuId) {
         self.paths.paused[cpu.index()] = self.object.pause(cpu.0).map(in_machines_words);
     }
 }
 
-fn in_machines_words(pause: Pause) -> walks::Pause {
-    let Pause { before, kind, mark, is_search, irqs_on, in_softirq } = pause;
+fn in_machines_words(pause: EngineYield) -> resumable::YieldedPath {
+    let EngineYield { before, kind, mark, is_search, irqs_on, in_softirq } = pause;
     let path = match (mark, kind) {
-        _ if in_softirq => PausedPath::Softirq,
+        _ if in_softirq => PathKind::Softirq,
         (Some(mark), _) => MARKS[mark].1,
-        (None, Kind::Wakeup) if is_search => PausedPath::Search,
-        (None, Kind::Wakeup) => PausedPath::Wakeup,
-        (None, Kind::Interrupt) => PausedPath::Interrupt,
-        (None, Kind::Tick) => PausedPath::NohzKick,
-        (None, Kind::Schedule) => PausedPath::Schedule,
-        (None, Kind::Stopper) => PausedPath::Stopper,
-        (None, Kind::IdleEnter) => PausedPath::IdleLoop,
+        (None, CallKind::Wakeup) if is_search => PathKind::Search,
+        (None, CallKind::Wakeup) => PathKind::Wakeup,
+        (None, CallKind::Interrupt) => PathKind::Interrupt,
+        (None, CallKind::Tick) => PathKind::NohzKick,
+        (None, CallKind::Schedule) => PathKind::Schedule,
+        (None, CallKind::Stopper) => PathKind::Stopper,
+        (None, CallKind::IdleEnter) => PathKind::IdleLoop,
     };
     let next = match before {
-        Before::Nothing => PhaseLock::None,
-        Before::Lock(cpu) => PhaseLock::Rq(CpuId(cpu)),
-        Before::Try(cpu) => PhaseLock::Try(CpuId(cpu)),
-        Before::Spin => PhaseLock::Spin,
+        BeforeResume::Nothing => PhaseLock::None,
+        BeforeResume::Lock(cpu) => PhaseLock::Rq(CpuId(cpu)),
+        BeforeResume::Try(cpu) => PhaseLock::Try(CpuId(cpu)),
+        BeforeResume::Spin => PhaseLock::Spin,
     };
-    walks::Pause { path, irqs_on, next }
+    resumable::YieldedPath { path, irqs_on, next }
 }

@@ -136,7 +136,7 @@ impl Object {
     }
 
     /// A task belongs to a cpuset.
-    pub fn note_cpuset(&self, task: u32, cpuset: u32) {
+    pub fn record_cpuset(&self, task: u32, cpuset: u32) {
         call!(self, fl_cpuset_note(task, cpuset));
     }
 

@@ -92,7 +92,7 @@ pub struct NewTask<'a> {
 
 /// A function that stands for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountedOps {
     /// Its place in the object.
     pub function: u64,
     /// Number of the operation.
@@ -110,7 +110,7 @@ const MOST_OPERATIONS: usize = 64;
 
 /// What the kernel's side has told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum EngineRecord {
     /// A task became runnable.
     Wakeup { on: u32, cpu: u32, task: u32, is_new: bool },
     /// A CPU has another task. The state is that of the one that goes.
@@ -161,7 +161,7 @@ pub struct Called {
 
 /// What a CPU has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duty {
+pub enum EngineDuty {
     /// Reschedule.
     Reschedule,
     /// The work of its stopper.
@@ -239,8 +239,8 @@ impl Object {
     ///
     /// # Panics
     /// If there are more operations than the object has room for.
-    pub fn count(&self, counted: &[Counted]) {
-        for &Counted { function, operation, times, within, is_direct } in counted {
+    pub fn count(&self, counted: &[CountedOps]) {
+        for &CountedOps { function, operation, times, within, is_direct } in counted {
             assert!(operation < MOST_OPERATIONS, "operation {operation} of {MOST_OPERATIONS}");
             let within = within.unwrap_or(0);
             call!(self, fl_count(function, operation as c_int, times, within, c_int::from(is_direct)));
@@ -284,7 +284,7 @@ impl Object {
         // SAFETY: so many entries stand there, and stay until the kernel's side is entered again, which this borrow of the object does not do.
         let entries = unsafe { std::slice::from_raw_parts(entries, nr as usize) };
         let mut calls: Vec<Called> = Vec::new();
-        for &raw::Called { function, depth, cpu, at, what } in entries {
+        for &raw::RawCalled { function, depth, cpu, at, what } in entries {
             if function != 0 {
                 if let Some(call) = calls.last_mut() {
                     call.functions.push((depth as u32, function));
@@ -306,7 +306,7 @@ impl Object {
 
     /// Sets the clock for the calls that follow: the time, how far clocks have run ahead, and how far each newly-idle pass lets them.
     pub fn set_clock(&self, now: u64, ahead: u64, newidle_cost: u64) {
-        let clock = raw::Clock { now, ahead, newidle_cost };
+        let clock = raw::RawClock { now, ahead, newidle_cost };
         call!(self, fl_set_clock(&raw const clock));
     }
 
@@ -329,7 +329,7 @@ impl Object {
             domain;
         assert!(!cpus.is_empty() && !khz.is_empty() && [0, khz.len()].contains(&uw.len()), "{domain:?}");
         assert!(cpus.iter().all(|&cpu| (cpu as usize) < self.limits().0), "CPUs that the object has room for");
-        let told = raw::FrequencyDomain {
+        let told = raw::RawFrequencyDomain {
             nr_cpus: cpus.len() as u32,
             nr_points: khz.len() as u32,
             rate_limit_us: *rate_limit_us,
@@ -361,9 +361,9 @@ impl Object {
         }
         let to_raw = |cpu: &Cpu| {
             let [core, cluster, llc, package, node] = cpu.place.map(c);
-            raw::Cpu { core, cluster, llc, package, node, capacity: cpu.capacity }
+            raw::RawCpu { core, cluster, llc, package, node, capacity: cpu.capacity }
         };
-        let raw: Vec<raw::Cpu> = cpus.iter().map(to_raw).collect();
+        let raw: Vec<raw::RawCpu> = cpus.iter().map(to_raw).collect();
         let levels = CString::new(levels).expect("levels are letters");
         self.nr_cpus = cpus.len();
         call!(self, fl_boot(c(cpus.len() as u32), raw.as_ptr(), levels.as_ptr()));
@@ -428,7 +428,7 @@ impl Object {
     }
 
     /// The state of a CPU's dice.
-    pub fn seed_dice(&self, cpu: u32, words: [u32; 4]) {
+    pub fn seed_random(&self, cpu: u32, words: [u32; 4]) {
         call!(self, fl_seed_dice(self.cpu(cpu), words.as_ptr()));
     }
 
@@ -440,7 +440,7 @@ impl Object {
     /// A new task, forked on a CPU. [`paths::Call::WakeNew`] comes next.
     pub fn fork(&self, cpu: u32, new: &NewTask<'_>) {
         let (uclamp_min, uclamp_max) = new.uclamp.map_or((-1, -1), |(min, max)| (c(min), c(max)));
-        let spec = raw::TaskSpec {
+        let spec = raw::RawTaskSpec {
             id: new.id,
             pid: new.pid,
             nice: new.nice,
@@ -475,12 +475,12 @@ impl Object {
 
     /// What a CPU has to do.
     #[inline]
-    pub fn duty(&self, cpu: u32) -> Duty {
+    pub fn duty(&self, cpu: u32) -> EngineDuty {
         match call!(self, fl_duty(self.cpu(cpu))) {
-            0 => Duty::Reschedule,
-            1 => Duty::Stopper,
-            2 => Duty::Idle,
-            _ => Duty::Task,
+            0 => EngineDuty::Reschedule,
+            1 => EngineDuty::Stopper,
+            2 => EngineDuty::Idle,
+            _ => EngineDuty::Task,
         }
     }
 
@@ -507,7 +507,7 @@ impl Object {
     }
 
     /// What has been told since the last call, in order.
-    pub(crate) fn told(&self, mut listen: impl FnMut(Told)) {
+    pub(crate) fn told(&self, mut listen: impl FnMut(EngineRecord)) {
         let mut nr = 0;
         let records = call!(self, fl_records(&raw mut nr));
         if nr == 0 {
@@ -521,23 +521,23 @@ impl Object {
     }
 }
 
-fn to_told(record: &raw::Record) -> Told {
-    let &raw::Record { kind, on, cpu, task, a, b, text } = record;
+fn to_told(record: &raw::RawRecord) -> EngineRecord {
+    let &raw::RawRecord { kind, on, cpu, task, a, b, text } = record;
     match kind {
-        raw::WAKEUP => Told::Wakeup { on, cpu, task, is_new: a != 0 },
-        raw::SWITCH => Told::Switch { cpu, prev: task, next: a as u32, state: record.b as u32 },
-        raw::MIGRATE => Told::Migrate { on, task, from: cpu, to: a as u32 },
-        raw::IPI => Told::Ipi { on, cpu, kind: a as u32 },
+        raw::WAKEUP => EngineRecord::Wakeup { on, cpu, task, is_new: a != 0 },
+        raw::SWITCH => EngineRecord::Switch { cpu, prev: task, next: a as u32, state: record.b as u32 },
+        raw::MIGRATE => EngineRecord::Migrate { on, task, from: cpu, to: a as u32 },
+        raw::IPI => EngineRecord::Ipi { on, cpu, kind: a as u32 },
         raw::STAT => {
             // SAFETY: the text is a constant of the object, which is never unloaded.
             let text: &'static CStr = unsafe { CStr::from_ptr(text) };
             let counter = counter_of(text.to_str().unwrap_or_default());
             let idle = usize::try_from(b - 1).ok().map(|place| CpuIdleType::ALL[place]);
-            Told::Stat { on, cpu, level: task, counter, idle, amount: a }
+            EngineRecord::Stat { on, cpu, level: task, counter, idle, amount: a }
         }
-        raw::TIMER => Told::Timer { cpu, at: a as u64 },
-        raw::FREQUENCY => Told::Frequency { cpu, part: a as u64 },
-        raw::GOVERNOR => Told::Governor { cpu, domain: task },
+        raw::TIMER => EngineRecord::Timer { cpu, at: a as u64 },
+        raw::FREQUENCY => EngineRecord::Frequency { cpu, part: a as u64 },
+        raw::GOVERNOR => EngineRecord::Governor { cpu, domain: task },
         other => unreachable!("records have eight kinds, not {other}"),
     }
 }
@@ -548,10 +548,18 @@ fn counter_of(expression: &'static str) -> &'static str {
     counter.rsplit_once("->").map_or(counter, |(_, name)| name)
 }
 
-fn policy(policy: Policy) -> raw::Policy {
+fn policy(policy: Policy) -> raw::RawPolicy {
     let [runtime, deadline, period] = policy.deadline;
     let (reclaims, is_governor) = (c_int::from(policy.reclaims), c_int::from(policy.is_governor));
-    raw::Policy { policy: policy.number, priority: policy.priority, reclaims, is_governor, runtime, deadline, period }
+    raw::RawPolicy {
+        policy: policy.number,
+        priority: policy.priority,
+        reclaims,
+        is_governor,
+        runtime,
+        deadline,
+        period,
+    }
 }
 
 fn result(answer: c_int) -> Result<(), i32> {

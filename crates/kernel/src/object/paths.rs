@@ -60,7 +60,7 @@ pub enum Tick {
 
 /// Which call has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CallKind {
     /// A wake-up by a task, or an interrupt that wakes one, or a fork, or an exec.
     Wakeup,
     /// A tick.
@@ -77,7 +77,7 @@ pub enum Kind {
 
 /// What comes before the rest of a call that has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before {
+pub enum BeforeResume {
     /// Nothing but the time that it takes.
     Nothing,
     /// The lock of a runqueue.
@@ -90,11 +90,11 @@ pub enum Before {
 
 /// Where a call has left kernel code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pause {
+pub struct EngineYield {
     /// What comes first.
-    pub before: Before,
+    pub before: BeforeResume,
     /// Which call.
-    pub kind: Kind,
+    pub kind: CallKind,
     /// By which function it is known what it is in the middle of: see [`Object::mark`].
     pub mark: Option<usize>,
     /// It looks for an idle CPU.
@@ -123,18 +123,18 @@ impl Call {
     }
 }
 
-const KINDS: [Kind; 11] = [
-    Kind::Wakeup,
-    Kind::Wakeup,
-    Kind::Interrupt,
-    Kind::Tick,
-    Kind::Wakeup,
-    Kind::Schedule,
-    Kind::Schedule,
-    Kind::Schedule,
-    Kind::Wakeup,
-    Kind::Stopper,
-    Kind::IdleEnter,
+const KINDS: [CallKind; 11] = [
+    CallKind::Wakeup,
+    CallKind::Wakeup,
+    CallKind::Interrupt,
+    CallKind::Tick,
+    CallKind::Wakeup,
+    CallKind::Schedule,
+    CallKind::Schedule,
+    CallKind::Schedule,
+    CallKind::Wakeup,
+    CallKind::Stopper,
+    CallKind::IdleEnter,
 ];
 
 impl Object {
@@ -153,7 +153,7 @@ impl Object {
     }
 
     /// An operation is a look of a search.
-    pub fn count_as_look(&self, operation: usize) {
+    pub fn count_as_scan(&self, operation: usize) {
         assert!(operation < super::MOST_OPERATIONS, "operation {operation} of {}", super::MOST_OPERATIONS);
         call!(self, fl_count_as_look(operation as c_int));
     }
@@ -174,18 +174,18 @@ impl Object {
     }
 
     /// What was left last on a CPU.
-    pub fn pause(&self, cpu: u32) -> Option<Pause> {
-        let mut pause = raw::Pause::default();
+    pub fn pause(&self, cpu: u32) -> Option<EngineYield> {
+        let mut pause = raw::RawYield::default();
         if call!(self, fl_paused(self.cpu(cpu), &raw mut pause)) == 0 {
             return None;
         }
         let lock = pause.cpu as u32;
-        Some(Pause {
+        Some(EngineYield {
             before: match pause.why {
-                0 => Before::Nothing,
-                1 => Before::Lock(lock),
-                2 => Before::Try(lock),
-                _ => Before::Spin,
+                0 => BeforeResume::Nothing,
+                1 => BeforeResume::Lock(lock),
+                2 => BeforeResume::Try(lock),
+                _ => BeforeResume::Spin,
             },
             kind: KINDS[pause.call as usize],
             mark: usize::try_from(pause.mark - 1).ok(),
@@ -201,7 +201,7 @@ impl Object {
     }
 
     /// Whether a CPU holds the lock of another one's runqueue, or its own, beyond its phase.
-    pub fn keeps_lock(&self, cpu: u32, other: u32) -> bool {
+    pub fn holds_lock(&self, cpu: u32, other: u32) -> bool {
         call!(self, fl_keeps_lock(self.cpu(cpu), self.cpu(other))) != 0
     }
 
@@ -241,10 +241,10 @@ mod tests {
     #[test]
     fn each_call_is_of_a_kind() {
         let of = |call: Call| KINDS[call.to_raw().0 as usize];
-        assert_eq!(of(Call::Exec), Kind::Wakeup);
-        assert_eq!(of(Call::Tick), Kind::Tick);
-        assert_eq!(of(Call::Yield), Kind::Schedule);
-        assert_eq!(of(Call::Stopper), Kind::Stopper);
-        assert_eq!(of(Call::IdleEnter(Tick::Stops)), Kind::IdleEnter);
+        assert_eq!(of(Call::Exec), CallKind::Wakeup);
+        assert_eq!(of(Call::Tick), CallKind::Tick);
+        assert_eq!(of(Call::Yield), CallKind::Schedule);
+        assert_eq!(of(Call::Stopper), CallKind::Stopper);
+        assert_eq!(of(Call::IdleEnter(Tick::Stops)), CallKind::IdleEnter);
     }
 }

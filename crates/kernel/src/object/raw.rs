@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_long, c_longlong, c_uint, c_ulong, c_ulonglong};
 /// What the kernel's side tells.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
+pub(crate) struct RawRecord {
     pub(crate) kind: c_uint,
     pub(crate) on: c_uint,
     pub(crate) cpu: c_uint,
@@ -28,7 +28,7 @@ pub(crate) const GOVERNOR: c_uint = 7;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cpu {
+pub(crate) struct RawCpu {
     pub(crate) core: c_int,
     pub(crate) cluster: c_int,
     pub(crate) llc: c_int,
@@ -39,7 +39,7 @@ pub(crate) struct Cpu {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Policy {
+pub(crate) struct RawPolicy {
     pub(crate) policy: c_int,
     pub(crate) priority: c_int,
     pub(crate) reclaims: c_int,
@@ -51,7 +51,7 @@ pub(crate) struct Policy {
 
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct FrequencyDomain {
+pub(crate) struct RawFrequencyDomain {
     pub(crate) nr_cpus: c_uint,
     pub(crate) nr_points: c_uint,
     pub(crate) rate_limit_us: c_uint,
@@ -66,12 +66,12 @@ pub(crate) struct FrequencyDomain {
 
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct TaskSpec {
+pub(crate) struct RawTaskSpec {
     pub(crate) id: c_uint,
     pub(crate) pid: c_int,
     pub(crate) nice: c_int,
     pub(crate) group: c_int,
-    pub(crate) policy: Policy,
+    pub(crate) policy: RawPolicy,
     pub(crate) uclamp_min: c_int,
     pub(crate) uclamp_max: c_int,
     pub(crate) mask: *const c_ulong,
@@ -79,7 +79,7 @@ pub(crate) struct TaskSpec {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Nohz {
+pub(crate) struct RawNohz {
     pub(crate) nr_cpus: c_uint,
     pub(crate) has_blocked: c_uint,
     pub(crate) needs_update: c_uint,
@@ -89,7 +89,7 @@ pub(crate) struct Nohz {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Llc {
+pub(crate) struct RawLlc {
     pub(crate) is_first: c_uint,
     pub(crate) size: c_uint,
     pub(crate) has_idle_cores: c_uint,
@@ -99,7 +99,7 @@ pub(crate) struct Llc {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Avg {
+pub(crate) struct RawAvg {
     pub(crate) last_update_time: c_ulonglong,
     pub(crate) load_sum: c_ulonglong,
     pub(crate) runnable_sum: c_ulonglong,
@@ -112,7 +112,7 @@ pub(crate) struct Avg {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rq {
+pub(crate) struct RawRq {
     pub(crate) nr_running: c_uint,
     pub(crate) h_nr_running: c_uint,
     pub(crate) curr: c_uint,
@@ -132,10 +132,10 @@ pub(crate) struct Rq {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Task {
+pub(crate) struct RawTask {
     pub(crate) cpu: c_uint,
     pub(crate) on_rq: c_uint,
-    pub(crate) avg: Avg,
+    pub(crate) avg: RawAvg,
     pub(crate) vruntime: c_ulonglong,
     pub(crate) sum_exec_runtime: c_ulonglong,
     pub(crate) util_est: c_ulonglong,
@@ -145,7 +145,7 @@ pub(crate) const MOST_DOMAINS: usize = 16;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Domain {
+pub(crate) struct RawDomain {
     pub(crate) name: [c_char; 16],
     pub(crate) nr_balance_failed: c_uint,
     pub(crate) cache_nice_tries: c_uint,
@@ -162,16 +162,16 @@ pub(crate) struct Domain {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Schedstat {
+pub(crate) struct RawSchedstat {
     pub(crate) calls: [c_uint; 5],
     pub(crate) nr_domains: c_uint,
     pub(crate) times: [c_ulonglong; 3],
-    pub(crate) domains: [Domain; MOST_DOMAINS],
+    pub(crate) domains: [RawDomain; MOST_DOMAINS],
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct RawClock {
     pub(crate) now: c_ulonglong,
     pub(crate) ahead: c_ulonglong,
     pub(crate) newidle_cost: c_ulonglong,
@@ -180,7 +180,7 @@ pub(crate) struct Clock {
 /// A function that was entered, or a call of the laboratory (`function` is 0).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Called {
+pub(crate) struct RawCalled {
     pub(crate) function: c_ulong,
     pub(crate) depth: c_int,
     pub(crate) cpu: c_int,
@@ -190,7 +190,7 @@ pub(crate) struct Called {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pause {
+pub(crate) struct RawYield {
     pub(crate) why: c_int,
     pub(crate) cpu: c_int,
     pub(crate) call: c_int,
@@ -206,19 +206,19 @@ pub(crate) const LEFT: c_long = -1;
 
 /// Sizes, in the order of `fl_layout()`.
 pub(crate) const SIZES: [usize; 13] = [
-    size_of::<Record>(),
-    size_of::<Cpu>(),
-    size_of::<Policy>(),
-    size_of::<TaskSpec>(),
-    size_of::<Clock>(),
-    size_of::<Nohz>(),
-    size_of::<Llc>(),
-    size_of::<Rq>(),
-    size_of::<Task>(),
-    size_of::<Schedstat>(),
-    size_of::<FrequencyDomain>(),
-    size_of::<Called>(),
-    size_of::<Pause>(),
+    size_of::<RawRecord>(),
+    size_of::<RawCpu>(),
+    size_of::<RawPolicy>(),
+    size_of::<RawTaskSpec>(),
+    size_of::<RawClock>(),
+    size_of::<RawNohz>(),
+    size_of::<RawLlc>(),
+    size_of::<RawRq>(),
+    size_of::<RawTask>(),
+    size_of::<RawSchedstat>(),
+    size_of::<RawFrequencyDomain>(),
+    size_of::<RawCalled>(),
+    size_of::<RawYield>(),
 ];
 
 /// Writes the table of functions, and how each is found.
@@ -246,14 +246,14 @@ macro_rules! functions {
 }
 
 functions! {
-    fl_set_clock(*const Clock);
+    fl_set_clock(*const RawClock);
     fl_ahead() -> c_ulonglong;
     fl_max_cpus() -> c_uint;
     fl_tick_hz() -> c_uint;
     fl_layout(c_int) -> c_uint;
     fl_node_distances(c_int, *const c_uint);
-    fl_frequency_domain(*const FrequencyDomain);
-    fl_boot(c_int, *const Cpu, *const c_char);
+    fl_frequency_domain(*const RawFrequencyDomain);
+    fl_boot(c_int, *const RawCpu, *const c_char);
     fl_has_feature(*const c_char) -> c_int;
     fl_feature(*const c_char, c_int);
     fl_has_tunable(*const c_char) -> c_int;
@@ -287,12 +287,12 @@ functions! {
     fl_online(c_int, c_int);
     fl_is_online(c_int) -> c_int;
     fl_is_active(c_int) -> c_int;
-    fl_fork(c_int, *const TaskSpec);
+    fl_fork(c_int, *const RawTaskSpec);
     fl_waits_before(c_uint, c_uint) -> c_int;
     fl_inherit(c_int, c_uint, c_int);
     fl_set_affinity(c_int, c_uint, *const c_ulong) -> c_int;
     fl_set_nice(c_int, c_uint, c_int);
-    fl_set_policy(c_int, c_uint, *const Policy) -> c_int;
+    fl_set_policy(c_int, c_uint, *const RawPolicy) -> c_int;
     fl_set_uclamp(c_int, c_uint, c_int, c_int) -> c_int;
     fl_uclamp(c_uint) -> c_uint;
     fl_spans_domain(c_uint) -> c_int;
@@ -300,7 +300,7 @@ functions! {
     fl_set_leaving(c_uint);
     fl_begin(c_int, c_int, c_uint, c_uint) -> c_long;
     fl_resume(c_int) -> c_long;
-    fl_paused(c_int, *mut Pause) -> c_int;
+    fl_paused(c_int, *mut RawYield) -> c_int;
     fl_phase_over(c_int);
     fl_keeps_lock(c_int, c_int) -> c_int;
     fl_grant(c_int, c_int);
@@ -316,19 +316,19 @@ functions! {
     fl_cpu_of(c_uint) -> c_int;
     fl_is_queued(c_uint) -> c_int;
     fl_tick_is_stopped(c_int) -> c_int;
-    fl_show_nohz(*mut Nohz);
-    fl_show_llc(c_int, *mut Llc);
-    fl_show_rq(c_int, *mut Rq);
-    fl_show_task(c_uint, *mut Task);
-    fl_show_schedstat(c_int, *mut Schedstat);
-    fl_records(*mut c_uint) -> *const Record;
+    fl_show_nohz(*mut RawNohz);
+    fl_show_llc(c_int, *mut RawLlc);
+    fl_show_rq(c_int, *mut RawRq);
+    fl_show_task(c_uint, *mut RawTask);
+    fl_show_schedstat(c_int, *mut RawSchedstat);
+    fl_records(*mut c_uint) -> *const RawRecord;
     fl_count(c_ulong, c_int, c_int, c_ulong, c_int);
     fl_measure(c_ulong, c_int, c_uint);
     fl_mark(c_ulong, c_int);
     fl_count_as_look(c_int);
     fl_counts(*mut c_ulonglong) -> *mut c_longlong;
     fl_trace(c_int);
-    fl_called(*mut c_uint) -> *const Called;
+    fl_called(*mut c_uint) -> *const RawCalled;
     fl_guard(c_int, c_uint);
     fl_entering(*const c_char, c_int, c_ulonglong);
 }

@@ -2,8 +2,10 @@
 //! What the kernel's side shows of its state, in the laboratory's terms.
 
 use super::{Object, raw};
-use fairlab_machine::shown::{DomainShown, LlcShown, NohzShown, RqShown, SchedstatShown, TaskShown};
-use fairlab_sched::words::pelt::SchedAvg;
+use fairlab_machine::snapshot::{
+    DomainSnapshot, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot,
+};
+use fairlab_sched::types::pelt::SchedAvg;
 
 /// Calls one of the functions that fill a structure.
 macro_rules! shown {
@@ -16,9 +18,9 @@ macro_rules! shown {
 }
 
 impl Object {
-    pub(crate) fn nohz(&self) -> NohzShown {
-        let shown: raw::Nohz = shown!(self, fl_show_nohz());
-        NohzShown {
+    pub(crate) fn nohz(&self) -> NohzSnapshot {
+        let shown: raw::RawNohz = shown!(self, fl_show_nohz());
+        NohzSnapshot {
             nr_cpus: shown.nr_cpus,
             has_blocked: shown.has_blocked != 0,
             needs_update: shown.needs_update != 0,
@@ -27,9 +29,9 @@ impl Object {
         }
     }
 
-    pub(crate) fn llc(&self, cpu: u32) -> Option<LlcShown> {
-        let shown: raw::Llc = shown!(self, fl_show_llc(self.cpu(cpu)));
-        (shown.is_first != 0).then_some(LlcShown {
+    pub(crate) fn llc(&self, cpu: u32) -> Option<LlcSnapshot> {
+        let shown: raw::RawLlc = shown!(self, fl_show_llc(self.cpu(cpu)));
+        (shown.is_first != 0).then_some(LlcSnapshot {
             size: shown.size,
             nr_idle_scan: shown.nr_idle_scan,
             has_idle_cores: shown.has_idle_cores != 0,
@@ -39,8 +41,8 @@ impl Object {
 
     /// What balancing keeps of the sched domains of a CPU, lowest first.
     pub fn domains(&self, cpu: u32) -> Vec<super::Domain> {
-        let shown: raw::Schedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
-        let of = |domain: &raw::Domain| super::Domain {
+        let shown: raw::RawSchedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
+        let of = |domain: &raw::RawDomain| super::Domain {
             name: domain.name.iter().map_while(|&letter| (letter != 0).then_some(char::from(letter as u8))).collect(),
             level: domain.level,
             nr_balance_failed: domain.nr_balance_failed,
@@ -51,9 +53,9 @@ impl Object {
         shown.domains[..shown.nr_domains as usize].iter().map(of).collect()
     }
 
-    pub(crate) fn rq(&self, cpu: u32) -> RqShown {
+    pub(crate) fn rq(&self, cpu: u32) -> RqSnapshot {
         let shown = self.raw_rq(cpu);
-        RqShown {
+        RqSnapshot {
             nr_running: shown.nr_running,
             h_nr_running: shown.h_nr_running,
             util_avg: shown.util_avg,
@@ -80,14 +82,14 @@ impl Object {
         self.raw_rq(cpu).curr
     }
 
-    fn raw_rq(&self, cpu: u32) -> raw::Rq {
+    fn raw_rq(&self, cpu: u32) -> raw::RawRq {
         shown!(self, fl_show_rq(self.cpu(cpu)))
     }
 
-    pub(crate) fn task(&self, task: u32) -> TaskShown {
-        let shown: raw::Task = shown!(self, fl_show_task(task));
+    pub(crate) fn task(&self, task: u32) -> TaskSnapshot {
+        let shown: raw::RawTask = shown!(self, fl_show_task(task));
         let avg = shown.avg;
-        TaskShown {
+        TaskSnapshot {
             cpu: shown.cpu,
             on_rq: shown.on_rq,
             avg: SchedAvg {
@@ -107,15 +109,15 @@ impl Object {
         }
     }
 
-    pub(crate) fn schedstat(&self, cpu: u32) -> SchedstatShown {
-        let shown: raw::Schedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
+    pub(crate) fn schedstat(&self, cpu: u32) -> SchedstatSnapshot {
+        let shown: raw::RawSchedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
         let domains = &shown.domains[..shown.nr_domains as usize];
-        SchedstatShown { calls: shown.calls, times: shown.times, domains: domains.iter().map(domain).collect() }
+        SchedstatSnapshot { calls: shown.calls, times: shown.times, domains: domains.iter().map(domain).collect() }
     }
 }
 
-fn domain(shown: &raw::Domain) -> DomainShown {
-    DomainShown {
+fn domain(shown: &raw::RawDomain) -> DomainSnapshot {
+    DomainSnapshot {
         level: shown.level,
         lb: shown.lb,
         alb: shown.alb,

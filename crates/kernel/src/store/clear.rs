@@ -5,7 +5,7 @@
 //! 2. Names that commands have given to engines of their own are needed as long as a command runs that holds the store.
 //! 3. Everything else can be made again.
 
-use super::{Entry, Store};
+use super::{Store, StoreEntry};
 use crate::error::{KernelError, at};
 use crate::tree::Source;
 use serde::Serialize;
@@ -14,14 +14,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Beginnings of names that commands give to engines of their own.
-const OWN: [&str; 3] = ["patch.", "museum.", "bisect"];
+const OWN: [&str; 4] = ["patch.", "regressions.", "museum.", "bisect"];
 
 /// An engine with what it takes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Listed {
+pub struct ListedKernel {
     /// The engine.
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: StoreEntry,
     /// Whether a command has built it for itself.
     pub is_own: bool,
     /// Of its object, in bytes.
@@ -32,7 +32,7 @@ pub struct Listed {
 
 /// Something that was removed, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Gone {
+pub struct RemovedKernel {
     /// What it is to people.
     pub what: String,
     /// Where it is.
@@ -90,8 +90,8 @@ impl Store {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn list_with_sizes(&self) -> Result<Vec<Listed>, KernelError> {
-        let listed = |entry: Entry| Listed {
+    pub fn list_with_sizes(&self) -> Result<Vec<ListedKernel>, KernelError> {
+        let listed = |entry: StoreEntry| ListedKernel {
             is_own: is_own(&entry.name),
             object_bytes: bytes(&self.folder_of_object(&entry.key)),
             work_bytes: bytes(&self.root.join("work").join(&entry.name)),
@@ -104,9 +104,9 @@ impl Store {
     ///
     /// # Errors
     /// If there is none of that name, or something cannot be removed.
-    pub fn remove(&self, name: &str) -> Result<Vec<Gone>, KernelError> {
+    pub fn remove(&self, name: &str) -> Result<Vec<RemovedKernel>, KernelError> {
         let entry = self.get(name)?;
-        let others: Vec<Entry> = self.list()?.into_iter().filter(|other| other.name != name).collect();
+        let others: Vec<StoreEntry> = self.list()?.into_iter().filter(|other| other.name != name).collect();
         let mut gone = vec![self.gone(format!("the name {name}"), self.name(name))];
         gone.push(self.gone(format!("its folder {name}"), self.root.join("work").join(name)));
         gone.push(self.gone("its lock".to_owned(), self.root.join("work").join(format!("{name}.lock"))));
@@ -125,7 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// If a command builds or runs engines, or something cannot be removed.
-    pub fn prune(&self, is_dry: bool) -> Result<Vec<Gone>, KernelError> {
+    pub fn prune(&self, is_dry: bool) -> Result<Vec<RemovedKernel>, KernelError> {
         if !self.root.is_dir() {
             return Ok(Vec::new());
         }
@@ -143,9 +143,10 @@ impl Store {
         Ok(gone)
     }
 
-    fn needless(&self) -> Result<Vec<Gone>, KernelError> {
-        let (own, kept): (Vec<Entry>, Vec<Entry>) = self.list()?.into_iter().partition(|entry| is_own(&entry.name));
-        let mut gone: Vec<Gone> =
+    fn needless(&self) -> Result<Vec<RemovedKernel>, KernelError> {
+        let (own, kept): (Vec<StoreEntry>, Vec<StoreEntry>) =
+            self.list()?.into_iter().partition(|entry| is_own(&entry.name));
+        let mut gone: Vec<RemovedKernel> =
             own.iter().map(|entry| self.gone(format!("the name {}", entry.name), self.name(&entry.name))).collect();
         let keys: BTreeSet<&str> = kept.iter().map(|entry| entry.key.as_str()).collect();
         let objects = names_in(&self.root.join("objects")).into_iter().filter(|key| !keys.contains(key.as_str()));
@@ -167,8 +168,8 @@ impl Store {
     }
 
     /// Folders of the cache in which the trees of engines are.
-    fn trees_of(&self, entries: &[Entry]) -> BTreeSet<PathBuf> {
-        let place = |entry: &Entry| Source::parse(&entry.source).ok()?.place(&self.root).ok();
+    fn trees_of(&self, entries: &[StoreEntry]) -> BTreeSet<PathBuf> {
+        let place = |entry: &StoreEntry| Source::parse(&entry.source).ok()?.place(&self.root).ok();
         entries.iter().filter_map(place).filter(|tree| tree.starts_with(self.root.join("trees"))).collect()
     }
 
@@ -176,7 +177,7 @@ impl Store {
         self.root.join("objects").join(key)
     }
 
-    fn gone(&self, what: String, path: PathBuf) -> Gone {
-        Gone { what, bytes: bytes(&path), path }
+    fn gone(&self, what: String, path: PathBuf) -> RemovedKernel {
+        RemovedKernel { what, bytes: bytes(&path), path }
     }
 }

@@ -28,7 +28,7 @@ impl Draw {
     /// A range of CPUs.
     fn range(&mut self, nr_cpus: u64) -> String {
         let (a, b) = (self.stream.below(nr_cpus), self.stream.below(nr_cpus));
-        if self.stream.one_in(3) { format!("{a}-{a}") } else { format!("{}-{}", a.min(b), a.max(b)) }
+        if self.stream.draw_one_in(3) { format!("{a}-{a}") } else { format!("{}-{}", a.min(b), a.max(b)) }
     }
 }
 
@@ -36,13 +36,14 @@ impl Draw {
 pub(crate) fn text(seed: u64) -> (u32, String) {
     let mut draw = Draw { stream: Stream::new(seed, "swarm", 0), text: String::new() };
     let nr_cpus = 1 << draw.stream.below(9);
-    let nr_cpus = if nr_cpus > 2 && draw.stream.one_in(4) { nr_cpus - draw.stream.below(nr_cpus / 2) } else { nr_cpus };
+    let nr_cpus =
+        if nr_cpus > 2 && draw.stream.draw_one_in(4) { nr_cpus - draw.stream.below(nr_cpus / 2) } else { nr_cpus };
     let nr_tasks = 1 + draw.stream.below(2 * nr_cpus + 4);
     // About four events for each task and millisecond, and a check looks at every CPU.
     let length_us = (CPU_CHECKS * 250 / (nr_cpus * nr_tasks.max(4))).clamp(3_000, 150_000);
     machine(&mut draw, nr_cpus);
     draw.line(&format!("end {length_us}us"));
-    let nr_groups = if draw.stream.one_in(2) { draw.stream.below(6) } else { 0 };
+    let nr_groups = if draw.stream.draw_one_in(2) { draw.stream.below(6) } else { 0 };
     groups(&mut draw, nr_groups);
     let families = tasks(&mut draw, nr_cpus, nr_tasks, nr_groups, length_us);
     changes(&mut draw, nr_cpus, nr_groups, &families, length_us);
@@ -51,35 +52,35 @@ pub(crate) fn text(seed: u64) -> (u32, String) {
 
 fn machine(draw: &mut Draw, nr_cpus: u64) {
     draw.line(&format!("cpus {nr_cpus}"));
-    let smt = draw.stream.one_of(&[1, 1, 2, 2, 4]);
-    let llc = smt * draw.stream.one_of(&[1, 2, 4, 8, 16, 64]);
-    let package = llc * draw.stream.one_of(&[1, 1, 2, 4]);
-    let levels = draw.stream.one_of(&["M", "SM", "SMP", "SMPA", "MP", "MA", "SMA"]);
+    let smt = draw.stream.draw_one_of(&[1, 1, 2, 2, 4]);
+    let llc = smt * draw.stream.draw_one_of(&[1, 2, 4, 8, 16, 64]);
+    let package = llc * draw.stream.draw_one_of(&[1, 1, 2, 4]);
+    let levels = draw.stream.draw_one_of(&["M", "SM", "SMP", "SMPA", "MP", "MA", "SMA"]);
     draw.line(&format!("topo smt={smt} llc={llc} pkg={package}"));
     draw.line(&format!("levels {levels}"));
-    if draw.stream.one_in(4) && nr_cpus >= 4 {
-        let small = draw.stream.one_of(&[200u64, 400, 700]);
+    if draw.stream.draw_one_in(4) && nr_cpus >= 4 {
+        let small = draw.stream.draw_one_of(&[200u64, 400, 700]);
         let caps: Vec<String> =
             (0..nr_cpus).map(|cpu| if cpu < nr_cpus / 2 { small } else { 1024 }.to_string()).collect();
         draw.line(&format!("caps {}\nscale 1", caps.join(" ")));
     }
-    if draw.stream.one_in(2) {
+    if draw.stream.draw_one_in(2) {
         let ipi = 1 + draw.stream.below(5_000);
         draw.line(&format!("ipi {ipi}ns"));
     }
-    if draw.stream.one_in(3) {
+    if draw.stream.draw_one_in(3) {
         let skew = 1 + draw.stream.below(15);
         draw.line(&format!("skew {skew}us"));
     }
-    if draw.stream.one_in(4) {
+    if draw.stream.draw_one_in(4) {
         let cost = 1 + draw.stream.below(40);
         draw.line(&format!("lbcost {cost}us"));
     }
-    if draw.stream.one_in(5) {
+    if draw.stream.draw_one_in(5) {
         let (cpus, every, time) = (draw.range(nr_cpus), 1_000 + draw.stream.below(4_000), 1 + draw.stream.below(300));
         draw.line(&format!("irq {cpus} {every}us {time}us"));
     }
-    if draw.stream.one_in(5) {
+    if draw.stream.draw_one_in(5) {
         // Powers are those of one kind of CPU.
         let parts = match draw.text.contains("\ncaps ") {
             true => vec![(0, nr_cpus / 2), (nr_cpus / 2, nr_cpus)],
@@ -90,7 +91,7 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
         }
     }
     for &feature in Feature::ALL {
-        if draw.stream.one_in(20) {
+        if draw.stream.draw_one_in(20) {
             let on = draw.stream.below(2);
             draw.line(&format!("feature {} {on}", feature.name()));
         }
@@ -103,8 +104,8 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
         ("blocked_limit", &[0, 50]),
         ("newidle_blocked", &[0, 1]),
     ] {
-        if draw.stream.one_in(6) {
-            let value = draw.stream.one_of(values);
+        if draw.stream.draw_one_in(6) {
+            let value = draw.stream.draw_one_of(values);
             draw.line(&format!("arm {name} {value}"));
         }
     }
@@ -113,19 +114,19 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
 fn groups(draw: &mut Draw, nr_groups: u64) {
     for group in 0..nr_groups {
         let mut line = format!("group g{group}");
-        if group > 0 && draw.stream.one_in(2) {
+        if group > 0 && draw.stream.draw_one_in(2) {
             let parent = draw.stream.below(group);
             write!(line, " parent=g{parent}").expect("text can be written");
         }
-        if draw.stream.one_in(2) {
-            let shares = draw.stream.one_of(&[2, 100, 512, 4096, 100_000]);
+        if draw.stream.draw_one_in(2) {
+            let shares = draw.stream.draw_one_of(&[2, 100, 512, 4096, 100_000]);
             write!(line, " shares={shares}").expect("text can be written");
         }
-        if draw.stream.one_in(3) {
-            let (quota, period) = (1 + draw.stream.below(30), draw.stream.one_of(&[5, 10, 20]));
+        if draw.stream.draw_one_in(3) {
+            let (quota, period) = (1 + draw.stream.below(30), draw.stream.draw_one_of(&[5, 10, 20]));
             write!(line, " quota={quota}ms period={period}ms").expect("text can be written");
         }
-        if draw.stream.one_in(8) {
+        if draw.stream.draw_one_in(8) {
             line.push_str(" idle");
         }
         draw.line(&line);
@@ -156,7 +157,7 @@ fn tasks(draw: &mut Draw, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us
             _ => String::new(),
         };
         line.push_str(&option);
-        if nr_groups > 0 && draw.stream.one_in(2) {
+        if nr_groups > 0 && draw.stream.draw_one_in(2) {
             let group = draw.stream.below(nr_groups);
             write!(line, " group=g{group}").expect("text can be written");
         }
@@ -192,7 +193,10 @@ fn changes(draw: &mut Draw, nr_cpus: u64, nr_groups: u64, families: &[(String, u
             0 => format!("affinity {at}us {task} {}", draw.range(nr_cpus)),
             1 => format!("nice {at}us {task} {}", draw.stream.below(40) as i64 - 20),
             2 => {
-                format!("policy {at}us {task} {}", draw.stream.one_of(&["fair", "batch", "idlepol", "fifo=5", "rr=50"]))
+                format!(
+                    "policy {at}us {task} {}",
+                    draw.stream.draw_one_of(&["fair", "batch", "idlepol", "fifo=5", "rr=50"])
+                )
             }
             3 => format!("clamp {at}us {task} {} {}", draw.stream.below(400), 400 + draw.stream.below(625)),
             4 if nr_groups > 0 => format!("move {at}us {task} g{}", draw.stream.below(nr_groups)),

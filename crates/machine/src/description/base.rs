@@ -7,7 +7,7 @@
 //! 3. What is inherited has to fit the machine: an error there names the base's line.
 //! 4. A base is the name of a machine that comes with the program, or a path, from where the file lies. A base may have a base.
 
-use super::error::{Fault, Inherited, LoadError};
+use super::error::{DescriptionFault, Inherited, LoadError};
 use super::keys::RawMachine;
 use super::presets::{self, preset_text};
 use super::read;
@@ -49,18 +49,18 @@ pub(super) fn with_bases(
     end: usize,
     inherited: &mut Vec<Inherited>,
     resolve: Resolve<'_>,
-) -> Result<RawMachine, Fault> {
+) -> Result<RawMachine, DescriptionFault> {
     let Some(name) = &own.base else { return Ok(own) };
     // What is wrong with a chain of bases is told of the file that begins it.
     let at = inherited.first().map_or_else(|| name.span(), |first| first.named_at.clone());
     if let Some(first) = inherited.iter().position(|base| base.name == *name.get_ref()) {
         let circle = inherited[first..].iter().map(|base| base.name.as_str()).chain([name.get_ref().as_str()]);
         let circle = circle.collect::<Vec<_>>().join(", which is based on ");
-        return Err(Fault::new(at, format!("the bases go in a circle: {circle}"), CIRCLE));
+        return Err(DescriptionFault::new(at, format!("the bases go in a circle: {circle}"), CIRCLE));
     }
     if inherited.len() == MOST_BASES {
         let help = "put what they say into fewer files";
-        return Err(Fault::new(at, format!("more than {MOST_BASES} bases"), help));
+        return Err(DescriptionFault::new(at, format!("more than {MOST_BASES} bases"), help));
     }
     let wrong = |message: String| {
         let mut lines = message.lines();
@@ -69,7 +69,7 @@ pub(super) fn with_bases(
             .next()
             .and_then(|line| line.trim().strip_prefix("help: "))
             .filter(|help| help.contains("did you mean"));
-        Fault::of(name, what, near.unwrap_or(HELP))
+        DescriptionFault::of(name, what, near.unwrap_or(HELP))
     };
     let text = resolve(name.get_ref()).map_err(wrong)?;
     // What stands in the base gets places behind those of the file, so that errors know whose they are.
@@ -82,7 +82,7 @@ pub(super) fn with_bases(
 }
 
 /// A key that every machine needs, its own or inherited.
-pub(super) fn needed<'a, T>(value: &'a Option<Spanned<T>>, key: &str) -> Result<&'a Spanned<T>, Fault> {
+pub(super) fn needed<'a, T>(value: &'a Option<Spanned<T>>, key: &str) -> Result<&'a Spanned<T>, DescriptionFault> {
     let help = format!("add `{key}` to the file, or `base = \"hikey960\"` to inherit it");
-    value.as_ref().ok_or_else(|| Fault::new(0..0, format!("there is no `{key}`"), help))
+    value.as_ref().ok_or_else(|| DescriptionFault::new(0..0, format!("there is no `{key}`"), help))
 }

@@ -3,11 +3,11 @@
 
 use super::cpu_list::CpuList;
 use super::cpus::Shape;
-use super::error::Fault;
+use super::error::DescriptionFault;
 use super::raw::RawCpuType;
 use super::read::{name, number};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::units::{CAPACITY_FULL, Capacity};
+use fairlab_sched::units::{Capacity, SCHED_CAPACITY_SCALE};
 use toml::Spanned;
 
 /// CPUs of one kind.
@@ -36,11 +36,11 @@ impl CpuType {
 }
 
 /// Which table named each CPU first, where no CPU may be named by two.
-pub(super) struct Claims {
+pub(super) struct CpuClaims {
     owner: Vec<Option<usize>>,
 }
 
-impl Claims {
+impl CpuClaims {
     pub(super) fn new(count: u32) -> Self {
         Self { owner: vec![None; count as usize] }
     }
@@ -52,11 +52,11 @@ impl Claims {
         index: usize,
         table: &str,
         at: &Spanned<String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DescriptionFault> {
         for cpu in cpus.iter() {
             if let Some(other) = self.owner[cpu.index()].replace(index) {
                 let message = format!("cpu {} is already in {table} {}", cpu.0, other + 1);
-                return Err(Fault::of(at, message, format!("name each CPU in one {table} only")));
+                return Err(DescriptionFault::of(at, message, format!("name each CPU in one {table} only")));
             }
         }
         Ok(())
@@ -70,27 +70,27 @@ impl Claims {
 }
 
 /// The CPUs of a table, with the place in the message.
-pub(super) fn cpu_list(text: &Spanned<String>, count: u32) -> Result<CpuList, Fault> {
+pub(super) fn cpu_list(text: &Spanned<String>, count: u32) -> Result<CpuList, DescriptionFault> {
     let help = "write CPUs as in \"0-3,8\", or \"all\"";
-    CpuList::parse(text.get_ref(), count).map_err(|message| Fault::of(text, message, help))
+    CpuList::parse(text.get_ref(), count).map_err(|message| DescriptionFault::of(text, message, help))
 }
 
-pub(super) fn understand(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<Vec<CpuType>, Fault> {
+pub(super) fn understand(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<Vec<CpuType>, DescriptionFault> {
     let count = shape.nr_cpus();
     let [.., last] = raw else {
-        return Ok(vec![CpuType { name: "cpu".to_owned(), cpus: CpuList::all(count), capacity: CAPACITY_FULL }]);
+        return Ok(vec![CpuType { name: "cpu".to_owned(), cpus: CpuList::all(count), capacity: SCHED_CAPACITY_SCALE }]);
     };
-    let mut claims = Claims::new(count);
+    let mut claims = CpuClaims::new(count);
     let mut types: Vec<CpuType> = Vec::with_capacity(raw.len());
     for (index, raw) in raw.iter().map(Spanned::get_ref).enumerate() {
         let one = CpuType {
             name: name(&raw.name)?,
             cpus: cpu_list(&raw.cpus, count)?,
-            capacity: number(&raw.capacity, 1..=CAPACITY_FULL, "")?,
+            capacity: number(&raw.capacity, 1..=SCHED_CAPACITY_SCALE, "")?,
         };
         if types.iter().any(|other| other.name == one.name) {
             let message = format!("there already is a type `{}`", one.name);
-            return Err(Fault::of(&raw.name, message, "give each type a name of its own"));
+            return Err(DescriptionFault::of(&raw.name, message, "give each type a name of its own"));
         }
         claims.take(&one.cpus, index, "cpu_type", &raw.cpus)?;
         siblings_stay_together(&one.cpus, shape, &raw.cpus)?;
@@ -98,25 +98,25 @@ pub(super) fn understand(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<V
     }
     if let Some(free) = claims.free() {
         let message = format!("CPUs {free} have no type");
-        return Err(Fault::of(last, message, "name each CPU in one cpu_type"));
+        return Err(DescriptionFault::of(last, message, "name each CPU in one cpu_type"));
     }
-    if types.iter().all(|one| one.capacity < CAPACITY_FULL) {
+    if types.iter().all(|one| one.capacity < SCHED_CAPACITY_SCALE) {
         let biggest = types.iter().map(CpuType::capacity).max().unwrap_or_default();
-        let message = format!("no CPU has capacity {CAPACITY_FULL}; the biggest has {biggest}");
-        let help = format!("scale all capacities so that the biggest CPU has {CAPACITY_FULL}");
-        return Err(Fault::of(&last.get_ref().capacity, message, help));
+        let message = format!("no CPU has capacity {SCHED_CAPACITY_SCALE}; the biggest has {biggest}");
+        let help = format!("scale all capacities so that the biggest CPU has {SCHED_CAPACITY_SCALE}");
+        return Err(DescriptionFault::of(&last.get_ref().capacity, message, help));
     }
     Ok(types)
 }
 
 /// Threads of a core are of one type.
-fn siblings_stay_together(cpus: &CpuList, shape: &Shape, at: &Spanned<String>) -> Result<(), Fault> {
+fn siblings_stay_together(cpus: &CpuList, shape: &Shape, at: &Spanned<String>) -> Result<(), DescriptionFault> {
     for cpu in cpus.iter() {
         let core = shape.places[cpu.index()].core;
         let apart = |other: &CpuId| shape.places[other.index()].core == core && !cpus.contains(*other);
         if let Some(other) = (0..shape.nr_cpus()).map(CpuId).find(apart) {
             let message = format!("cpu {} is here, but not its sibling {}", cpu.0, other.0);
-            return Err(Fault::of(at, message, "threads of a core are of one type"));
+            return Err(DescriptionFault::of(at, message, "threads of a core are of one type"));
         }
     }
     Ok(())

@@ -5,8 +5,8 @@
 //! an array with one number per CPU. Units nest: core in cluster in last-level cache in package and in node; packages
 //! lie in nodes or nodes in packages.
 
-use super::error::Fault;
-use super::raw::{List, Maybe, RawCpus, RawLevel, RawNumbering};
+use super::error::DescriptionFault;
+use super::raw::{List, OptionalKey, RawCpus, RawLevel, RawNumbering};
 use super::read::number;
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub(super) fn cores_by_rule(count: u32, threads: u32, numbering: RawNumbering) -
     (0..count).map(core).collect()
 }
 
-pub(super) fn understand(raw: &Spanned<RawCpus>) -> Result<Shape, Fault> {
+pub(super) fn understand(raw: &Spanned<RawCpus>) -> Result<Shape, DescriptionFault> {
     let (at, raw) = (raw.span(), raw.get_ref());
     let count = number(&raw.count, 1..=u64::from(MAX_CPUS), "CPUs")? as u32;
     let core = cores(raw, count)?;
@@ -97,7 +97,7 @@ impl Units {
     }
 
     /// No unit has CPUs in two units of `outer`.
-    fn lies_within(&self, outer: &Self) -> Result<(), Fault> {
+    fn lies_within(&self, outer: &Self) -> Result<(), DescriptionFault> {
         let mut home = vec![None; self.nr_units() as usize];
         for (cpu, (&unit, &around)) in self.of_cpu.iter().zip(&outer.of_cpu).enumerate() {
             let first = *home[unit as usize].get_or_insert(around);
@@ -106,14 +106,14 @@ impl Units {
                 let message =
                     format!("cpu {cpu} puts {inner} {unit} into {kind} {around}, but it is in {kind} {first}");
                 let help = format!("CPUs of one {inner} must be in one {kind}");
-                return Err(Fault::new(self.at.clone(), message, help));
+                return Err(DescriptionFault::new(self.at.clone(), message, help));
             }
         }
         Ok(())
     }
 }
 
-fn cores(raw: &RawCpus, count: u32) -> Result<Units, Fault> {
+fn cores(raw: &RawCpus, count: u32) -> Result<Units, DescriptionFault> {
     let Some(array) = &raw.core else {
         let threads = match &raw.threads_per_core {
             None => 1,
@@ -125,7 +125,11 @@ fn cores(raw: &RawCpus, count: u32) -> Result<Units, Fault> {
     };
     let rule = raw.threads_per_core.as_ref().map(Spanned::span).or_else(|| raw.numbering.as_ref().map(Spanned::span));
     if let Some(at) = rule {
-        return Err(Fault::new(at, "`core` already says which core each CPU is in", "remove this key, or `core`"));
+        return Err(DescriptionFault::new(
+            at,
+            "`core` already says which core each CPU is in",
+            "remove this key, or `core`",
+        ));
     }
     Ok(Units { kind: "core", of_cpu: per_cpu(array, count, "core")?, at: array.span() })
 }
@@ -141,14 +145,14 @@ impl UnitReader<'_> {
     fn read(
         &self,
         array: &Option<List<u64>>,
-        rule: &Maybe<u64>,
+        rule: &OptionalKey<u64>,
         kind: &'static str,
         default: &[u32],
-    ) -> Result<Units, Fault> {
+    ) -> Result<Units, DescriptionFault> {
         match (array, rule) {
             (Some(_), Some(rule)) => {
                 let message = format!("`{kind}` already says which {kind} each CPU is in");
-                Err(Fault::of(rule, message, format!("remove this key, or `{kind}`")))
+                Err(DescriptionFault::of(rule, message, format!("remove this key, or `{kind}`")))
             }
             (Some(array), None) => Ok(Units { kind, of_cpu: per_cpu(array, self.count, kind)?, at: array.span() }),
             (None, Some(rule)) => {
@@ -163,22 +167,22 @@ impl UnitReader<'_> {
 }
 
 /// A number of parts per whole that leaves no rest.
-fn divisor(value: &Spanned<u64>, parts: u32, of: &str, kind: &str) -> Result<u32, Fault> {
+fn divisor(value: &Spanned<u64>, parts: u32, of: &str, kind: &str) -> Result<u32, DescriptionFault> {
     let given = *value.get_ref();
     if given == 0 || !u64::from(parts).is_multiple_of(given) {
         let message = format!("{parts} {of} cannot be divided into {kind}s of {given}");
         let help = format!("write a divisor of {parts}, or `{kind} = [...]` with one number per CPU");
-        return Err(Fault::of(value, message, help));
+        return Err(DescriptionFault::of(value, message, help));
     }
     Ok(given as u32)
 }
 
 /// An array with the unit of each CPU; units are numbered from 0 without gaps.
-fn per_cpu(array: &List<u64>, count: u32, kind: &str) -> Result<Vec<u32>, Fault> {
+fn per_cpu(array: &List<u64>, count: u32, kind: &str) -> Result<Vec<u32>, DescriptionFault> {
     let entries = array.get_ref();
     if entries.len() != count as usize {
         let message = format!("{} numbers for {count} CPUs", entries.len());
-        return Err(Fault::of(array, message, format!("write the {kind} of each CPU, CPU 0 first")));
+        return Err(DescriptionFault::of(array, message, format!("write the {kind} of each CPU, CPU 0 first")));
     }
     let mut is_used = vec![false; entries.len()];
     let mut units = Vec::with_capacity(entries.len());
@@ -190,13 +194,13 @@ fn per_cpu(array: &List<u64>, count: u32, kind: &str) -> Result<Vec<u32>, Fault>
     let nr_units = units.iter().max().map_or(0, |highest| *highest as usize + 1);
     if let Some(unused) = is_used[..nr_units].iter().position(|used| !used) {
         let message = format!("no CPU is in {kind} {unused}");
-        return Err(Fault::of(array, message, format!("number the {kind}s from 0 without gaps")));
+        return Err(DescriptionFault::of(array, message, format!("number the {kind}s from 0 without gaps")));
     }
     Ok(units)
 }
 
 /// The levels that the file lists, or those that the kernel would find on such a machine.
-fn levels(raw: &RawCpus, places: &[CpuPlace]) -> Result<Vec<TopologyLevel>, Fault> {
+fn levels(raw: &RawCpus, places: &[CpuPlace]) -> Result<Vec<TopologyLevel>, DescriptionFault> {
     let nr_nodes = places.iter().map(|place| place.node).max().map_or(1, |highest| highest + 1);
     let package_in_node =
         places.iter().all(|a| places.iter().find(|b| b.package == a.package).is_none_or(|b| b.node == a.node));
@@ -209,7 +213,7 @@ fn levels(raw: &RawCpus, places: &[CpuPlace]) -> Result<Vec<TopologyLevel>, Faul
         let level = *entry.get_ref();
         if previous >= Some(level) {
             let help = "list each level once, in the order smt, cluster, mc, package, all";
-            return Err(Fault::of(entry, "this level does not lie above the one before", help));
+            return Err(DescriptionFault::of(entry, "this level does not lie above the one before", help));
         }
         let spans_nodes = match level {
             RawLevel::All => nr_nodes > 1,
@@ -218,13 +222,13 @@ fn levels(raw: &RawCpus, places: &[CpuPlace]) -> Result<Vec<TopologyLevel>, Faul
         };
         if spans_nodes {
             let help = "leave it out: the levels between nodes follow from the distances";
-            return Err(Fault::of(entry, "this level would span several nodes", help));
+            return Err(DescriptionFault::of(entry, "this level would span several nodes", help));
         }
         previous = Some(level);
         levels.push(known_level(level));
     }
     if levels.is_empty() {
-        return Err(Fault::of(
+        return Err(DescriptionFault::of(
             list,
             "without levels no CPU would ever help another",
             "leave the key out, or list a level",
@@ -264,7 +268,7 @@ const fn known_level(level: RawLevel) -> TopologyLevel {
 }
 
 /// The distances that the file gives: square, symmetric, 10 on the diagonal and 11 to 254 elsewhere.
-fn distances(raw: &RawCpus, nr_nodes: u32) -> Result<Vec<Vec<u32>>, Fault> {
+fn distances(raw: &RawCpus, nr_nodes: u32) -> Result<Vec<Vec<u32>>, DescriptionFault> {
     let nr = nr_nodes as usize;
     let Some(matrix) = &raw.distances else {
         let row = |i| (0..nr).map(|j| if i == j { LOCAL_DISTANCE } else { REMOTE_DISTANCE }).collect();
@@ -272,12 +276,16 @@ fn distances(raw: &RawCpus, nr_nodes: u32) -> Result<Vec<Vec<u32>>, Fault> {
     };
     let help = || format!("write {nr} rows of {nr} numbers, one for each node");
     if matrix.get_ref().len() != nr {
-        return Err(Fault::of(matrix, format!("{} rows for {nr} nodes", matrix.get_ref().len()), help()));
+        return Err(DescriptionFault::of(matrix, format!("{} rows for {nr} nodes", matrix.get_ref().len()), help()));
     }
     let mut rows: Vec<Vec<u32>> = Vec::with_capacity(nr);
     for (i, line) in matrix.get_ref().iter().enumerate() {
         if line.get_ref().len() != nr {
-            return Err(Fault::of(line, format!("{} distances for {nr} nodes", line.get_ref().len()), help()));
+            return Err(DescriptionFault::of(
+                line,
+                format!("{} distances for {nr} nodes", line.get_ref().len()),
+                help(),
+            ));
         }
         let mut row = Vec::with_capacity(nr);
         for (j, entry) in line.get_ref().iter().enumerate() {
@@ -286,7 +294,7 @@ fn distances(raw: &RawCpus, nr_nodes: u32) -> Result<Vec<Vec<u32>>, Fault> {
             let distance = number(entry, range, "from this node to that")? as u32;
             if j < i && rows[j][i] != distance {
                 let message = format!("node {i} is {distance} from node {j}, but {j} is {} from {i}", rows[j][i]);
-                return Err(Fault::of(entry, message, "give both directions the same distance"));
+                return Err(DescriptionFault::of(entry, message, "give both directions the same distance"));
             }
             row.push(distance);
         }

@@ -3,7 +3,7 @@
 
 use super::draw::draw;
 use super::write::{governor, level_name};
-use super::{FrequencyDomain, InterruptLoad, MachineDescription, Smt, Turbo};
+use super::{FrequencyDomain, InterruptLoadKeys, MachineDescription, Smt, Turbo};
 use fairlab_sched::units::cap_scale;
 
 /// The page's width.
@@ -196,7 +196,7 @@ fn idle_states(machine: &MachineDescription) -> Vec<String> {
     columns(table, &[false, false, true, true, true, true, true])
 }
 
-fn interrupt_loads(loads: &[InterruptLoad]) -> Vec<String> {
+fn interrupt_loads(loads: &[InterruptLoadKeys]) -> Vec<String> {
     let mut table = vec![words(&["name", "CPUs", "every", "for"])];
     for load in loads {
         let (period, duration) = (load.period().to_string(), load.duration().to_string());

@@ -85,13 +85,13 @@ pub enum LoadError {
 
 /// Something wrong at a place of the text that is being read; [`Source`] makes a [`DescriptionError`] of it.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
+pub(super) struct DescriptionFault {
     at: Range<usize>,
     message: String,
     help: String,
 }
 
-impl Fault {
+impl DescriptionFault {
     pub(super) fn new(at: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { at, message: message.into(), help: help.into() }
     }
@@ -138,7 +138,7 @@ pub(super) struct Inherited {
 
 impl Source<'_> {
     /// The error for a fault in the text, or in what it inherits.
-    pub(super) fn error(&self, fault: Fault, inherited: &[Inherited]) -> DescriptionError {
+    pub(super) fn error(&self, fault: DescriptionFault, inherited: &[Inherited]) -> DescriptionError {
         let base = inherited.iter().rev().find(|base| base.start <= fault.at.start);
         let (text, skipped) = base.map_or((self.text, 0), |base| (base.text.as_str(), 1));
         let start = fault.at.start.min(text.len());
@@ -165,9 +165,9 @@ fn place_of(table: &DeTable<'_>, at: &Range<usize>) -> String {
     best.map_or_else(|| "the file".to_owned(), |(_, place)| place)
 }
 
-type Best = Option<(usize, String)>;
+type BestMatch = Option<(usize, String)>;
 
-fn search_table(table: &DeTable<'_>, at: &Range<usize>, path: &mut Vec<String>, best: &mut Best) {
+fn search_table(table: &DeTable<'_>, at: &Range<usize>, path: &mut Vec<String>, best: &mut BestMatch) {
     for (key, value) in table {
         path.push(key.get_ref().to_string());
         offer(&key.span(), at, path, best);
@@ -176,7 +176,7 @@ fn search_table(table: &DeTable<'_>, at: &Range<usize>, path: &mut Vec<String>, 
     }
 }
 
-fn search_value(value: &Spanned<DeValue<'_>>, at: &Range<usize>, path: &mut Vec<String>, best: &mut Best) {
+fn search_value(value: &Spanned<DeValue<'_>>, at: &Range<usize>, path: &mut Vec<String>, best: &mut BestMatch) {
     offer(&value.span(), at, path, best);
     match value.get_ref() {
         DeValue::Table(table) => search_table(table, at, path, best),
@@ -194,7 +194,7 @@ fn search_value(value: &Spanned<DeValue<'_>>, at: &Range<usize>, path: &mut Vec<
 }
 
 /// Keeps `path` if `span` contains `at` and is no larger than the best so far.
-fn offer(span: &Range<usize>, at: &Range<usize>, path: &[String], best: &mut Best) {
+fn offer(span: &Range<usize>, at: &Range<usize>, path: &[String], best: &mut BestMatch) {
     let size = span.end.saturating_sub(span.start);
     if span.start <= at.start && at.end <= span.end && best.as_ref().is_none_or(|(smallest, _)| size <= *smallest) {
         *best = Some((size, path.join(": ")));

@@ -4,8 +4,8 @@
 //! A CPU without a domain always runs at full speed.
 
 use super::cpu_list::CpuList;
-use super::cpu_types::{Claims, CpuType, cpu_list};
-use super::error::Fault;
+use super::cpu_types::{CpuClaims, CpuType, cpu_list};
+use super::error::DescriptionFault;
 use super::raw::{List, RawFrequencyDomain, RawGovernor};
 use super::read::{MAX_SPAN_NS, number, optional};
 use fairlab_sched::units::{CAPACITY_SHIFT, Capacity, Nanos};
@@ -99,8 +99,8 @@ pub(super) fn understand(
     raw: &[Spanned<RawFrequencyDomain>],
     count: u32,
     types: &[CpuType],
-) -> Result<Vec<FrequencyDomain>, Fault> {
-    let mut claims = Claims::new(count);
+) -> Result<Vec<FrequencyDomain>, DescriptionFault> {
+    let mut claims = CpuClaims::new(count);
     let mut domains = Vec::with_capacity(raw.len());
     for (index, raw) in raw.iter().map(Spanned::get_ref).enumerate() {
         let cpus = cpu_list(&raw.cpus, count)?;
@@ -121,46 +121,54 @@ pub(super) fn understand(
 }
 
 /// The kernel takes the capacity of a domain's first CPU for that of all.
-fn one_capacity(cpus: &CpuList, types: &[CpuType], at: &Spanned<String>) -> Result<(), Fault> {
+fn one_capacity(cpus: &CpuList, types: &[CpuType], at: &Spanned<String>) -> Result<(), DescriptionFault> {
     let capacity = |cpu| types.iter().find(|one| one.cpus().contains(cpu)).map(CpuType::capacity);
     let first = cpus.first();
     let Some(other) = cpus.iter().find(|&cpu| capacity(cpu) != capacity(first)) else {
         return Ok(());
     };
     let message = format!("CPUs {} and {} have different capacities", first.0, other.0);
-    Err(Fault::of(at, message, "give each capacity a frequency domain of its own"))
+    Err(DescriptionFault::of(at, message, "give each capacity a frequency domain of its own"))
 }
 
-fn frequencies(list: &List<u64>) -> Result<Vec<u64>, Fault> {
+fn frequencies(list: &List<u64>) -> Result<Vec<u64>, DescriptionFault> {
     let mut khz: Vec<u64> = Vec::with_capacity(list.get_ref().len());
     for entry in list.get_ref() {
         let next = number(entry, 1..=MAX_KHZ, "kHz")?;
         if khz.last().is_some_and(|&last| last >= next) {
             let message = format!("{next} kHz does not lie above the one before");
-            return Err(Fault::of(entry, message, "list frequencies from the lowest to the highest, each once"));
+            return Err(DescriptionFault::of(
+                entry,
+                message,
+                "list frequencies from the lowest to the highest, each once",
+            ));
         }
         khz.push(next);
     }
     let (Some(&lowest), Some(&highest)) = (khz.first(), khz.last()) else {
-        return Err(Fault::of(list, "a frequency domain without a frequency", "list its operating points in kHz"));
+        return Err(DescriptionFault::of(
+            list,
+            "a frequency domain without a frequency",
+            "list its operating points in kHz",
+        ));
     };
     if lowest << CAPACITY_SHIFT < highest {
         let message = format!("{lowest} kHz is less than 1/1024 of {highest} kHz, so that a CPU would stand still");
         let help = format!("leave out what lies below {} kHz", highest.div_ceil(1 << CAPACITY_SHIFT));
-        return Err(Fault::of(&list.get_ref()[0], message, help));
+        return Err(DescriptionFault::of(&list.get_ref()[0], message, help));
     }
     Ok(khz)
 }
 
-fn powers_of(list: &List<u64>, nr_points: usize) -> Result<Vec<u64>, Fault> {
+fn powers_of(list: &List<u64>, nr_points: usize) -> Result<Vec<u64>, DescriptionFault> {
     if list.get_ref().len() != nr_points {
         let message = format!("{} powers for {nr_points} frequencies", list.get_ref().len());
-        return Err(Fault::of(list, message, "write one power in uW for each entry of `khz`"));
+        return Err(DescriptionFault::of(list, message, "write one power in uW for each entry of `khz`"));
     }
     list.get_ref().iter().map(|entry| number(entry, 1..=MAX_POWER_UW, "uW")).collect()
 }
 
-fn governor(raw: &RawFrequencyDomain, khz: &[u64]) -> Result<Governor, Fault> {
+fn governor(raw: &RawFrequencyDomain, khz: &[u64]) -> Result<Governor, DescriptionFault> {
     let kind = raw.governor.as_ref().map_or(RawGovernor::Schedutil, |governor| *governor.get_ref());
     let governor = match (kind, &raw.fixed_khz) {
         (RawGovernor::Fixed, Some(fixed)) => {
@@ -168,13 +176,13 @@ fn governor(raw: &RawFrequencyDomain, khz: &[u64]) -> Result<Governor, Fault> {
             if !khz.contains(&wanted) {
                 let known = khz.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
                 let message = format!("{wanted} kHz is not one of the domain's frequencies");
-                return Err(Fault::of(fixed, message, format!("write one of {known}")));
+                return Err(DescriptionFault::of(fixed, message, format!("write one of {known}")));
             }
             return Ok(Governor::Fixed { khz: wanted });
         }
         (RawGovernor::Fixed, None) => {
             let at = raw.governor.as_ref().map_or(0..0, Spanned::span);
-            return Err(Fault::new(at, "the governor `fixed` needs a frequency", "add `fixed_khz = ...`"));
+            return Err(DescriptionFault::new(at, "the governor `fixed` needs a frequency", "add `fixed_khz = ...`"));
         }
         (RawGovernor::Performance, _) => Governor::Performance,
         (RawGovernor::Powersave, _) => Governor::Powersave,
@@ -183,7 +191,7 @@ fn governor(raw: &RawFrequencyDomain, khz: &[u64]) -> Result<Governor, Fault> {
     match &raw.fixed_khz {
         Some(fixed) => {
             let message = "only the governor `fixed` has a fixed frequency";
-            Err(Fault::of(fixed, message, "write `governor = \"fixed\"`, or remove this key"))
+            Err(DescriptionFault::of(fixed, message, "write `governor = \"fixed\"`, or remove this key"))
         }
         None => Ok(governor),
     }

@@ -3,7 +3,7 @@
 
 use super::cpu_list::CpuList;
 use super::cpu_types::cpu_list;
-use super::error::Fault;
+use super::error::DescriptionFault;
 use super::frequency::MAX_POWER_UW;
 use super::raw::RawIdleState;
 use super::read::{MAX_SPAN_NS, name, number, optional};
@@ -22,7 +22,7 @@ pub enum IdleGovernorKind {
 
 /// A state of an idle CPU. States of one CPU are listed from the shallowest to the deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdleState {
+pub struct IdleStateKeys {
     pub(super) name: String,
     pub(super) cpus: CpuList,
     pub(super) exit_latency: Nanos,
@@ -33,7 +33,7 @@ pub struct IdleState {
     pub(super) power_uw: Option<u64>,
 }
 
-impl IdleState {
+impl IdleStateKeys {
     /// The name, such as `C6`.
     pub fn name(&self) -> &str {
         &self.name
@@ -76,11 +76,11 @@ impl IdleState {
     }
 }
 
-pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Vec<IdleState>, Fault> {
-    let mut states: Vec<IdleState> = Vec::with_capacity(raw.len());
+pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Vec<IdleStateKeys>, DescriptionFault> {
+    let mut states: Vec<IdleStateKeys> = Vec::with_capacity(raw.len());
     let mut deepest: Vec<Option<usize>> = vec![None; count as usize];
     for (index, raw) in raw.iter().map(Spanned::get_ref).enumerate() {
-        let state = IdleState {
+        let state = IdleStateKeys {
             name: name(&raw.name)?,
             cpus: raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| cpu_list(cpus, count))?,
             exit_latency: Nanos(number(&raw.exit_latency_ns, 0..=MAX_SPAN_NS, "ns")?),
@@ -101,7 +101,7 @@ pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Ve
             }
             if states.iter().any(|other| other.name == state.name && other.cpus.contains(cpu)) {
                 let message = format!("cpu {} already has a state `{}`", cpu.0, state.name);
-                return Err(Fault::of(&raw.name, message, "give the states of a CPU different names"));
+                return Err(DescriptionFault::of(&raw.name, message, "give the states of a CPU different names"));
             }
         }
         states.push(state);
@@ -110,25 +110,30 @@ pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Ve
 }
 
 /// Entering and a typical exit together take no longer than the longest time.
-fn fits_the_worst_case(state: &IdleState, raw: &RawIdleState) -> Result<(), Fault> {
+fn fits_the_worst_case(state: &IdleStateKeys, raw: &RawIdleState) -> Result<(), DescriptionFault> {
     let longest = state.exit_latency;
     let help = "`exit_latency_ns` is the worst case: an interrupt that comes when the CPU has just begun to enter";
     if let Some(at) = raw.entry_latency_ns.as_ref().filter(|_| state.entry_latency > longest) {
         let message =
             format!("`{}` takes {} to enter and at most {longest} to come back", state.name, state.entry_latency);
-        return Err(Fault::of(at, message, help));
+        return Err(DescriptionFault::of(at, message, help));
     }
     let exit = longest - state.entry_latency;
     if let (Some(at), Some(typical)) = (&raw.exit_typical_ns, state.exit_typical)
         && typical > exit
     {
         let message = format!("`{}` takes {typical} typically and at most {exit} to exit", state.name);
-        return Err(Fault::of(at, message, help));
+        return Err(DescriptionFault::of(at, message, help));
     }
     Ok(())
 }
 
-fn lies_below(state: &IdleState, above: &IdleState, cpu: CpuId, raw: &RawIdleState) -> Result<(), Fault> {
+fn lies_below(
+    state: &IdleStateKeys,
+    above: &IdleStateKeys,
+    cpu: CpuId,
+    raw: &RawIdleState,
+) -> Result<(), DescriptionFault> {
     let pairs = [
         (&raw.exit_latency_ns, state.exit_latency, above.exit_latency, "exits faster"),
         (&raw.target_residency_ns, state.target_residency, above.target_residency, "pays off sooner"),
@@ -136,7 +141,11 @@ fn lies_below(state: &IdleState, above: &IdleState, cpu: CpuId, raw: &RawIdleSta
     for (at, own, before, what) in pairs {
         if own < before {
             let message = format!("`{}` {what} than `{}` before it on cpu {}", state.name, above.name, cpu.0);
-            return Err(Fault::of(at, message, "list the states of a CPU from the shallowest to the deepest"));
+            return Err(DescriptionFault::of(
+                at,
+                message,
+                "list the states of a CPU from the shallowest to the deepest",
+            ));
         }
     }
     Ok(())

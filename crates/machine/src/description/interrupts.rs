@@ -3,7 +3,7 @@
 
 use super::cpu_list::CpuList;
 use super::cpu_types::cpu_list;
-use super::error::Fault;
+use super::error::DescriptionFault;
 use super::raw::RawInterruptLoad;
 use super::read::{MAX_SPAN_NS, name, number};
 use fairlab_sched::units::Nanos;
@@ -11,14 +11,14 @@ use toml::Spanned;
 
 /// An interrupt that comes again and again, or a host that takes time again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InterruptLoad {
+pub struct InterruptLoadKeys {
     pub(super) name: String,
     pub(super) cpus: CpuList,
     pub(super) period: Nanos,
     pub(super) duration: Nanos,
 }
 
-impl InterruptLoad {
+impl InterruptLoadKeys {
     /// The name, such as `eth0`.
     pub fn name(&self) -> &str {
         &self.name
@@ -40,7 +40,10 @@ impl InterruptLoad {
     }
 }
 
-pub(super) fn understand(raw: &[Spanned<RawInterruptLoad>], count: u32) -> Result<Vec<InterruptLoad>, Fault> {
+pub(super) fn understand(
+    raw: &[Spanned<RawInterruptLoad>],
+    count: u32,
+) -> Result<Vec<InterruptLoadKeys>, DescriptionFault> {
     let one = |raw: &Spanned<RawInterruptLoad>| {
         let raw = raw.get_ref();
         let cpus = raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| cpu_list(cpus, count))?;
@@ -48,9 +51,9 @@ pub(super) fn understand(raw: &[Spanned<RawInterruptLoad>], count: u32) -> Resul
         let duration = number(&raw.duration_ns, 1..=MAX_SPAN_NS, "ns")?;
         if duration >= period {
             let message = format!("it takes {} of every {}", Nanos(duration), Nanos(period));
-            return Err(Fault::of(&raw.duration_ns, message, "leave time between one and the next"));
+            return Err(DescriptionFault::of(&raw.duration_ns, message, "leave time between one and the next"));
         }
-        Ok(InterruptLoad { name: name(&raw.name)?, cpus, period: Nanos(period), duration: Nanos(duration) })
+        Ok(InterruptLoadKeys { name: name(&raw.name)?, cpus, period: Nanos(period), duration: Nanos(duration) })
     };
     raw.iter().map(one).collect()
 }

@@ -4,10 +4,10 @@
 //! A key is one entry of the list: how it is read, checked and written, its getter and its row in the book follow. The other keys
 //! of the file's top level, which need more than a range, are in [`RawMachine`] too, and have modules of their own.
 
-use super::error::Fault;
+use super::error::DescriptionFault;
 use super::raw::{
-    Maybe, RawCpuType, RawCpus, RawFrequencyDomain, RawFrequencyLimit, RawIdleState, RawInterruptLoad, RawLineCount,
-    RawPrice, RawSmt, RawTurbo,
+    OptionalKey, RawCpuType, RawCpus, RawFrequencyDomain, RawFrequencyLimit, RawIdleState, RawInterruptLoad,
+    RawLineCount, RawPrice, RawSmt, RawTurbo,
 };
 use super::read::{MAX_SPAN_NS, number};
 use super::{Hz, IdleGovernorKind, MachineDescription};
@@ -23,7 +23,7 @@ pub(super) trait Value: Copy {
     type Raw: DeserializeOwned;
     /// The range, for the book.
     const RANGE: &'static str;
-    fn read(raw: &Spanned<Self::Raw>) -> Result<Self, Fault>;
+    fn read(raw: &Spanned<Self::Raw>) -> Result<Self, DescriptionFault>;
     fn written(self) -> String;
 }
 
@@ -31,7 +31,7 @@ impl Value for bool {
     type Raw = Self;
     const RANGE: &'static str = "`true`, `false`";
 
-    fn read(raw: &Spanned<Self>) -> Result<Self, Fault> {
+    fn read(raw: &Spanned<Self>) -> Result<Self, DescriptionFault> {
         Ok(*raw.get_ref())
     }
 
@@ -45,7 +45,7 @@ impl Value for Nanos {
     type Raw = u64;
     const RANGE: &'static str = "to 10 s";
 
-    fn read(raw: &Spanned<u64>) -> Result<Self, Fault> {
+    fn read(raw: &Spanned<u64>) -> Result<Self, DescriptionFault> {
         number(raw, 0..=MAX_SPAN_NS, "ns").map(Self)
     }
 
@@ -58,10 +58,10 @@ impl Value for Hz {
     type Raw = u64;
     const RANGE: &'static str = "100, 250, 300, 1000";
 
-    fn read(raw: &Spanned<u64>) -> Result<Self, Fault> {
+    fn read(raw: &Spanned<u64>) -> Result<Self, DescriptionFault> {
         Self::new(*raw.get_ref()).ok_or_else(|| {
             let message = format!("a kernel cannot have {} ticks a second", raw.get_ref());
-            Fault::of(raw, message, "write one of 100, 250, 300 and 1000 (CONFIG_HZ)")
+            DescriptionFault::of(raw, message, "write one of 100, 250, 300 and 1000 (CONFIG_HZ)")
         })
     }
 
@@ -74,13 +74,13 @@ impl Value for IdleGovernorKind {
     type Raw = String;
     const RANGE: &'static str = "`menu`, `teo`";
 
-    fn read(raw: &Spanned<String>) -> Result<Self, Fault> {
+    fn read(raw: &Spanned<String>) -> Result<Self, DescriptionFault> {
         match raw.get_ref().as_str() {
             "menu" => Ok(Self::Menu),
             "teo" => Ok(Self::Teo),
             other => {
                 let message = format!("there is no idle governor `{other}`");
-                Err(Fault::of(raw, message, "write \"menu\" or \"teo\""))
+                Err(DescriptionFault::of(raw, message, "write \"menu\" or \"teo\""))
             }
         }
     }
@@ -135,14 +135,14 @@ macro_rules! keys {
         #[serde(deny_unknown_fields)]
         pub(super) struct RawMachine {
             pub(super) name: Spanned<String>,
-            pub(super) base: Maybe<String>,
-            pub(super) description: Maybe<String>,
-            pub(super) source: Maybe<String>,
-            pub(super) kernel: Maybe<String>,
-            $(pub(super) $key: Maybe<<$type as Value>::Raw>,)*
-            pub(super) cpus: Maybe<RawCpus>,
-            pub(super) smt: Maybe<RawSmt>,
-            pub(super) turbo: Maybe<RawTurbo>,
+            pub(super) base: OptionalKey<String>,
+            pub(super) description: OptionalKey<String>,
+            pub(super) source: OptionalKey<String>,
+            pub(super) kernel: OptionalKey<String>,
+            $(pub(super) $key: OptionalKey<<$type as Value>::Raw>,)*
+            pub(super) cpus: OptionalKey<RawCpus>,
+            pub(super) smt: OptionalKey<RawSmt>,
+            pub(super) turbo: OptionalKey<RawTurbo>,
             #[serde(default)]
             pub(super) cpu_type: Vec<Spanned<RawCpuType>>,
             #[serde(default)]
@@ -194,7 +194,7 @@ macro_rules! keys {
 
         impl Keys {
             /// What the file says, or else the defaults.
-            pub(super) fn read(raw: &RawMachine) -> Result<Self, Fault> {
+            pub(super) fn read(raw: &RawMachine) -> Result<Self, DescriptionFault> {
                 Ok(Self {
                     $($getter: raw.$key.as_ref().map_or(Ok($default), <$type as Value>::read)?,)*
                 })

@@ -3,7 +3,7 @@
 
 use super::cpu_list::CpuList;
 use super::cpu_types::cpu_list;
-use super::error::Fault;
+use super::error::DescriptionFault;
 use super::raw::{RawFrequencyLimit, RawLimitReason};
 use super::read::number;
 use fairlab_sched::units::Nanos;
@@ -43,7 +43,10 @@ impl FrequencyLimitAt {
     }
 }
 
-pub(super) fn understand(raw: &[Spanned<RawFrequencyLimit>], count: u32) -> Result<Vec<FrequencyLimitAt>, Fault> {
+pub(super) fn understand(
+    raw: &[Spanned<RawFrequencyLimit>],
+    count: u32,
+) -> Result<Vec<FrequencyLimitAt>, DescriptionFault> {
     let one = |raw: &Spanned<RawFrequencyLimit>| {
         let raw = raw.get_ref();
         let cpus = raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| cpu_list(cpus, count))?;

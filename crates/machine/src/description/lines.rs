@@ -4,7 +4,7 @@
 //! They are the object with its lock and wait queue, the buffer, and what of the waiting task is read and written. What one line takes
 //! are the prices `ChannelLine` and `ChannelLineRemote`.
 
-use super::error::Fault;
+use super::error::DescriptionFault;
 use super::raw::RawLineCount;
 use super::read::number;
 use super::suggest;
@@ -58,10 +58,16 @@ impl ChannelLines {
     }
 }
 
-pub(super) fn understand(raw: &BTreeMap<Spanned<String>, Spanned<RawLineCount>>) -> Result<ChannelLines, Fault> {
+pub(super) fn understand(
+    raw: &BTreeMap<Spanned<String>, Spanned<RawLineCount>>,
+) -> Result<ChannelLines, DescriptionFault> {
     if let Some(name) = raw.keys().find(|name| KINDS.iter().all(|(known, _)| known != name.get_ref())) {
         let message = format!("there is no channel `{}` that has lines", name.get_ref());
-        return Err(Fault::of(name, message, suggest::did_you_mean(name.get_ref(), KINDS.map(|(known, _)| known))));
+        return Err(DescriptionFault::of(
+            name,
+            message,
+            suggest::did_you_mean(name.get_ref(), KINDS.map(|(known, _)| known)),
+        ));
     }
     let mut counts = Vec::with_capacity(raw.len());
     for (name, kind) in KINDS {
@@ -69,7 +75,7 @@ pub(super) fn understand(raw: &BTreeMap<Spanned<String>, Spanned<RawLineCount>>)
             continue;
         };
         let lines = number(&raw.lines, 0..=MAX_LINES, "lines")?;
-        counts.push(LineCount { name, kind, lines, source: super::prices::source(&raw.source, "a number of lines")? });
+        counts.push(LineCount { name, kind, lines, source: super::costs::source(&raw.source, "a number of lines")? });
     }
     Ok(ChannelLines(counts))
 }

@@ -6,6 +6,7 @@
 //! the book's chapter on machine files. Not described: memory, caches' sizes and cost, states that CPUs enter together.
 
 mod base;
+mod costs;
 mod cpu_list;
 mod cpu_types;
 mod cpus;
@@ -19,7 +20,6 @@ mod keys;
 mod limits;
 mod lines;
 mod presets;
-mod prices;
 mod raw;
 mod read;
 mod smt;
@@ -27,19 +27,19 @@ mod suggest;
 mod turbo;
 mod write;
 
+pub use costs::{CostList, OPERATIONS, OpCost};
 pub use cpu_list::{CpuList, cpu_list};
 pub use cpu_types::CpuType;
 pub use cpus::MAX_CPUS;
 pub use describe::describe;
 pub use error::{DescriptionError, LoadError};
 pub use frequency::{FrequencyDomain, Governor};
-pub use idle::{IdleGovernorKind, IdleState};
-pub use interrupts::InterruptLoad;
+pub use idle::{IdleGovernorKind, IdleStateKeys};
+pub use interrupts::InterruptLoadKeys;
 pub use keys::{KeyInfo, plain_keys};
 pub use limits::FrequencyLimitAt;
 pub use lines::ChannelLines;
 pub use presets::{MachineText, load, load_text, preset, preset_names, preset_text, presets};
-pub use prices::{OPERATIONS, Price, PriceList};
 pub use smt::Smt;
 pub use turbo::Turbo;
 
@@ -109,11 +109,11 @@ pub struct MachineDescription {
     smt: Option<Smt>,
     turbo: Option<Turbo>,
     frequency_domains: Vec<FrequencyDomain>,
-    idle_states: Vec<IdleState>,
-    interrupt_loads: Vec<InterruptLoad>,
-    steals: Vec<InterruptLoad>,
+    idle_states: Vec<IdleStateKeys>,
+    interrupt_loads: Vec<InterruptLoadKeys>,
+    steals: Vec<InterruptLoadKeys>,
     frequency_limits: Vec<FrequencyLimitAt>,
-    prices: PriceList,
+    prices: CostList,
     channel_lines: ChannelLines,
 }
 
@@ -196,17 +196,17 @@ impl MachineDescription {
     }
 
     /// All idle states, as the file lists them.
-    pub fn idle_states(&self) -> &[IdleState] {
+    pub fn idle_states(&self) -> &[IdleStateKeys] {
         &self.idle_states
     }
 
     /// The idle states of a CPU, from the shallowest to the deepest.
-    pub fn idle_states_of(&self, cpu: CpuId) -> impl Iterator<Item = &IdleState> {
+    pub fn idle_states_of(&self, cpu: CpuId) -> impl Iterator<Item = &IdleStateKeys> {
         self.idle_states.iter().filter(move |state| state.cpus.contains(cpu))
     }
 
     /// Interrupts that take time from CPUs at a steady rate.
-    pub fn interrupt_loads(&self) -> &[InterruptLoad] {
+    pub fn interrupt_loads(&self) -> &[InterruptLoadKeys] {
         &self.interrupt_loads
     }
 
@@ -216,12 +216,12 @@ impl MachineDescription {
     }
 
     /// Time that a host takes from the CPUs, which are virtual then.
-    pub fn steals(&self) -> &[InterruptLoad] {
+    pub fn steals(&self) -> &[InterruptLoadKeys] {
         &self.steals
     }
 
     /// What the kernel's operations cost.
-    pub const fn prices(&self) -> &PriceList {
+    pub const fn prices(&self) -> &CostList {
         &self.prices
     }
 

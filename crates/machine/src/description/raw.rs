@@ -5,7 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 /// A value and where it stands, if the key is there.
-pub(super) type Maybe<T> = Option<Spanned<T>>;
+pub(super) type OptionalKey<T> = Option<Spanned<T>>;
 /// An array whose entries have places too.
 pub(super) type List<T> = Spanned<Vec<Spanned<T>>>;
 
@@ -13,12 +13,12 @@ pub(super) type List<T> = Spanned<Vec<Spanned<T>>>;
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCpus {
     pub(super) count: Spanned<u64>,
-    pub(super) threads_per_core: Maybe<u64>,
-    pub(super) numbering: Maybe<RawNumbering>,
-    pub(super) cores_per_cluster: Maybe<u64>,
-    pub(super) cores_per_llc: Maybe<u64>,
-    pub(super) cores_per_package: Maybe<u64>,
-    pub(super) cores_per_node: Maybe<u64>,
+    pub(super) threads_per_core: OptionalKey<u64>,
+    pub(super) numbering: OptionalKey<RawNumbering>,
+    pub(super) cores_per_cluster: OptionalKey<u64>,
+    pub(super) cores_per_llc: OptionalKey<u64>,
+    pub(super) cores_per_package: OptionalKey<u64>,
+    pub(super) cores_per_node: OptionalKey<u64>,
     pub(super) core: Option<List<u64>>,
     pub(super) cluster: Option<List<u64>>,
     pub(super) llc: Option<List<u64>>,
@@ -60,10 +60,10 @@ pub(super) struct RawFrequencyDomain {
     pub(super) cpus: Spanned<String>,
     pub(super) khz: List<u64>,
     pub(super) power_uw: Option<List<u64>>,
-    pub(super) governor: Maybe<RawGovernor>,
-    pub(super) fixed_khz: Maybe<u64>,
-    pub(super) rate_limit_us: Maybe<u64>,
-    pub(super) transition_latency_ns: Maybe<u64>,
+    pub(super) governor: OptionalKey<RawGovernor>,
+    pub(super) fixed_khz: OptionalKey<u64>,
+    pub(super) rate_limit_us: OptionalKey<u64>,
+    pub(super) transition_latency_ns: OptionalKey<u64>,
     pub(super) fast_switch: Option<bool>,
 }
 
@@ -80,13 +80,13 @@ pub(super) enum RawGovernor {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawIdleState {
     pub(super) name: Spanned<String>,
-    pub(super) cpus: Maybe<String>,
+    pub(super) cpus: OptionalKey<String>,
     pub(super) exit_latency_ns: Spanned<u64>,
-    pub(super) exit_typical_ns: Maybe<u64>,
-    pub(super) entry_latency_ns: Maybe<u64>,
+    pub(super) exit_typical_ns: OptionalKey<u64>,
+    pub(super) entry_latency_ns: OptionalKey<u64>,
     pub(super) target_residency_ns: Spanned<u64>,
-    pub(super) polls: Maybe<bool>,
-    pub(super) power_uw: Maybe<u64>,
+    pub(super) polls: OptionalKey<bool>,
+    pub(super) power_uw: OptionalKey<u64>,
 }
 
 #[derive(Deserialize)]
@@ -104,8 +104,8 @@ pub(super) struct RawTurbo {
     pub(super) khz: List<u64>,
     pub(super) enabled: Option<bool>,
     pub(super) scale_invariant: Option<bool>,
-    pub(super) reference_khz: Maybe<u64>,
-    pub(super) evaluation_ns: Maybe<u64>,
+    pub(super) reference_khz: OptionalKey<u64>,
+    pub(super) evaluation_ns: OptionalKey<u64>,
     pub(super) source: Spanned<String>,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct RawTurbo {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawInterruptLoad {
     pub(super) name: Spanned<String>,
-    pub(super) cpus: Maybe<String>,
+    pub(super) cpus: OptionalKey<String>,
     pub(super) period_ns: Spanned<u64>,
     pub(super) duration_ns: Spanned<u64>,
 }
@@ -122,7 +122,7 @@ pub(super) struct RawInterruptLoad {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFrequencyLimit {
     pub(super) at_ns: Spanned<u64>,
-    pub(super) cpus: Maybe<String>,
+    pub(super) cpus: OptionalKey<String>,
     pub(super) reason: RawLimitReason,
     pub(super) part: Spanned<u64>,
 }
@@ -137,8 +137,8 @@ pub(super) enum RawLimitReason {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawPrice {
-    pub(super) ns: Maybe<u64>,
-    pub(super) ps: Maybe<u64>,
+    pub(super) ns: OptionalKey<u64>,
+    pub(super) ps: OptionalKey<u64>,
     pub(super) source: Spanned<String>,
 }
 

@@ -2,13 +2,13 @@
 //! From text to a description: TOML, then keys and types, then what they say.
 
 use super::base::Resolve;
-use super::error::{DescriptionError, Fault, Source};
+use super::error::{DescriptionError, DescriptionFault, Source};
 use super::keys::{Keys, RawMachine};
-use super::raw::Maybe;
+use super::raw::OptionalKey;
 use super::suggest;
 use super::{
-    Identity, KERNEL_PROFILES, MachineDescription, base, cpu_types, cpus, frequency, idle, interrupts, limits, lines,
-    prices, smt, turbo,
+    Identity, KERNEL_PROFILES, MachineDescription, base, costs, cpu_types, cpus, frequency, idle, interrupts, limits,
+    lines, smt, turbo,
 };
 use serde::Deserialize;
 use std::ops::RangeInclusive;
@@ -38,12 +38,12 @@ pub(super) fn read(
 }
 
 /// The tables of a text as they stand.
-pub(super) fn raw(text: &str) -> Result<RawMachine, Fault> {
+pub(super) fn raw(text: &str) -> Result<RawMachine, DescriptionFault> {
     let table = DeTable::parse(text).map_err(|error| not_toml(&error))?;
     RawMachine::deserialize(Deserializer::from(table)).map_err(|error| wrong_key(&error))
 }
 
-fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
+fn understand(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
     let shape = cpus::understand(base::needed(&raw.cpus, "cpus")?)?;
     let count = shape.nr_cpus();
     let cpu_types = cpu_types::understand(&raw.cpu_type, &shape)?;
@@ -57,22 +57,22 @@ fn understand(raw: &RawMachine) -> Result<MachineDescription, Fault> {
         interrupt_loads: interrupts::understand(&raw.interrupt_load, count)?,
         steals: interrupts::understand(&raw.steal, count)?,
         frequency_limits: limits::understand(&raw.frequency_limit, count)?,
-        prices: prices::understand(&raw.prices)?,
+        prices: costs::understand(&raw.prices)?,
         channel_lines: lines::understand(&raw.channel_lines)?,
         shape,
         cpu_types,
     })
 }
 
-fn identity(raw: &RawMachine) -> Result<Identity, Fault> {
+fn identity(raw: &RawMachine) -> Result<Identity, DescriptionFault> {
     let kernel = match &raw.kernel {
         None => KERNEL_PROFILES[KERNEL_PROFILES.len() - 1],
         Some(name) => *KERNEL_PROFILES.iter().find(|&known| known == name.get_ref()).ok_or_else(|| {
             let message = format!("there is no kernel profile `{}`", name.get_ref());
-            Fault::of(name, message, suggest::did_you_mean(name.get_ref(), KERNEL_PROFILES))
+            DescriptionFault::of(name, message, suggest::did_you_mean(name.get_ref(), KERNEL_PROFILES))
         })?,
     };
-    let text = |value: &Maybe<String>| value.as_ref().map_or_else(String::new, |value| value.get_ref().clone());
+    let text = |value: &OptionalKey<String>| value.as_ref().map_or_else(String::new, |value| value.get_ref().clone());
     Ok(Identity {
         name: name(&raw.name)?,
         description: text(&raw.description),
@@ -82,7 +82,7 @@ fn identity(raw: &RawMachine) -> Result<Identity, Fault> {
 }
 
 /// The plain keys; all CPUs must tick within one period.
-fn keys(raw: &RawMachine, count: u32) -> Result<Keys, Fault> {
+fn keys(raw: &RawMachine, count: u32) -> Result<Keys, DescriptionFault> {
     let keys = Keys::read(raw)?;
     if let Some(skew) = &raw.tick_skew_ns
         && keys.tick_skew.0 * u64::from(count - 1) >= keys.hz.tick().0
@@ -92,46 +92,51 @@ fn keys(raw: &RawMachine, count: u32) -> Result<Keys, Fault> {
             "write {} at most, so that all CPUs tick within one period",
             (keys.hz.tick().0 - 1) / u64::from(count - 1)
         );
-        return Err(Fault::of(skew, message, help));
+        return Err(DescriptionFault::of(skew, message, help));
     }
     Ok(keys)
 }
 
 /// A name: one to 64 letters, digits, and `-_.+`, so that it can stand in a path and on a command line.
-pub(super) fn name(value: &Spanned<String>) -> Result<String, Fault> {
+pub(super) fn name(value: &Spanned<String>) -> Result<String, DescriptionFault> {
     let text = value.get_ref();
     let fits = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
     if text.is_empty() || text.len() > 64 || !fits || text.starts_with(['-', '.']) {
         let help = "write 1 to 64 letters, digits and `-_.+`, not starting with `-` or `.`";
-        return Err(Fault::of(value, format!("{text:?} cannot be a name"), help));
+        return Err(DescriptionFault::of(value, format!("{text:?} cannot be a name"), help));
     }
     Ok(text.clone())
 }
 
 /// A number within its range.
-pub(super) fn number(value: &Spanned<u64>, range: RangeInclusive<u64>, unit: &str) -> Result<u64, Fault> {
+pub(super) fn number(value: &Spanned<u64>, range: RangeInclusive<u64>, unit: &str) -> Result<u64, DescriptionFault> {
     let given = *value.get_ref();
     if range.contains(&given) {
         return Ok(given);
     }
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let message = format!("{given}{unit} is out of range");
-    Err(Fault::of(value, message, format!("write {} to {}", range.start(), range.end())))
+    Err(DescriptionFault::of(value, message, format!("write {} to {}", range.start(), range.end())))
 }
 
 /// A number within its range, or what holds if there is none.
-pub(super) fn optional(value: &Maybe<u64>, range: RangeInclusive<u64>, unit: &str, default: u64) -> Result<u64, Fault> {
+pub(super) fn optional(
+    value: &OptionalKey<u64>,
+    range: RangeInclusive<u64>,
+    unit: &str,
+    default: u64,
+) -> Result<u64, DescriptionFault> {
     value.as_ref().map_or(Ok(default), |value| number(value, range, unit))
 }
 
-fn not_toml(error: &toml::de::Error) -> Fault {
+fn not_toml(error: &toml::de::Error) -> DescriptionFault {
     let message = error.message().lines().next().unwrap_or("unreadable");
     let help = "a machine file is TOML 1.0: `key = value` lines, `[table]`, `[[one of several tables]]`";
-    Fault::new(error.span().unwrap_or(0..0), format!("not TOML: {message}"), help)
+    DescriptionFault::new(error.span().unwrap_or(0..0), format!("not TOML: {message}"), help)
 }
 
 /// A key or type that does not belong there, as serde reports it.
-fn wrong_key(error: &toml::de::Error) -> Fault {
+fn wrong_key(error: &toml::de::Error) -> DescriptionFault {
     let message = error.message().lines().next().unwrap_or("unreadable").to_owned();
     let mut quoted = message.split('`').skip(1).step_by(2);
     let help = if message.starts_with("unknown ") {
@@ -147,5 +152,5 @@ fn wrong_key(error: &toml::de::Error) -> Fault {
     let what = if message.starts_with("unknown ") { message.split(", expected").next() } else { None };
     let message =
         what.unwrap_or(&message).replace("missing field", "there is no").replace("unknown field", "unknown key");
-    Fault::new(error.span().unwrap_or(0..0), message, help)
+    DescriptionFault::new(error.span().unwrap_or(0..0), message, help)
 }

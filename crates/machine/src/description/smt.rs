@@ -2,10 +2,10 @@
 //! `[smt]`: what the threads of a core get done together. Without it each thread is as fast as if it were alone.
 
 use super::cpus::Shape;
-use super::error::Fault;
-use super::raw::{Maybe, RawSmt};
+use super::error::DescriptionFault;
+use super::raw::{OptionalKey, RawSmt};
 use super::read::number;
-use fairlab_sched::units::CAPACITY_FULL;
+use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
 /// How much threads of a core get done together when several of them work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,18 +27,22 @@ impl Smt {
 
     /// The part of a whole core that each of the working threads has, of 1024: by number of working threads, from one on.
     pub fn shares(&self) -> Vec<u64> {
-        let share = |(index, percent): (usize, &u64)| percent * CAPACITY_FULL / (100 * (index as u64 + 1));
+        let share = |(index, percent): (usize, &u64)| percent * SCHED_CAPACITY_SCALE / (100 * (index as u64 + 1));
         self.throughput_percent.iter().enumerate().map(share).collect()
     }
 }
 
-pub(super) fn understand(raw: &Maybe<RawSmt>, shape: &Shape) -> Result<Option<Smt>, Fault> {
+pub(super) fn understand(raw: &OptionalKey<RawSmt>, shape: &Shape) -> Result<Option<Smt>, DescriptionFault> {
     let Some(raw) = raw else { return Ok(None) };
     let list = &raw.get_ref().throughput_percent;
     let threads = most_threads(shape);
     if list.get_ref().len() != threads {
         let message = format!("{} figures for cores of up to {threads} threads", list.get_ref().len());
-        return Err(Fault::of(list, message, format!("write {threads}: for one working thread (100), for two, ...")));
+        return Err(DescriptionFault::of(
+            list,
+            message,
+            format!("write {threads}: for one working thread (100), for two, ..."),
+        ));
     }
     let mut throughput_percent: Vec<u64> = Vec::with_capacity(threads);
     for (entry, nr) in list.get_ref().iter().zip(1..) {

@@ -5,11 +5,11 @@
 //! Full capacity and all prices hold at the frequency that a package has with all cores busy, the last of `khz`. The kernel does not
 //! choose, but it sees: it reads APERF and MPERF at ticks.
 
-use super::error::Fault;
+use super::error::DescriptionFault;
 use super::frequency::MAX_KHZ;
-use super::raw::{Maybe, RawFrequencyDomain, RawTurbo};
+use super::raw::{OptionalKey, RawFrequencyDomain, RawTurbo};
 use super::read::{MAX_SPAN_NS, number, optional};
-use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use toml::Spanned;
 
 /// How often hardware looks which frequency it may have: Haswell-EP and later, every 500 us (Hackenberg et al., *An energy
@@ -79,19 +79,19 @@ impl Turbo {
 
     /// A frequency in kHz as a part of that of full capacity, 1024 being that.
     pub fn part(&self, khz: u64) -> Capacity {
-        khz * CAPACITY_FULL / self.full_khz()
+        khz * SCHED_CAPACITY_SCALE / self.full_khz()
     }
 }
 
 pub(super) fn understand(
-    raw: &Maybe<RawTurbo>,
+    raw: &OptionalKey<RawTurbo>,
     domains: &[Spanned<RawFrequencyDomain>],
-) -> Result<Option<Turbo>, Fault> {
+) -> Result<Option<Turbo>, DescriptionFault> {
     let Some(raw) = raw.as_ref() else { return Ok(None) };
     if !domains.is_empty() {
         let help =
             "keep `[turbo]` where the hardware chooses frequencies, or `[[frequency_domain]]` where the kernel does";
-        return Err(Fault::of(raw, "the machine has frequency domains too", help));
+        return Err(DescriptionFault::of(raw, "the machine has frequency domains too", help));
     }
     let raw = raw.get_ref();
     let base_khz = number(&raw.base_khz, 1..=MAX_KHZ, "kHz")?;
@@ -102,7 +102,7 @@ pub(super) fn understand(
     }
     if busy_cores.is_empty() || busy_cores.len() != raw.khz.get_ref().len() {
         let message = format!("{} frequencies for {} numbers of cores", raw.khz.get_ref().len(), busy_cores.len());
-        return Err(Fault::of(
+        return Err(DescriptionFault::of(
             &raw.khz,
             message,
             "write one frequency for each entry of `busy_cores`, and at least one",

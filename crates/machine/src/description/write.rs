@@ -3,7 +3,7 @@
 
 use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, cores_by_rule};
 use super::raw::RawNumbering;
-use super::{Governor, InterruptLoad, MachineDescription};
+use super::{Governor, InterruptLoadKeys, MachineDescription};
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::fmt::{Display, Write as _};
 
@@ -96,10 +96,10 @@ fn cpus(out: &mut Lines, machine: &MachineDescription) {
     units(out, "package", &shape.places, |place| place.package);
     units(out, "node", &shape.places, |place| place.node);
     out.array("levels", shape.levels.iter().map(|&level| format!("\"{}\"", level_name(level))));
-    let is_default =
+    let default_enabled =
         |(i, j): (usize, usize)| shape.distances[i][j] == if i == j { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
     let nr_nodes = shape.distances.len();
-    if !(0..nr_nodes).flat_map(|i| (0..nr_nodes).map(move |j| (i, j))).all(is_default) {
+    if !(0..nr_nodes).flat_map(|i| (0..nr_nodes).map(move |j| (i, j))).all(default_enabled) {
         let rows: Vec<String> = shape.distances.iter().map(|row| format!("    {},\n", list(row))).collect();
         out.pair("distances", format_args!("[\n{}]", rows.concat()));
     }
@@ -201,7 +201,7 @@ fn idle_states(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn interrupt_loads(out: &mut Lines, key: &str, loads: &[InterruptLoad]) {
+fn interrupt_loads(out: &mut Lines, key: &str, loads: &[InterruptLoadKeys]) {
     for load in loads {
         out.line(format!("\n[[{key}]]"));
         out.text("name", load.name());

@@ -21,8 +21,8 @@ fn states() -> Vec<IdleState> {
     vec![state("POLL", 0, 0), state("C1", 1, 1), state("C1E", 2, 4), state("C6", 290, 800)]
 }
 
-fn known(to_timer: Nanos, to_tick: Nanos) -> Known {
-    Known { to_timer, to_tick, tick: TICK, tick_is_stopped: false, latency_limit: Nanos::NEVER }
+fn known(to_timer: Nanos, to_tick: Nanos) -> GovernorInput {
+    GovernorInput { to_timer, to_tick, tick: TICK, tick_is_stopped: false, latency_limit: Nanos::NEVER }
 }
 
 /// A governor whose CPU was idle for these times, in state C6 and far from any timer.
@@ -40,19 +40,19 @@ fn learnt(times_us: [u64; 8]) -> Menu {
 fn idle_times_that_are_alike_are_expected_again_and_the_tick_goes_on_for_them() {
     for (time_us, state) in [(30, 2), (900, 3), (3_000, 3)] {
         let choice = learnt([time_us; 8]).select(&states(), known(HORIZON, TICK));
-        assert_eq!(choice, Choice { state, stops_tick: false }, "{time_us} us");
+        assert_eq!(choice, GovernorDecision { state, stops_tick: false }, "{time_us} us");
     }
     // More than a tick: it stops.
     let choice = learnt([5_000; 8]).select(&states(), known(HORIZON, TICK));
-    assert_eq!(choice, Choice { state: 3, stops_tick: true });
+    assert_eq!(choice, GovernorDecision { state: 3, stops_tick: true });
 }
 
 #[test]
 fn two_long_idle_times_of_eight_are_outliers_and_three_are_not() {
     let choice = learnt([30, 40_000, 31, 30, 29, 50_000, 30, 30]).select(&states(), known(HORIZON, TICK));
-    assert_eq!(choice, Choice { state: 2, stops_tick: false });
+    assert_eq!(choice, GovernorDecision { state: 2, stops_tick: false });
     let choice = learnt([30, 40_000, 31, 45_000, 29, 50_000, 30, 30]).select(&states(), known(HORIZON, TICK));
-    assert_eq!(choice, Choice { state: 3, stops_tick: true }, "nothing is typical: the next timer counts");
+    assert_eq!(choice, GovernorDecision { state: 3, stops_tick: true }, "nothing is typical: the next timer counts");
 }
 
 #[test]
@@ -67,12 +67,12 @@ fn the_exit_latency_may_not_be_longer_than_what_is_expected_while_the_tick_runs(
 #[test]
 fn expected_times_below_a_microsecond_are_polled_through() {
     let choice = learnt([0; 8]).select(&states(), known(HORIZON, TICK));
-    assert_eq!(choice, Choice { state: 0, stops_tick: false });
+    assert_eq!(choice, GovernorDecision { state: 0, stops_tick: false });
     let choice = learnt([1; 8]).select(&states(), known(HORIZON, TICK));
-    assert_eq!(choice, Choice { state: 1, stops_tick: false });
+    assert_eq!(choice, GovernorDecision { state: 1, stops_tick: false });
     // A machine that cannot poll halts, and its tick goes on too.
     let choice = learnt([0; 8]).select(&states()[1..], known(HORIZON, TICK));
-    assert_eq!(choice, Choice { state: 0, stops_tick: false });
+    assert_eq!(choice, GovernorDecision { state: 0, stops_tick: false });
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn a_near_timer_bounds_the_state() {
 #[test]
 fn a_tick_that_goes_on_bounds_the_state_too() {
     let choice = learnt([900; 8]).select(&states(), known(HORIZON, Nanos::from_micros(700)));
-    assert_eq!(choice, Choice { state: 2, stops_tick: false });
+    assert_eq!(choice, GovernorDecision { state: 2, stops_tick: false });
 }
 
 #[test]
 fn without_a_tick_a_short_expectation_gives_way_to_the_next_timer() {
-    let stopped = Known { tick_is_stopped: true, ..known(Nanos::from_millis(20), TICK) };
-    assert_eq!(learnt([30; 8]).select(&states(), stopped), Choice { state: 3, stops_tick: true });
+    let stopped = GovernorInput { tick_is_stopped: true, ..known(Nanos::from_millis(20), TICK) };
+    assert_eq!(learnt([30; 8]).select(&states(), stopped), GovernorDecision { state: 3, stops_tick: true });
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn a_shallow_state_is_left_at_the_tick_when_more_would_fit_but_not_deeper() {
     // 5 ms are expected; the deepest state needs 8.
     let deep = vec![state("WFI", 1, 1), state("off", 500, 8_000)];
     let choice = learnt([5_000; 8]).select(&deep, known(HORIZON, TICK));
-    assert_eq!(choice, Choice { state: 0, stops_tick: false });
+    assert_eq!(choice, GovernorDecision { state: 0, stops_tick: false });
     // Without a tick there would be nothing that ends it: the deeper state, if it fits until the tick that would come.
-    let stopped = |to_tick| Known { tick_is_stopped: true, ..known(Nanos::from_millis(20), to_tick) };
+    let stopped = |to_tick| GovernorInput { tick_is_stopped: true, ..known(Nanos::from_millis(20), to_tick) };
     assert_eq!(learnt([5_000; 8]).select(&deep, stopped(TICK)).state, 0);
     assert_eq!(learnt([5_000; 8]).select(&deep, stopped(Nanos::from_millis(9))).state, 1);
 }
@@ -146,17 +146,18 @@ fn polling_ends_at_the_residency_of_the_next_state_that_is_worth_it() {
 #[test]
 fn no_state_is_deeper_than_pm_qos_allows_whether_the_tick_runs_or_not() {
     let chosen = |limit_us, tick_is_stopped| {
-        let known = Known { latency_limit: Nanos::from_micros(limit_us), tick_is_stopped, ..known(HORIZON, TICK) };
+        let known =
+            GovernorInput { latency_limit: Nanos::from_micros(limit_us), tick_is_stopped, ..known(HORIZON, TICK) };
         learnt([5_000; 8]).select(&states(), known)
     };
     for tick_is_stopped in [false, true] {
         // Nothing is allowed, or less than the second state takes: the first one, whose tick goes on because it polls.
-        assert_eq!(chosen(0, tick_is_stopped), Choice { state: 0, stops_tick: false });
+        assert_eq!(chosen(0, tick_is_stopped), GovernorDecision { state: 0, stops_tick: false });
         assert_eq!(chosen(1, tick_is_stopped).state, 1);
         assert_eq!(chosen(289, tick_is_stopped).state, 2);
         assert_eq!(chosen(290, tick_is_stopped).state, 3);
     }
     // Where nothing polls, the first state halts, and stops the tick.
-    let known = Known { latency_limit: Nanos::ZERO, ..known(HORIZON, TICK) };
-    assert_eq!(learnt([5_000; 8]).select(&states()[1..], known), Choice { state: 0, stops_tick: true });
+    let known = GovernorInput { latency_limit: Nanos::ZERO, ..known(HORIZON, TICK) };
+    assert_eq!(learnt([5_000; 8]).select(&states()[1..], known), GovernorDecision { state: 0, stops_tick: true });
 }

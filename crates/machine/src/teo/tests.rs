@@ -16,9 +16,15 @@ fn states() -> [IdleState; 3] {
     })
 }
 
-fn known(to_timer_us: u64) -> Known {
+fn known(to_timer_us: u64) -> GovernorInput {
     let to_timer = Nanos::from_micros(to_timer_us);
-    Known { to_timer, to_tick: Nanos::from_millis(3), tick: TICK, tick_is_stopped: false, latency_limit: Nanos::NEVER }
+    GovernorInput {
+        to_timer,
+        to_tick: Nanos::from_millis(3),
+        tick: TICK,
+        tick_is_stopped: false,
+        latency_limit: Nanos::NEVER,
+    }
 }
 
 /// After so many idle times of a length, with a timer this far away.
@@ -33,9 +39,9 @@ fn after(nr: usize, idle_us: u64, to_timer_us: u64) -> Teo {
 
 #[test]
 fn who_knows_nothing_trusts_the_timer() {
-    assert_eq!(Teo::new(3).select(&states(), known(50_000)), Choice { state: 2, stops_tick: true });
-    assert_eq!(Teo::new(3).select(&states(), known(3_900)), Choice { state: 1, stops_tick: false });
-    assert_eq!(Teo::new(3).select(&states(), known(50)), Choice { state: 0, stops_tick: false });
+    assert_eq!(Teo::new(3).select(&states(), known(50_000)), GovernorDecision { state: 2, stops_tick: true });
+    assert_eq!(Teo::new(3).select(&states(), known(3_900)), GovernorDecision { state: 1, stops_tick: false });
+    assert_eq!(Teo::new(3).select(&states(), known(50)), GovernorDecision { state: 0, stops_tick: false });
 }
 
 #[test]
@@ -62,21 +68,21 @@ fn hits_fade_so_that_five_recent_intercepts_are_enough() {
 
 #[test]
 fn with_the_tick_stopped_a_short_expectation_is_not_good_enough() {
-    let stopped = Known { tick_is_stopped: true, ..known(50_000) };
-    assert_eq!(after(9, 300, 50_000).select(&states(), stopped), Choice { state: 2, stops_tick: true });
+    let stopped = GovernorInput { tick_is_stopped: true, ..known(50_000) };
+    assert_eq!(after(9, 300, 50_000).select(&states(), stopped), GovernorDecision { state: 2, stops_tick: true });
 }
 
 #[test]
 fn the_tick_that_goes_on_bounds_the_state() {
-    let near = Known { to_tick: Nanos::from_micros(80), ..known(3_900) };
-    assert_eq!(Teo::new(3).select(&states(), near), Choice { state: 0, stops_tick: false });
+    let near = GovernorInput { to_tick: Nanos::from_micros(80), ..known(3_900) };
+    assert_eq!(Teo::new(3).select(&states(), near), GovernorDecision { state: 0, stops_tick: false });
 }
 
 #[test]
 fn no_state_takes_longer_to_leave_than_was_asked_for() {
     for (limit_us, state) in [(499, 1), (40, 1), (39, 0), (0, 0)] {
-        let limited = Known { latency_limit: Nanos::from_micros(limit_us), ..known(50_000) };
-        assert_eq!(Teo::new(3).select(&states(), limited), Choice { state, stops_tick: true });
+        let limited = GovernorInput { latency_limit: Nanos::from_micros(limit_us), ..known(50_000) };
+        assert_eq!(Teo::new(3).select(&states(), limited), GovernorDecision { state, stops_tick: true });
     }
 }
 

@@ -2,8 +2,8 @@
 //! Runs of scenarios with all invariants checked, and what happened in them.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::task::Task;
@@ -63,12 +63,12 @@ fn since_start(now: Nanos) -> f64 {
 }
 
 /// A run that is over.
-pub(crate) struct Run {
+pub(crate) struct TestRun {
     pub(crate) machine: Machine,
     pub(crate) listener: Listener,
 }
 
-impl Run {
+impl TestRun {
     /// The scheduler's state of a task.
     pub(crate) fn task(&self, name: &str) -> &Task {
         let host = self.machine.tasks().iter().find(|task| task.name == name).expect("there is such a task");
@@ -102,16 +102,16 @@ pub(crate) fn ms(ns: i64) -> f64 {
 }
 
 /// Runs a scenario.
-pub(crate) fn run(scenario: &str) -> Run {
+pub(crate) fn run(scenario: &str) -> TestRun {
     let parsed =
-        fairlab_workload::scn::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}\n{scenario}"));
+        fairlab_workload::scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}\n{scenario}"));
     run_machine(Machine::new(Setup::from_scenario(parsed)).expect("a possible machine"), scenario)
 }
 
 /// Runs a machine; `repeat` says which.
-pub(crate) fn run_machine(mut machine: Machine, repeat: &str) -> Run {
+pub(crate) fn run_machine(mut machine: Machine, repeat: &str) -> TestRun {
     machine.check_every_event(repeat);
     let mut listener = Listener::default();
     machine.run(&mut listener).unwrap_or_else(|error| panic!("{error}\n{repeat}"));
-    Run { machine, listener }
+    TestRun { machine, listener }
 }

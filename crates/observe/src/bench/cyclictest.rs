@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What cyclictest tells of each thread: least, last, mean and greatest latency, in microseconds.
 
-use super::{Meter, Outcome, Reached, place};
+use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use crate::latency::{Latency, LatencySummary};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// Takes latencies from the expiry of a thread's timer to the thread's running.
 #[derive(Clone, Debug)]
-pub struct CyclictestMeter {
+pub struct CyclictestObserver {
     bench: Cyclictest,
     /// When each task's timer expired last, and its last latency.
     expiries: Vec<Nanos>,
@@ -34,7 +34,7 @@ pub struct ThreadResult {
     pub latency: LatencySummary,
 }
 
-impl CyclictestMeter {
+impl CyclictestObserver {
     /// For a model.
     pub fn new(bench: Cyclictest) -> Self {
         Self { bench, expiries: Vec::new(), last_ns: Vec::new(), latencies: Vec::new() }
@@ -70,35 +70,35 @@ fn line(result: &ThreadResult) -> String {
     )
 }
 
-impl Probe for CyclictestMeter {
+impl Probe for CyclictestObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for CyclictestMeter {
+impl Observer for CyclictestObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
-            MachineEvent::TimerWoke { task, expired } => *place(&mut self.expiries, task) = expired,
+            MachineEvent::TimerWoke { task, expired } => *slot_mut(&mut self.expiries, task) = expired,
             MachineEvent::Mark { task, phase: SAMPLE } => {
-                let ns = (now - *place(&mut self.expiries, task)).0;
-                *place(&mut self.last_ns, task) = ns;
-                place(&mut self.latencies, task).record(ns);
+                let ns = (now - *slot_mut(&mut self.expiries, task)).0;
+                *slot_mut(&mut self.last_ns, task) = ns;
+                slot_mut(&mut self.latencies, task).record(ns);
             }
             _ => {}
         }
     }
 }
 
-impl Meter for CyclictestMeter {
+impl BenchObserver for CyclictestObserver {
     fn reset(&mut self) -> bool {
         self.latencies.clear();
         self.last_ns.clear();
         true
     }
 
-    fn outcome(&self, _reached: Reached, _measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: RunProgress, _measured: Nanos) -> BenchResult {
         let result = self.result();
-        Outcome::of(result.iter().map(line).collect(), &result)
+        BenchResult::new(result.iter().map(line).collect(), &result)
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_thread_has_a_line_as_cyclictest_writes_it() {
-        let mut meter = CyclictestMeter::new(Cyclictest { priority: 80, ..Cyclictest::default() });
+        let mut meter = CyclictestObserver::new(Cyclictest { priority: 80, ..Cyclictest::default() });
         for (cycle, late_us) in [(1, 3), (2, 9), (3, 4)] {
             let expired = Nanos::from_micros(1000 * cycle);
             meter.machine_event(Nanos(0), &MachineEvent::TimerWoke { task: 0, expired });

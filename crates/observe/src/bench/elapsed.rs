@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What benchmarks tell that run until they are done: hackbench, `perf bench sched`, a build. They tell how long it took.
 
-use super::{Meter, Outcome, Reached};
-use fairlab_machine::engine::START;
+use super::{BenchObserver, BenchResult, RunProgress};
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::START;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 /// Which benchmark's words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
+pub enum ElapsedFormat {
     /// hackbench's.
     Hackbench(Hackbench),
     /// Those of `perf bench sched messaging`.
@@ -59,8 +59,8 @@ impl<E> Observer<E> for LastExit {}
 
 /// Waits for the last task's end.
 #[derive(Clone, Debug)]
-pub struct ElapsedMeter {
-    words: Words,
+pub struct ElapsedObserver {
+    words: ElapsedFormat,
     last_exit: LastExit,
 }
 
@@ -79,9 +79,9 @@ pub struct ElapsedResult {
     pub ops_per_s: Option<f64>,
 }
 
-impl ElapsedMeter {
+impl ElapsedObserver {
     /// For a benchmark.
-    pub fn new(words: Words) -> Self {
+    pub fn new(words: ElapsedFormat) -> Self {
         Self { words, last_exit: LastExit::default() }
     }
 
@@ -91,22 +91,22 @@ impl ElapsedMeter {
     }
 
     /// What is told.
-    pub fn result(&self, reached: Reached) -> ElapsedResult {
+    pub fn result(&self, reached: RunProgress) -> ElapsedResult {
         let is_done = reached.is_done;
         let time = if is_done { self.elapsed() } else { reached.elapsed };
         let per_op = |loops: u64| time.0 as f64 / 1e3 / loops as f64;
         let (usecs_per_op, ops_per_s) = match self.words {
-            Words::Pipe { loops, .. } if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
+            ElapsedFormat::Pipe { loops, .. } if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
             _ => (None, None),
         };
         ElapsedResult { time_s: time.0 as f64 / 1e9, is_done, usecs_per_op, ops_per_s }
     }
 
-    fn page(&self, result: &ElapsedResult, cpu_s: f64) -> String {
+    fn text(&self, result: &ElapsedResult, cpu_s: f64) -> String {
         let time = result.time_s;
         let total = format!("     Total time: {time:.3} [sec]\n");
         let page = match self.words {
-            Words::Hackbench(bench) => format!(
+            ElapsedFormat::Hackbench(bench) => format!(
                 "Running in {} mode with {} groups using {} file descriptors each (== {} tasks)\nEach sender will pass {} \
                  messages of {} bytes\nTime: {time:.3}\n",
                 if bench.threads { "threaded" } else { "process" },
@@ -116,7 +116,7 @@ impl ElapsedMeter {
                 bench.loops,
                 bench.data_size
             ),
-            Words::Messaging(bench) => format!(
+            ElapsedFormat::Messaging(bench) => format!(
                 "# Running 'sched/messaging' benchmark:\n# {} sender and receiver {} per group\n# {} groups == {} {} \
                  run\n\n{total}",
                 bench.fds,
@@ -125,14 +125,14 @@ impl ElapsedMeter {
                 2 * bench.fds * bench.groups,
                 if bench.threads { "threads" } else { "processes" }
             ),
-            Words::Pipe { loops, threads } => format!(
+            ElapsedFormat::Pipe { loops, threads } => format!(
                 "# Running 'sched/pipe' benchmark:\n# Executed {loops} pipe operations between two {}\n\n{total}\n{:>15.6} \
                  usecs/op\n{:>15.0} ops/sec\n",
                 if threads { "threads" } else { "processes" },
                 result.usecs_per_op.unwrap_or(f64::NAN),
                 result.ops_per_s.unwrap_or(f64::NAN).floor()
             ),
-            Words::Build(bench) => {
+            ElapsedFormat::Build(bench) => {
                 let clock = |s: f64| format!("{}m{:.3}s", (s / 60.0) as u64, s % 60.0);
                 format!(
                     "make -j{}: {} objects\n\nreal\t{}\nuser\t{}\n",
@@ -147,23 +147,23 @@ impl ElapsedMeter {
     }
 }
 
-impl Probe for ElapsedMeter {
+impl Probe for ElapsedObserver {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.last_exit.event(now, event);
     }
 }
 
-impl Observer for ElapsedMeter {}
+impl Observer for ElapsedObserver {}
 
-impl Meter for ElapsedMeter {
+impl BenchObserver for ElapsedObserver {
     fn reset(&mut self) -> bool {
         false
     }
 
-    fn outcome(&self, reached: Reached, _measured: Nanos) -> Outcome {
+    fn outcome(&self, reached: RunProgress, _measured: Nanos) -> BenchResult {
         let result = self.result(reached);
-        Outcome::of(self.page(&result, reached.cpu_ns as f64 / 1e9), &result)
+        BenchResult::new(self.text(&result, reached.cpu_ns as f64 / 1e9), &result)
     }
 }
 
@@ -171,32 +171,32 @@ impl Meter for ElapsedMeter {
 mod tests {
     use super::*;
 
-    fn page(words: Words, time_s: f64) -> String {
-        let per_op = matches!(words, Words::Pipe { .. }).then_some(8.091_833);
+    fn page(words: ElapsedFormat, time_s: f64) -> String {
+        let per_op = matches!(words, ElapsedFormat::Pipe { .. }).then_some(8.091_833);
         let result =
             ElapsedResult { time_s, is_done: true, usecs_per_op: per_op, ops_per_s: per_op.map(|us| 1e6 / us) };
-        ElapsedMeter::new(words).page(&result, 61.5)
+        ElapsedObserver::new(words).text(&result, 61.5)
     }
 
     #[test]
     fn each_benchmark_is_told_in_its_own_words() {
         let bench = Hackbench::default();
         assert_eq!(
-            page(Words::Hackbench(bench), 0.1234),
+            page(ElapsedFormat::Hackbench(bench), 0.1234),
             "Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)\nEach sender will pass 100 \
              messages of 100 bytes\nTime: 0.123\n"
         );
         assert_eq!(
-            page(Words::Messaging(bench), 0.308),
+            page(ElapsedFormat::Messaging(bench), 0.308),
             "# Running 'sched/messaging' benchmark:\n# 20 sender and receiver processes per group\n# 10 groups == 400 processes \
              run\n\n     Total time: 0.308 [sec]\n"
         );
         assert_eq!(
-            page(Words::Pipe { loops: 1_000_000, threads: false }, 8.091_833),
+            page(ElapsedFormat::Pipe { loops: 1_000_000, threads: false }, 8.091_833),
             "# Running 'sched/pipe' benchmark:\n# Executed 1000000 pipe operations between two processes\n\n     Total time: \
              8.092 [sec]\n\n       8.091833 usecs/op\n         123581 ops/sec\n"
         );
         let build = KernelBuild { jobs: 8, objects: 5, seed: 0 };
-        assert_eq!(page(Words::Build(build), 9.25), "make -j8: 5 objects\n\nreal\t0m9.250s\nuser\t1m1.500s\n");
+        assert_eq!(page(ElapsedFormat::Build(build), 9.25), "make -j8: 5 objects\n\nreal\t0m9.250s\nuser\t1m1.500s\n");
     }
 }

@@ -2,7 +2,7 @@
 //! What netperf tells of a request and response test, for each instance, and the sum, which netperf leaves to its user.
 
 use super::rounds::Rounds;
-use super::{Meter, Outcome, Reached};
+use super::{BenchObserver, BenchResult, RunProgress};
 use crate::latency::LatencySummary;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
@@ -18,7 +18,7 @@ const SOCKETS: [(Test, &str, u32, u32); 2] =
 
 /// Counts transactions.
 #[derive(Clone, Debug)]
-pub struct NetperfMeter {
+pub struct NetperfObserver {
     bench: Netperf,
     rounds: Rounds,
 }
@@ -36,7 +36,7 @@ pub struct NetperfResult {
     pub latency: LatencySummary,
 }
 
-impl NetperfMeter {
+impl NetperfObserver {
     /// For a model.
     pub fn new(bench: Netperf) -> Self {
         Self { bench, rounds: Rounds::default() }
@@ -55,7 +55,7 @@ impl NetperfMeter {
         }
     }
 
-    fn page(&self, result: &NetperfResult) -> String {
+    fn text(&self, result: &NetperfResult) -> String {
         let (_, name, send, receive) =
             SOCKETS.into_iter().find(|&(test, ..)| test == self.bench.test).expect("each test has a row");
         let mut page = format!(
@@ -85,25 +85,25 @@ impl NetperfMeter {
     }
 }
 
-impl Probe for NetperfMeter {
+impl Probe for NetperfObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for NetperfMeter {
+impl Observer for NetperfObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        self.rounds.hear(now, event, TRANSACTION);
+        self.rounds.record_event(now, event, TRANSACTION);
     }
 }
 
-impl Meter for NetperfMeter {
+impl BenchObserver for NetperfObserver {
     fn reset(&mut self) -> bool {
         self.rounds.reset();
         true
     }
 
-    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: RunProgress, measured: Nanos) -> BenchResult {
         let result = self.result(measured);
-        Outcome::of(self.page(&result), &result)
+        BenchResult::new(self.text(&result), &result)
     }
 }

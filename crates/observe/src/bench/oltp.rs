@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What sysbench tells of an OLTP load.
 
-use super::rounds::{Rounds, RoundsMeter, Told};
+use super::rounds::{Rounds, RoundsObserver, RoundsReport};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::oltp::{QUERIES, READS, TRANSACTION, WRITES};
 use serde::Serialize;
 
 /// Counts transactions.
-pub type OltpMeter = RoundsMeter<Oltp>;
+pub type OltpObserver = RoundsObserver<OltpReport>;
 
 /// What sysbench tells.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Oltp;
+pub struct OltpReport;
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -26,8 +26,8 @@ pub struct OltpResult {
     pub total_time_s: f64,
 }
 
-impl Told for Oltp {
-    type Result = OltpResult;
+impl RoundsReport for OltpReport {
+    type Output = OltpResult;
     const FIRST_END: u32 = TRANSACTION;
 
     fn result(&self, rounds: &Rounds, elapsed: Nanos) -> OltpResult {
@@ -43,13 +43,13 @@ impl Told for Oltp {
         }
     }
 
-    fn page(result: &OltpResult) -> String {
-        result.page()
+    fn text(result: &OltpResult) -> String {
+        result.text()
     }
 }
 
 impl OltpResult {
-    fn page(&self) -> String {
+    fn text(&self) -> String {
         let count = |each: u32| self.transactions * u64::from(each);
         let rate = |all: u64| all as f64 / self.total_time_s;
         let [min, avg, max, p95] = self.latency_ms;

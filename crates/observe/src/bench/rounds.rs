@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rounds of clients that do one thing after the other: how many, of which kind, and how long they took.
 
-use super::{Meter, Outcome, Reached, place};
+use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use crate::latency::Latency;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
@@ -25,18 +25,18 @@ pub struct Rounds {
 impl Rounds {
     /// Looks at an event. A mark below `first_end` begins a round, another one ends it, and begins the next.
     #[inline]
-    pub fn hear(&mut self, now: Nanos, event: &MachineEvent, first_end: u32) {
+    pub fn record_event(&mut self, now: Nanos, event: &MachineEvent, first_end: u32) {
         match *event {
             MachineEvent::Forked { task, spec, .. } => {
-                *place(&mut self.specs, task) = spec;
-                *place(&mut self.since, task) = now;
+                *slot_mut(&mut self.specs, task) = spec;
+                *slot_mut(&mut self.since, task) = now;
             }
             MachineEvent::Mark { task, phase } => {
                 let since = std::mem::replace(&mut self.since[task], now);
                 if phase >= first_end {
                     self.latency.record((now - since).0);
-                    *place(&mut self.per_task, self.specs[task]) += 1;
-                    *place(&mut self.by_mark, phase as usize) += 1;
+                    *slot_mut(&mut self.per_task, self.specs[task]) += 1;
+                    *slot_mut(&mut self.by_mark, phase as usize) += 1;
                 }
             }
             _ => {}
@@ -72,57 +72,57 @@ impl Rounds {
 }
 
 /// What a benchmark makes of its clients' rounds.
-pub trait Told {
+pub trait RoundsReport {
     /// What is told.
-    type Result: Serialize;
+    type Output: Serialize;
     /// The lowest mark that ends a round.
     const FIRST_END: u32;
 
     /// What is told of rounds in so much time.
-    fn result(&self, rounds: &Rounds, elapsed: Nanos) -> Self::Result;
+    fn result(&self, rounds: &Rounds, elapsed: Nanos) -> Self::Output;
 
     /// The same in the benchmark's own form.
-    fn page(result: &Self::Result) -> String;
+    fn text(result: &Self::Output) -> String;
 }
 
 /// Measures a benchmark by its rounds.
 #[derive(Clone, Debug, Default)]
-pub struct RoundsMeter<T> {
-    told: T,
+pub struct RoundsObserver<T> {
+    report: T,
     rounds: Rounds,
 }
 
-impl<T: Told> RoundsMeter<T> {
+impl<T: RoundsReport> RoundsObserver<T> {
     /// For a model.
     pub fn new(told: T) -> Self {
-        Self { told, rounds: Rounds::default() }
+        Self { report: told, rounds: Rounds::default() }
     }
 
     /// What is told.
-    pub fn result(&self, elapsed: Nanos) -> T::Result {
-        self.told.result(&self.rounds, elapsed)
+    pub fn result(&self, elapsed: Nanos) -> T::Output {
+        self.report.result(&self.rounds, elapsed)
     }
 }
 
-impl<T: Told> Probe for RoundsMeter<T> {
+impl<T: RoundsReport> Probe for RoundsObserver<T> {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl<T: Told> Observer for RoundsMeter<T> {
+impl<T: RoundsReport> Observer for RoundsObserver<T> {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        self.rounds.hear(now, event, T::FIRST_END);
+        self.rounds.record_event(now, event, T::FIRST_END);
     }
 }
 
-impl<T: Told> Meter for RoundsMeter<T> {
+impl<T: RoundsReport> BenchObserver for RoundsObserver<T> {
     fn reset(&mut self) -> bool {
         self.rounds.reset();
         true
     }
 
-    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: RunProgress, measured: Nanos) -> BenchResult {
         let result = self.result(measured);
-        Outcome::of(T::page(&result), &result)
+        BenchResult::new(T::text(&result), &result)
     }
 }

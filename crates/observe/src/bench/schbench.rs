@@ -2,11 +2,11 @@
 //! What schbench of 2016 to 2021 tells.
 
 use super::plat::{Percentile, Plat};
-use super::{Meter, Outcome, Reached, micros, place};
+use super::{BenchObserver, BenchResult, RunProgress, micros, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::bench::schbench::{Form, SAMPLE, Schbench};
+use fairlab_workload::bench::schbench::{SAMPLE, Schbench, SchbenchRelease};
 use serde::Serialize;
 
 /// The percentiles that are told; the one with the star is the 99th.
@@ -15,8 +15,8 @@ const STAR: f64 = 99.0;
 
 /// Takes latencies as the workers do.
 #[derive(Clone, Debug)]
-pub struct SchbenchMeter {
-    form: Form,
+pub struct SchbenchObserver {
+    form: SchbenchRelease,
     /// When the message thread last noted the time for each worker.
     wake_time: Vec<Nanos>,
     latencies: Plat,
@@ -37,7 +37,7 @@ pub struct SchbenchResult {
     pub max_us: u32,
 }
 
-impl SchbenchMeter {
+impl SchbenchObserver {
     /// For a model.
     pub fn new(bench: &Schbench) -> Self {
         Self { form: bench.form, wake_time: Vec::new(), latencies: Plat::default() }
@@ -59,16 +59,16 @@ impl SchbenchMeter {
         }
     }
 
-    fn page(&self, result: &SchbenchResult) -> String {
+    fn text(&self, result: &SchbenchResult) -> String {
         let runtime = result.runtime_s;
         let mut page = match self.form {
-            Form::Y2016 => "Latency percentiles (usec)\n".to_owned(),
+            SchbenchRelease::Y2016 => "Latency percentiles (usec)\n".to_owned(),
             _ => format!("Latency percentiles (usec) runtime {runtime} (s) ({} total samples)\n", result.samples),
         };
         for &Percentile { percent, value, samples } in &result.percentiles {
             let star = if percent == STAR { "*" } else { "" };
             page.push_str(&match self.form {
-                Form::Y2016 => format!("\t{star}{percent:.4}th: {value}\n"),
+                SchbenchRelease::Y2016 => format!("\t{star}{percent:.4}th: {value}\n"),
                 _ => format!("\t{star}{percent:.1}th: {value} ({samples} samples)\n"),
             });
         }
@@ -77,17 +77,17 @@ impl SchbenchMeter {
     }
 }
 
-impl Probe for SchbenchMeter {
+impl Probe for SchbenchObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for SchbenchMeter {
+impl Observer for SchbenchObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
-            MachineEvent::TimeNoted { task } => *place(&mut self.wake_time, task) = now,
+            MachineEvent::TimeNoted { task } => *slot_mut(&mut self.wake_time, task) = now,
             MachineEvent::Mark { task, phase: SAMPLE } => {
-                let latency = micros(*place(&mut self.wake_time, task), now);
+                let latency = micros(*slot_mut(&mut self.wake_time, task), now);
                 if latency > 0 {
                     self.latencies.add(latency);
                 }
@@ -97,15 +97,15 @@ impl Observer for SchbenchMeter {
     }
 }
 
-impl Meter for SchbenchMeter {
+impl BenchObserver for SchbenchObserver {
     fn reset(&mut self) -> bool {
         self.latencies = Plat::default();
         true
     }
 
-    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: RunProgress, measured: Nanos) -> BenchResult {
         let result = self.result(measured);
-        Outcome::of(self.page(&result), &result)
+        BenchResult::new(self.text(&result), &result)
     }
 }
 
@@ -113,8 +113,8 @@ impl Meter for SchbenchMeter {
 mod tests {
     use super::*;
 
-    fn meter(form: Form) -> SchbenchMeter {
-        let mut meter = SchbenchMeter::new(&Schbench { form, ..Schbench::default() });
+    fn meter(form: SchbenchRelease) -> SchbenchObserver {
+        let mut meter = SchbenchObserver::new(&Schbench { form, ..Schbench::default() });
         for us in 1..=200_u64 {
             meter.machine_event(Nanos::from_micros(1000), &MachineEvent::TimeNoted { task: 3 });
             meter.machine_event(Nanos::from_micros(1000 + us), &MachineEvent::Mark { task: 3, phase: SAMPLE });
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn the_form_is_the_benchmark_s() {
-        let meter = meter(Form::Y2020);
-        let page = meter.page(&meter.result(Nanos::from_secs(5)));
+        let meter = meter(SchbenchRelease::Y2020);
+        let page = meter.text(&meter.result(Nanos::from_secs(5)));
         assert_eq!(
             page,
             "Latency percentiles (usec) runtime 5 (s) (200 total samples)\n\t50.0th: 100 (100 samples)\n\t75.0th: 150 (50 \
@@ -136,15 +136,15 @@ mod tests {
 
     #[test]
     fn the_form_of_2016_has_four_decimals() {
-        let meter = meter(Form::Y2016);
-        let page = meter.page(&meter.result(Nanos::from_secs(5)));
+        let meter = meter(SchbenchRelease::Y2016);
+        let page = meter.text(&meter.result(Nanos::from_secs(5)));
         assert!(page.starts_with("Latency percentiles (usec)\n\t50.0000th: 100\n"));
         assert!(page.contains("\t*99.0000th: 198\n"));
     }
 
     #[test]
     fn a_latency_below_a_microsecond_is_no_sample() {
-        let mut meter = SchbenchMeter::new(&Schbench::default());
+        let mut meter = SchbenchObserver::new(&Schbench::default());
         meter.machine_event(Nanos(5_000), &MachineEvent::TimeNoted { task: 0 });
         meter.machine_event(Nanos(5_999), &MachineEvent::Mark { task: 0, phase: SAMPLE });
         assert_eq!(meter.latencies().samples(), 0);

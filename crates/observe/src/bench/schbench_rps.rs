@@ -2,9 +2,9 @@
 //! What today's schbench tells: latencies of wake-ups and of requests, and requests per second.
 
 use super::plat::{Percentile, Plat};
-use super::{Meter, Outcome, Reached, micros, place};
-use fairlab_machine::engine::START;
+use super::{BenchObserver, BenchResult, RunProgress, micros, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_machine::sim::START;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::schbench_rps::{REQUEST_END, REQUEST_START, SchbenchRps, WAKEUP};
@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Takes latencies and rates as the benchmark does.
 #[derive(Clone, Debug)]
-pub struct SchbenchRpsMeter {
+pub struct SchbenchRpsObserver {
     bench: SchbenchRps,
     /// The time that was noted for a worker that waits.
     wake_time: Vec<Option<Nanos>>,
@@ -63,7 +63,7 @@ pub struct SchbenchRpsResult {
     pub rps_goal: u64,
 }
 
-impl SchbenchRpsMeter {
+impl SchbenchRpsObserver {
     /// For a model.
     pub fn new(bench: SchbenchRps) -> Self {
         Self {
@@ -122,7 +122,7 @@ fn page_of(what: &str, unit: &str, star: f64, runtime_s: u64, distribution: &Dis
 }
 
 impl SchbenchRpsResult {
-    fn page(&self) -> String {
+    fn text(&self) -> String {
         let mut page = page_of("Wakeup Latencies", "usec", 99.0, self.runtime_s, &self.wakeup_latency_us);
         page += &page_of("Request Latencies", "usec", 99.0, self.runtime_s, &self.request_latency_us);
         page += &page_of("RPS", "requests", 50.0, self.runtime_s, &self.rps);
@@ -134,27 +134,27 @@ impl SchbenchRpsResult {
     }
 }
 
-impl Probe for SchbenchRpsMeter {
+impl Probe for SchbenchRpsObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for SchbenchRpsMeter {
+impl Observer for SchbenchRpsObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
-            MachineEvent::TimeNoted { task } => *place(&mut self.wake_time, task) = Some(now),
+            MachineEvent::TimeNoted { task } => *slot_mut(&mut self.wake_time, task) = Some(now),
             MachineEvent::Mark { task, phase: WAKEUP } => {
                 // Who has not waited takes no latency.
-                if let Some(since) = place(&mut self.wake_time, task).take() {
+                if let Some(since) = slot_mut(&mut self.wake_time, task).take() {
                     let latency = micros(since, now);
                     if latency > 0 {
                         self.wakeups.add(latency);
                     }
                 }
             }
-            MachineEvent::Mark { task, phase: REQUEST_START } => *place(&mut self.request_start, task) = now,
+            MachineEvent::Mark { task, phase: REQUEST_START } => *slot_mut(&mut self.request_start, task) = now,
             MachineEvent::Mark { task, phase: REQUEST_END } => {
-                let latency = micros(*place(&mut self.request_start, task), now);
+                let latency = micros(*slot_mut(&mut self.request_start, task), now);
                 if latency > 0 {
                     self.requests.add(latency);
                 }
@@ -165,7 +165,7 @@ impl Observer for SchbenchRpsMeter {
     }
 }
 
-impl Meter for SchbenchRpsMeter {
+impl BenchObserver for SchbenchRpsObserver {
     fn reset(&mut self) -> bool {
         for plat in [&mut self.wakeups, &mut self.requests, &mut self.rates] {
             *plat = Plat::default();
@@ -175,9 +175,9 @@ impl Meter for SchbenchRpsMeter {
         true
     }
 
-    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: RunProgress, measured: Nanos) -> BenchResult {
         let result = self.result(measured);
-        Outcome::of(result.page(), &result)
+        BenchResult::new(result.text(), &result)
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_form_is_the_benchmark_s() {
-        let mut meter = SchbenchRpsMeter::new(SchbenchRps::for_cpus(1));
+        let mut meter = SchbenchRpsObserver::new(SchbenchRps::for_cpus(1));
         for request in 0..25_u64 {
             let start = Nanos(START.0 + request * 100_000_000);
             meter.machine_event(start, &MachineEvent::TimeNoted { task: 1 });
@@ -196,7 +196,7 @@ mod tests {
             meter.machine_event(later(5), &MachineEvent::Mark { task: 1, phase: REQUEST_START });
             meter.machine_event(later(605), &MachineEvent::Mark { task: 1, phase: REQUEST_END });
         }
-        let page = meter.result(Nanos(2_500_000_000)).page();
+        let page = meter.result(Nanos(2_500_000_000)).text();
         let start = "Wakeup Latencies percentiles (usec) runtime 2 (s) (25 total samples)\n\t  50.0th: 5          (25 samples)\n";
         assert!(page.starts_with(start), "{page}");
         assert!(page.contains("\t* 99.0th: 601        (0 samples)\n"), "{page}");

@@ -2,7 +2,7 @@
 //! What stress-ng tells of its sock stressor: bogo operations.
 
 use super::rounds::Rounds;
-use super::{Meter, Outcome, Reached};
+use super::{BenchObserver, BenchResult, RunProgress};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, Probe};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// Counts connections, and switches away from a task that still could run.
 #[derive(Clone, Debug)]
-pub struct StressSockMeter {
+pub struct StressSockObserver {
     bench: StressSock,
     rounds: Rounds,
     preempted: u64,
@@ -34,7 +34,7 @@ pub struct StressSockResult {
     pub involuntary: u64,
 }
 
-impl StressSockMeter {
+impl StressSockObserver {
     /// For a model.
     pub fn new(bench: StressSock) -> Self {
         Self { bench, rounds: Rounds::default(), preempted: 0, switches: 0 }
@@ -52,7 +52,7 @@ impl StressSockMeter {
         }
     }
 
-    fn page(&self, result: &StressSockResult) -> String {
+    fn text(&self, result: &StressSockResult) -> String {
         format!(
             "stress-ng: info:  dispatching hogs: {} sock\n\
              stress-ng: metrc: stressor       bogo ops real time   bogo ops/s\n\
@@ -70,7 +70,7 @@ impl StressSockMeter {
     }
 }
 
-impl Probe for StressSockMeter {
+impl Probe for StressSockObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         if let Event::Switch { prev_state, .. } = event {
@@ -80,21 +80,21 @@ impl Probe for StressSockMeter {
     }
 }
 
-impl Observer for StressSockMeter {
+impl Observer for StressSockObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        self.rounds.hear(now, event, BOGO_OP);
+        self.rounds.record_event(now, event, BOGO_OP);
     }
 }
 
-impl Meter for StressSockMeter {
+impl BenchObserver for StressSockObserver {
     fn reset(&mut self) -> bool {
         self.rounds.reset();
         (self.preempted, self.switches) = (0, 0);
         true
     }
 
-    fn outcome(&self, _reached: Reached, measured: Nanos) -> Outcome {
+    fn outcome(&self, _reached: RunProgress, measured: Nanos) -> BenchResult {
         let result = self.result(measured);
-        Outcome::of(self.page(&result), &result)
+        BenchResult::new(self.text(&result), &result)
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What tbench tells: throughput of file data, and each operation's count.
 
-use super::rounds::{Rounds, RoundsMeter, Told};
+use super::rounds::{Rounds, RoundsObserver, RoundsReport};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
 use serde::Serialize;
 
 /// Counts operations.
-pub type TbenchMeter = RoundsMeter<Tbench>;
+pub type TbenchObserver = RoundsObserver<Tbench>;
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -22,8 +22,8 @@ pub struct TbenchResult {
     pub operations: Vec<(&'static str, u64)>,
 }
 
-impl Told for Tbench {
-    type Result = TbenchResult;
+impl RoundsReport for Tbench {
+    type Output = TbenchResult;
     const FIRST_END: u32 = DONE;
 
     fn result(&self, rounds: &Rounds, elapsed: Nanos) -> TbenchResult {
@@ -45,13 +45,13 @@ impl Told for Tbench {
         }
     }
 
-    fn page(result: &TbenchResult) -> String {
-        result.page()
+    fn text(result: &TbenchResult) -> String {
+        result.text()
     }
 }
 
 impl TbenchResult {
-    fn page(&self) -> String {
+    fn text(&self) -> String {
         let mut page = format!(" {:<14} {:>10}\n {}\n", "Operation", "Count", "-".repeat(25));
         for (name, count) in &self.operations {
             page += &format!(" {name:<14} {count:>10}\n");

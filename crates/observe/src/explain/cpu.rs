@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Why a CPU idles while others wait, what it runs, and what its balance passes found.
 
-use super::View;
-use super::history::{KEPT_PASSES, Pass, State};
+use super::ExplainContext;
+use super::history::{MAX_PASSES, PassRecord, TaskPhase};
+use super::phrases::{count, kick_clause, kick_facts, level, mask, moment, pass_clause, pass_facts, task_name};
 use super::task::placement;
-use super::words::{count, level, mask, moment, pass, pass_facts, task_name, thought, thought_facts};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
 /// Of waiting tasks, so many are named.
-const NAMED: usize = 8;
+const MAX_NAMED_TASKS: usize = 8;
 
 /// A task that waits.
-struct Waiting {
+struct WaitingTask {
     task: TaskId,
     cpu: CpuId,
     since: Nanos,
 }
 
 /// What is to be said of a CPU.
-pub(super) fn explain(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
-    let View { machine, history, now } = view;
+pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Value) {
+    let ExplainContext { machine, history, now } = view;
     let sched = machine.sched();
     let track = history.cpu(cpu);
-    let figures = sched.figures(cpu);
+    let figures = sched.snapshot(cpu);
     let waiting = waiting(view);
-    let (here, elsewhere): (Vec<&Waiting>, Vec<&Waiting>) = waiting.iter().partition(|wait| wait.cpu == cpu);
+    let (here, elsewhere): (Vec<&WaitingTask>, Vec<&WaitingTask>) = waiting.iter().partition(|wait| wait.cpu == cpu);
     let is_idle = sched.is_idle_task_running(cpu);
     let mut told = Vec::new();
     if is_idle {
@@ -36,14 +36,14 @@ pub(super) fn explain(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
             moment(now),
             cpu.0,
             moment(track.since),
-            before(view, cpu)
+            previous_task_clause(view, cpu)
         ));
-        told.extend(tell_waiting(view, &here, cpu));
+        told.extend(explain_waiting(view, &here, cpu));
         if elsewhere.is_empty() {
             told.push("No task waits on another CPU.".to_owned());
         } else {
             told.push(format!("Meanwhile {} on other CPUs.", wait_count(elsewhere.len())));
-            told.extend(tell_waiting(view, &elsewhere, cpu));
+            told.extend(explain_waiting(view, &elsewhere, cpu));
         }
         told.extend(newly_idle(view, cpu));
         told.extend(tickless(view, cpu));
@@ -55,7 +55,7 @@ pub(super) fn explain(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
             0 => told.push("No task waits there.".to_owned()),
             number => {
                 told.push(format!("Behind it {} there.", wait_count(number)));
-                told.extend(tell_waiting(view, &here, cpu));
+                told.extend(explain_waiting(view, &here, cpu));
             }
         }
     }
@@ -70,15 +70,15 @@ pub(super) fn explain(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
         "waiting": waiting.iter().map(|wait| waiting_facts(view, wait, cpu)).collect::<Vec<_>>(),
         "newly_idle": track.newly_idle.values().map(pass_facts).collect::<Vec<_>>(),
         "idle_passes": track.idle.values().map(pass_facts).collect::<Vec<_>>(),
-        "last_thought": history.last_thought().map(|(at, thought)| thought_facts(at, &thought)),
-        "last_kick": track.kicked.map(|(at, thought)| thought_facts(at, &thought)),
+        "last_thought": history.last_kick_decision().map(|(at, thought)| kick_facts(at, &thought)),
+        "last_kick": track.kicked.map(|(at, thought)| kick_facts(at, &thought)),
     });
     (told, facts)
 }
 
 /// What is to be said of the last balance passes of a CPU.
-pub(super) fn explain_balance(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value) {
-    let View { machine, history, now } = view;
+pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Value) {
+    let ExplainContext { machine, history, now } = view;
     let track = history.cpu(cpu);
     let mut told = Vec::new();
     if track.nr_passes == 0 {
@@ -88,7 +88,7 @@ pub(super) fn explain_balance(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value
         }
     } else {
         let kept = track.passes.len();
-        let last = if kept < KEPT_PASSES { String::new() } else { format!("; the last {kept}") };
+        let last = if kept < MAX_PASSES { String::new() } else { format!("; the last {kept}") };
         let passes = if track.nr_passes == 1 {
             "1 balance pass was"
         } else {
@@ -96,9 +96,9 @@ pub(super) fn explain_balance(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value
         };
         told.push(format!("Up to {} {passes} made for CPU {}{last}, oldest first:", moment(now), cpu.0));
     }
-    told.extend(track.passes.iter().map(|one| format!("At {}, {}.", moment(one.at), pass(machine, one))));
+    told.extend(track.passes.iter().map(|one| format!("At {}, {}.", moment(one.at), pass_clause(machine, one))));
     if let Some((at, kick)) = track.kicked {
-        told.push(format!("It was asked last to balance for tickless CPUs by {}.", thought(at, &kick)));
+        told.push(format!("It was asked last to balance for tickless CPUs by {}.", kick_clause(at, &kick)));
     }
     let domains = machine.sched().domains();
     for sd in domains.chain(cpu) {
@@ -114,13 +114,13 @@ pub(super) fn explain_balance(view: View<'_>, cpu: CpuId) -> (Vec<String>, Value
         "cpu": cpu.0,
         "nr_passes": track.nr_passes,
         "passes": track.passes.iter().map(pass_facts).collect::<Vec<_>>(),
-        "last_kick": track.kicked.map(|(at, thought)| thought_facts(at, &thought)),
+        "last_kick": track.kicked.map(|(at, thought)| kick_facts(at, &thought)),
     });
     (told, facts)
 }
 
 /// What ran before the CPU went idle.
-fn before(view: View<'_>, cpu: CpuId) -> String {
+fn previous_task_clause(view: ExplainContext<'_>, cpu: CpuId) -> String {
     match view.history.cpu(cpu).before {
         None => " (it has run nothing yet)".to_owned(),
         Some((task, state)) => {
@@ -135,12 +135,12 @@ fn before(view: View<'_>, cpu: CpuId) -> String {
 }
 
 /// All tasks of the workload that wait, longest first.
-fn waiting(view: View<'_>) -> Vec<Waiting> {
+fn waiting(view: ExplainContext<'_>) -> Vec<WaitingTask> {
     let sched = view.machine.sched();
     let ids = view.machine.tasks().iter().filter_map(|task| task.id);
-    let mut waiting: Vec<Waiting> = ids
+    let mut waiting: Vec<WaitingTask> = ids
         .filter_map(|task| match view.history.task(task).state {
-            State::Waits { since } => Some(Waiting { task, cpu: sched.task(task).cpu, since }),
+            TaskPhase::Waits { since } => Some(WaitingTask { task, cpu: sched.task(task).cpu, since }),
             _ => None,
         })
         .collect();
@@ -153,10 +153,10 @@ fn wait_count(number: usize) -> String {
 }
 
 /// Names waiting tasks, and says which of them a CPU could not take.
-fn tell_waiting(view: View<'_>, waiting: &[&Waiting], cpu: CpuId) -> Vec<String> {
+fn explain_waiting(view: ExplainContext<'_>, waiting: &[&WaitingTask], cpu: CpuId) -> Vec<String> {
     let sched = view.machine.sched();
     let mut told = Vec::new();
-    for wait in waiting.iter().take(NAMED) {
+    for wait in waiting.iter().take(MAX_NAMED_TASKS) {
         let name = task_name(view.machine, wait.task);
         let mut text =
             format!("{name} waits on CPU {} since {} ({})", wait.cpu.0, moment(wait.since), view.now - wait.since);
@@ -169,15 +169,15 @@ fn tell_waiting(view: View<'_>, waiting: &[&Waiting], cpu: CpuId) -> Vec<String>
         }
         told.push(format!("Task {text}."));
     }
-    if waiting.len() > NAMED {
-        let rest = &waiting[NAMED..];
+    if waiting.len() > MAX_NAMED_TASKS {
+        let rest = &waiting[MAX_NAMED_TASKS..];
         let barred = rest.iter().filter(|wait| !sched.task(wait.task).cpus_allowed.contains(cpu)).count();
         told.push(format!("And {} more, of which {barred} may not run on CPU {}.", rest.len(), cpu.0));
     }
     told
 }
 
-fn waiting_facts(view: View<'_>, wait: &Waiting, cpu: CpuId) -> Value {
+fn waiting_facts(view: ExplainContext<'_>, wait: &WaitingTask, cpu: CpuId) -> Value {
     let task = view.machine.sched().task(wait.task);
     json!({
         "task": task_name(view.machine, wait.task),
@@ -190,15 +190,15 @@ fn waiting_facts(view: View<'_>, wait: &Waiting, cpu: CpuId) -> Value {
 }
 
 /// The newly-idle passes that were made when a CPU went idle, or that none were; and the idle passes since.
-fn newly_idle(view: View<'_>, cpu: CpuId) -> Vec<String> {
-    let View { machine, history, .. } = view;
+fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
+    let ExplainContext { machine, history, .. } = view;
     let track = history.cpu(cpu);
     let sched = machine.sched();
     let mut told = Vec::new();
     let Some(base) = sched.domains().cpus[cpu.index()].base else {
         return vec!["It has no sched domain, so it never balances.".to_owned()];
     };
-    let (now_idle, earlier): (Vec<&Pass>, Vec<&Pass>) =
+    let (now_idle, earlier): (Vec<&PassRecord>, Vec<&PassRecord>) =
         track.newly_idle.values().partition(|one| one.at == track.since);
     if now_idle.is_empty() && track.before.is_some() {
         let domain = &sched.domains().domains[base];
@@ -207,27 +207,29 @@ fn newly_idle(view: View<'_>, cpu: CpuId) -> Vec<String> {
              as overloaded (now {}), and while the CPU's average idle time is below the price of the first level (now {} \
              and {}).",
             if sched.domains().root.overload { "one does" } else { "none does" },
-            sched.figures(cpu).avg_idle,
+            sched.snapshot(cpu).avg_idle,
             Nanos(domain.max_newidle_lb_cost)
         ));
         if let Some(last) = earlier.iter().max_by_key(|one| one.at) {
-            told.push(format!("Its last one was at {}: {}.", moment(last.at), pass(machine, last)));
+            told.push(format!("Its last one was at {}: {}.", moment(last.at), pass_clause(machine, last)));
         }
     }
-    told.extend(now_idle.iter().map(|one| format!("When it went idle: {}.", pass(machine, one))));
-    let mut since: Vec<&Pass> = track.idle.values().filter(|one| one.at >= track.since).collect();
+    told.extend(now_idle.iter().map(|one| format!("When it went idle: {}.", pass_clause(machine, one))));
+    let mut since: Vec<&PassRecord> = track.idle.values().filter(|one| one.at >= track.since).collect();
     since.sort_by_key(|one| one.at);
     if since.is_empty() {
         told.push("Since then no pass was made for it as an idle CPU.".to_owned());
     }
-    told.extend(since.iter().map(|one| format!("Since then, last at {}: {}.", moment(one.at), pass(machine, one))));
+    told.extend(
+        since.iter().map(|one| format!("Since then, last at {}: {}.", moment(one.at), pass_clause(machine, one))),
+    );
     told
 }
 
 /// Whether others balance for the CPU, and what they last thought of that.
-fn tickless(view: View<'_>, cpu: CpuId) -> Vec<String> {
-    let View { machine, history, .. } = view;
-    let is_tickless = machine.sched().figures(cpu).is_tickless;
+fn tickless(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
+    let ExplainContext { machine, history, .. } = view;
+    let is_tickless = machine.sched().snapshot(cpu).is_tickless;
     let mut told = Vec::new();
     told.push(if is_tickless {
         "Its tick is stopped: passes are made for it only when the tick of a busy CPU has an idle one balance for all (a kick).".to_owned()
@@ -235,11 +237,11 @@ fn tickless(view: View<'_>, cpu: CpuId) -> Vec<String> {
         "Its tick is not stopped: it balances at its own ticks.".to_owned()
     });
     if is_tickless {
-        if let Some((at, last)) = history.last_thought() {
-            told.push(format!("The last thought of a kick by a busy CPU was {}.", thought(at, &last)));
+        if let Some((at, last)) = history.last_kick_decision() {
+            told.push(format!("The last thought of a kick by a busy CPU was {}.", kick_clause(at, &last)));
         }
         match history.cpu(cpu).kicked {
-            Some((at, kick)) => told.push(format!("It was chosen last by {}.", thought(at, &kick))),
+            Some((at, kick)) => told.push(format!("It was chosen last by {}.", kick_clause(at, &kick))),
             None => told.push("No kick has chosen it so far.".to_owned()),
         }
     }

@@ -3,24 +3,24 @@
 //!
 //! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU are kept.
 
-use fairlab_machine::engine::{Machine, START};
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, Probe};
-use fairlab_sched::told::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
 /// So many switches of each CPU are kept.
-const KEPT_SWITCHES: usize = 4096;
+const MAX_SWITCHES: usize = 4096;
 /// So many balance passes of each CPU are kept.
-pub(super) const KEPT_PASSES: usize = 12;
+pub(super) const MAX_PASSES: usize = 12;
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum TaskPhase {
     /// It was not made runnable yet.
     New,
     /// It has blocked, or ended, on a CPU.
@@ -44,7 +44,7 @@ pub(super) enum WaitCause {
 
 /// A time in which a task was runnable and did not run.
 #[derive(Clone, Debug)]
-pub(super) struct Wait {
+pub(super) struct WaitPeriod {
     pub(super) since: Nanos,
     /// Until when; none if it lasts.
     pub(super) until: Option<Nanos>,
@@ -55,7 +55,7 @@ pub(super) struct Wait {
 
 /// A selection of a CPU.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Selection {
+pub(super) struct SelectionRecord {
     pub(super) at: Nanos,
     pub(super) decision: WakeupDecision,
     /// What was current on the CPU that executed it.
@@ -66,7 +66,7 @@ pub(super) struct Selection {
 
 /// A migration of a runnable task.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Move {
+pub(super) struct MigrationRecord {
     pub(super) at: Nanos,
     pub(super) from: CpuId,
     pub(super) to: CpuId,
@@ -79,32 +79,32 @@ pub(super) struct Move {
 
 /// The last steps of a task.
 #[derive(Clone, Debug)]
-pub(super) struct TaskTrack {
-    pub(super) state: State,
+pub(super) struct TaskHistory {
+    pub(super) state: TaskPhase,
     /// The last selection of a CPU for it, if it was a fair task then.
-    pub(super) selection: Option<Selection>,
+    pub(super) selection: Option<SelectionRecord>,
     /// When and where it became runnable last, and whether it was new.
     pub(super) woken: Option<(Nanos, CpuId, bool)>,
     /// Its last wait.
-    pub(super) wait: Option<Wait>,
+    pub(super) wait: Option<WaitPeriod>,
     /// Migrations since it became runnable last, the last one, and how many.
-    pub(super) last_move: Option<Move>,
+    pub(super) last_move: Option<MigrationRecord>,
     pub(super) nr_moves: u32,
 }
 
-const UNKNOWN: TaskTrack =
-    TaskTrack { state: State::New, selection: None, woken: None, wait: None, last_move: None, nr_moves: 0 };
+const UNKNOWN: TaskHistory =
+    TaskHistory { state: TaskPhase::New, selection: None, woken: None, wait: None, last_move: None, nr_moves: 0 };
 
 /// A pass of load balancing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pass {
+pub(super) struct PassRecord {
     pub(super) at: Nanos,
     pub(super) decision: BalanceDecision,
 }
 
 /// The last steps of a CPU.
 #[derive(Clone, Debug)]
-pub(super) struct CpuTrack {
+pub(super) struct CpuHistory {
     pub(super) current: TaskId,
     pub(super) since: Nanos,
     /// What ran before.
@@ -112,14 +112,14 @@ pub(super) struct CpuTrack {
     /// Since when which task has run, oldest first.
     pub(super) switches: VecDeque<(Nanos, TaskId)>,
     /// The last passes for this CPU.
-    pub(super) passes: VecDeque<Pass>,
+    pub(super) passes: VecDeque<PassRecord>,
     pub(super) nr_passes: u64,
     /// The last newly-idle pass at each level.
-    pub(super) newly_idle: BTreeMap<u32, Pass>,
+    pub(super) newly_idle: BTreeMap<u32, PassRecord>,
     /// The last pass at each level as an idle CPU.
-    pub(super) idle: BTreeMap<u32, Pass>,
+    pub(super) idle: BTreeMap<u32, PassRecord>,
     /// The last tick here that thought of tickless CPUs while this CPU was busy.
-    pub(super) thought: Option<(Nanos, KickDecision)>,
+    pub(super) kick_decision: Option<(Nanos, KickDecision)>,
     /// The last kick of this CPU.
     pub(super) kicked: Option<(Nanos, KickDecision)>,
 }
@@ -127,8 +127,8 @@ pub(super) struct CpuTrack {
 /// Listens to a run up to the time that is asked about.
 #[derive(Clone, Debug)]
 pub struct History {
-    tasks: Vec<TaskTrack>,
-    cpus: Vec<CpuTrack>,
+    tasks: Vec<TaskHistory>,
+    cpus: Vec<CpuHistory>,
     /// Tasks that moved at this instant, for the pass that will say it was it.
     moved: Vec<TaskId>,
     moved_at: Nanos,
@@ -138,7 +138,7 @@ impl History {
     /// For a machine that has not started.
     pub fn new(machine: &Machine) -> Self {
         let sched = machine.sched();
-        let cpu_track = |cpu| CpuTrack {
+        let cpu_track = |cpu| CpuHistory {
             current: sched.curr(cpu),
             since: START,
             before: None,
@@ -147,27 +147,27 @@ impl History {
             nr_passes: 0,
             newly_idle: BTreeMap::new(),
             idle: BTreeMap::new(),
-            thought: None,
+            kick_decision: None,
             kicked: None,
         };
         Self { tasks: Vec::new(), cpus: sched.cpu_ids().map(cpu_track).collect(), moved: Vec::new(), moved_at: START }
     }
 
-    pub(super) fn cpu(&self, cpu: CpuId) -> &CpuTrack {
+    pub(super) fn cpu(&self, cpu: CpuId) -> &CpuHistory {
         &self.cpus[cpu.index()]
     }
 
-    pub(super) fn task(&self, task: TaskId) -> &TaskTrack {
+    pub(super) fn task(&self, task: TaskId) -> &TaskHistory {
         self.tasks.get(task.index()).unwrap_or(&UNKNOWN)
     }
 
     /// The last thought of tickless CPUs of any busy CPU.
-    pub(super) fn last_thought(&self) -> Option<(Nanos, KickDecision)> {
-        self.cpus.iter().filter_map(|cpu| cpu.thought).max_by_key(|&(at, _)| at)
+    pub(super) fn last_kick_decision(&self) -> Option<(Nanos, KickDecision)> {
+        self.cpus.iter().filter_map(|cpu| cpu.kick_decision).max_by_key(|&(at, _)| at)
     }
 
     /// What ran on the task's CPU during a wait, longest first; and how much of the wait the kept switches do not cover.
-    pub(super) fn meanwhile(&self, wait: &Wait, now: Nanos) -> (Vec<(TaskId, Nanos)>, Nanos) {
+    pub(super) fn cpu_time_during(&self, wait: &WaitPeriod, now: Nanos) -> (Vec<(TaskId, Nanos)>, Nanos) {
         let (mut times, mut unknown) = (BTreeMap::new(), Nanos::ZERO);
         let end = wait.until.unwrap_or(now);
         for (place, &(from, cpu)) in wait.places.iter().enumerate() {
@@ -188,58 +188,58 @@ impl History {
         (times, unknown)
     }
 
-    fn task_mut(&mut self, task: TaskId) -> &mut TaskTrack {
+    fn task_mut(&mut self, task: TaskId) -> &mut TaskHistory {
         if self.tasks.len() <= task.index() {
             self.tasks.resize(task.index() + 1, UNKNOWN);
         }
         &mut self.tasks[task.index()]
     }
 
-    fn woke(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
+    fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
         let track = self.task_mut(task);
         // A task that is woken while it is still runnable was only about to sleep.
-        if !matches!(track.state, State::New | State::Off { .. }) {
+        if !matches!(track.state, TaskPhase::New | TaskPhase::Off { .. }) {
             return;
         }
         let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
-        track.state = State::Waits { since: now };
+        track.state = TaskPhase::Waits { since: now };
         // An older selection is of a time when the task was of the fair class.
         track.selection = track.selection.filter(|selection| !selection.is_done);
         if let Some(selection) = &mut track.selection {
             selection.is_done = true;
         }
         track.woken = Some((now, cpu, is_new));
-        track.wait = Some(Wait { since: now, until: None, cause, places: vec![(now, cpu)] });
+        track.wait = Some(WaitPeriod { since: now, until: None, cause, places: vec![(now, cpu)] });
         (track.last_move, track.nr_moves) = (None, 0);
     }
 
-    fn switched(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+    fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         let left = self.task_mut(prev);
         if prev_state == PrevState::Runnable {
-            left.state = State::Waits { since: now };
+            left.state = TaskPhase::Waits { since: now };
             let cause = WaitCause::LostCpu(cpu);
-            left.wait = Some(Wait { since: now, until: None, cause, places: vec![(now, cpu)] });
+            left.wait = Some(WaitPeriod { since: now, until: None, cause, places: vec![(now, cpu)] });
         } else {
-            left.state = State::Off { since: now, cpu, ended: prev_state == PrevState::Dead };
+            left.state = TaskPhase::Off { since: now, cpu, ended: prev_state == PrevState::Dead };
         }
         let came = self.task_mut(next);
-        came.state = State::Runs { since: now, cpu };
+        came.state = TaskPhase::Runs { since: now, cpu };
         if let Some(wait) = came.wait.as_mut().filter(|wait| wait.until.is_none()) {
             wait.until = Some(now);
         }
         let track = &mut self.cpus[cpu.index()];
         (track.current, track.since, track.before) = (next, now, Some((prev, prev_state)));
-        if track.switches.len() == KEPT_SWITCHES {
+        if track.switches.len() == MAX_SWITCHES {
             track.switches.pop_front();
         }
         track.switches.push_back((now, next));
     }
 
-    fn migrated(&mut self, now: Nanos, task: TaskId, from: CpuId, to: CpuId, on: CpuId) {
+    fn on_migrate(&mut self, now: Nanos, task: TaskId, from: CpuId, to: CpuId, on: CpuId) {
         let current = self.cpus[on.index()].current;
         let track = self.task_mut(task);
-        let State::Waits { .. } = track.state else { return };
-        track.last_move = Some(Move { at: now, from, to, on, current, pass: None });
+        let TaskPhase::Waits { .. } = track.state else { return };
+        track.last_move = Some(MigrationRecord { at: now, from, to, on, current, pass: None });
         track.nr_moves += 1;
         if let Some(wait) = &mut track.wait {
             wait.places.push((now, to));
@@ -251,11 +251,11 @@ impl History {
         self.moved.push(task);
     }
 
-    fn balanced(&mut self, now: Nanos, decision: &BalanceDecision) {
-        let pass = Pass { at: now, decision: *decision };
+    fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
+        let pass = PassRecord { at: now, decision: *decision };
         let track = &mut self.cpus[decision.dst_cpu.index()];
         track.nr_passes += 1;
-        if track.passes.len() == KEPT_PASSES {
+        if track.passes.len() == MAX_PASSES {
             track.passes.pop_front();
         }
         track.passes.push_back(pass);
@@ -276,9 +276,9 @@ impl History {
         }
     }
 
-    fn thought(&mut self, now: Nanos, decision: &KickDecision) {
+    fn on_kick_decision(&mut self, now: Nanos, decision: &KickDecision) {
         if decision.reason != KickReason::CpuIsIdle {
-            self.cpus[decision.cpu.index()].thought = Some((now, *decision));
+            self.cpus[decision.cpu.index()].kick_decision = Some((now, *decision));
         }
         if let Some(target) = decision.target {
             self.cpus[target.index()].kicked = Some((now, *decision));
@@ -289,19 +289,19 @@ impl History {
 impl Probe for History {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
-            Event::Wakeup { task, cpu, is_new, .. } => self.woke(now, task, cpu, is_new),
-            Event::Switch { cpu, prev, next, prev_state } => self.switched(now, cpu, prev, next, prev_state),
-            Event::Migrate { task, from, to, on } => self.migrated(now, task, from, to, on),
+            Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
+            Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
+            Event::Migrate { task, from, to, on } => self.on_migrate(now, task, from, to, on),
             Event::WakeupDecision(decision) => {
                 let current = self.cpus[decision.waker.index()].current;
-                let selection = Selection { at: now, decision: *decision, current, is_done: false };
+                let selection = SelectionRecord { at: now, decision: *decision, current, is_done: false };
                 // A program that begins another one is runnable all the time.
                 if decision.kind != WakeKind::Exec {
                     self.task_mut(decision.task).selection = Some(selection);
                 }
             }
-            Event::BalanceDecision(decision) => self.balanced(now, decision),
-            Event::KickDecision(decision) => self.thought(now, decision),
+            Event::BalanceDecision(decision) => self.on_balance(now, decision),
+            Event::KickDecision(decision) => self.on_kick_decision(now, decision),
             _ => {}
         }
     }

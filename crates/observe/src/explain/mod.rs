@@ -9,12 +9,12 @@
 
 mod cpu;
 mod history;
+mod phrases;
 mod task;
-mod words;
 
 pub use history::History;
 
-use fairlab_machine::engine::Machine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::suggest;
@@ -99,7 +99,7 @@ pub fn explain(
     question: &Question,
     now: Nanos,
 ) -> Result<Explanation, ExplainError> {
-    let view = View { machine, history, now };
+    let view = ExplainContext { machine, history, now };
     let (sentences, facts) = match question {
         Question::Task(name) => match &find_tasks(machine, name)?[..] {
             [only] => task::explain(view, *only),
@@ -108,12 +108,12 @@ pub fn explain(
         Question::Cpu(cpu) => cpu::explain(view, known_cpu(machine, *cpu)?),
         Question::Balance(cpu) => cpu::explain_balance(view, known_cpu(machine, *cpu)?),
     };
-    Ok(Explanation { at_ns: words::moment(now).0, sentences, facts })
+    Ok(Explanation { at_ns: phrases::moment(now).0, sentences, facts })
 }
 
 /// What there is to look at.
 #[derive(Clone, Copy)]
-struct View<'a> {
+struct ExplainContext<'a> {
     machine: &'a Machine,
     history: &'a History,
     /// The moment, on the machine's clock.

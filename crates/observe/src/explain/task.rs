@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Why a task is on its CPU, and why it waits or waited.
 
-use super::View;
-use super::history::{Selection, State, Wait, WaitCause};
-use super::words::{count, cpu_list, mask, moment, part, task_name};
+use super::ExplainContext;
+use super::history::{SelectionRecord, TaskPhase, WaitCause, WaitPeriod};
+use super::phrases::{count, cpu_list, mask, moment, task_name, without_full_stop};
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
 use fairlab_sched::task::SchedClass;
-use fairlab_sched::told::wakeup::{AffineRule, WakeKind};
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
 /// Of those that ran while a task waited, so many are named.
-const NAMED: usize = 6;
+const MAX_NAMED_TASKS: usize = 6;
 
 /// What is to be said of a task of the machine.
-pub(super) fn explain(view: View<'_>, host: usize) -> (Vec<String>, Value) {
-    let View { machine, history, now } = view;
+pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Value) {
+    let ExplainContext { machine, history, now } = view;
     let host = &machine.tasks()[host];
     let Some(id) = host.id else {
         let text = format!("By {} task {} (pid {}) has not been forked yet.", moment(now), host.name, host.pid);
@@ -26,11 +26,11 @@ pub(super) fn explain(view: View<'_>, host: usize) -> (Vec<String>, Value) {
     let cpu = machine.sched().task(id).cpu;
     let mut told = Vec::new();
     let (state, since) = match track.state {
-        State::New => {
+        TaskPhase::New => {
             told.push(format!("At {} task {name} has been forked and is not runnable yet.", moment(now)));
             ("new", None)
         }
-        State::Off { since, cpu, ended } => {
+        TaskPhase::Off { since, cpu, ended } => {
             let what = if ended { "has ended" } else { "sleeps" };
             let done = if ended { "ended" } else { "blocked" };
             told.push(format!(
@@ -41,11 +41,11 @@ pub(super) fn explain(view: View<'_>, host: usize) -> (Vec<String>, Value) {
             ));
             (if ended { "ended" } else { "sleeps" }, Some(since))
         }
-        State::Runs { since, cpu } => {
+        TaskPhase::Runs { since, cpu } => {
             told.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
             ("runs", Some(since))
         }
-        State::Waits { since } => {
+        TaskPhase::Waits { since } => {
             told.push(format!(
                 "At {} task {name} waits on CPU {}, since {} ({} so far).",
                 moment(now),
@@ -56,16 +56,16 @@ pub(super) fn explain(view: View<'_>, host: usize) -> (Vec<String>, Value) {
             ("waits", Some(since))
         }
     };
-    let is_runnable = matches!(track.state, State::Runs { .. } | State::Waits { .. });
+    let is_runnable = matches!(track.state, TaskPhase::Runs { .. } | TaskPhase::Waits { .. });
     told.extend(placement(view, id));
     let mut wait_facts = Value::Null;
     if let Some(wait) = &track.wait {
-        let (text, facts) = tell_wait(view, id, wait);
+        let (text, facts) = explain_wait(view, id, wait);
         told.push(text);
         wait_facts = facts;
     }
-    if matches!(track.state, State::Waits { .. }) {
-        told.extend(why_not_now(view, id, cpu));
+    if matches!(track.state, TaskPhase::Waits { .. }) {
+        told.extend(wait_reasons(view, id, cpu));
     }
     let facts = json!({
         "task": host.name,
@@ -83,33 +83,35 @@ pub(super) fn explain(view: View<'_>, host: usize) -> (Vec<String>, Value) {
 }
 
 /// So many tasks of a family are told of.
-const MEMBERS: usize = 16;
+const MAX_FAMILY_TASKS: usize = 16;
 
 /// What is to be said of the tasks of a family: what each does, and at length of the one that waits longest, or else of the first.
-pub(super) fn explain_family(view: View<'_>, name: &str, family: &[usize]) -> (Vec<String>, Value) {
-    let View { machine, history, now } = view;
+pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usize]) -> (Vec<String>, Value) {
+    let ExplainContext { machine, history, now } = view;
     let state = |host: usize| machine.tasks()[host].id.map(|id| (id, history.task(id).state));
     let mut told = vec![format!("{name} is a family of {} tasks.", family.len())];
-    for &host in family.iter().take(MEMBERS) {
+    for &host in family.iter().take(MAX_FAMILY_TASKS) {
         let task = &machine.tasks()[host].name;
         told.push(match state(host) {
             None => format!("  {task}: has not been forked yet"),
-            Some((_, State::New)) => format!("  {task}: is being forked"),
-            Some((_, State::Off { since, ended, .. })) => {
+            Some((_, TaskPhase::New)) => format!("  {task}: is being forked"),
+            Some((_, TaskPhase::Off { since, ended, .. })) => {
                 format!("  {task}: {} since {}", if ended { "ended" } else { "sleeps" }, moment(since))
             }
-            Some((_, State::Runs { since, cpu })) => format!("  {task}: runs on CPU {} since {}", cpu.0, moment(since)),
-            Some((id, State::Waits { since })) => {
+            Some((_, TaskPhase::Runs { since, cpu })) => {
+                format!("  {task}: runs on CPU {} since {}", cpu.0, moment(since))
+            }
+            Some((id, TaskPhase::Waits { since })) => {
                 let cpu = machine.sched().task(id).cpu;
                 format!("  {task}: waits on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
         });
     }
-    if family.len() > MEMBERS {
-        told.push(format!("  and {} more", family.len() - MEMBERS));
+    if family.len() > MAX_FAMILY_TASKS {
+        told.push(format!("  and {} more", family.len() - MAX_FAMILY_TASKS));
     }
     let waits_since = |&&host: &&usize| match state(host) {
-        Some((_, State::Waits { since })) => since,
+        Some((_, TaskPhase::Waits { since })) => since,
         _ => Nanos::NEVER,
     };
     let chosen = *family.iter().min_by_key(waits_since).expect("a family has tasks");
@@ -120,14 +122,14 @@ pub(super) fn explain_family(view: View<'_>, name: &str, family: &[usize]) -> (V
 }
 
 /// How a task came to its CPU: the selection, and the last migration after it.
-pub(super) fn placement(view: View<'_>, id: TaskId) -> Vec<String> {
-    let View { machine, history, .. } = view;
+pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
+    let ExplainContext { machine, history, .. } = view;
     let track = history.task(id);
     let mut told = Vec::new();
     let woken = track.woken;
     let own = track.selection;
     match (own, woken) {
-        (Some(selection), _) => told.extend(tell_selection(view, &selection)),
+        (Some(selection), _) => told.extend(explain_selection(view, &selection)),
         (None, Some((at, cpu, is_new))) => {
             let what = if is_new { "forked" } else { "woken" };
             told.push(format!(
@@ -166,8 +168,8 @@ pub(super) fn placement(view: View<'_>, id: TaskId) -> Vec<String> {
     told
 }
 
-fn tell_selection(view: View<'_>, selection: &Selection) -> Vec<String> {
-    let View { machine, .. } = view;
+fn explain_selection(view: ExplainContext<'_>, selection: &SelectionRecord) -> Vec<String> {
+    let ExplainContext { machine, .. } = view;
     let d = &selection.decision;
     let what = if d.kind == WakeKind::Fork { "forked" } else { "woken" };
     let sched = machine.sched();
@@ -182,11 +184,11 @@ fn tell_selection(view: View<'_>, selection: &Selection) -> Vec<String> {
         moment(selection.at),
         d.cpu.0,
         d.rule.name(),
-        part(d.rule.meaning())
+        without_full_stop(d.rule.meaning())
     )];
     let mut text = format!("Its previous CPU was {}; the target of the selection was CPU {}", d.prev.0, d.target.0);
     if d.affine != AffineRule::NotAsked {
-        text.push_str(&format!(" ({}: {})", d.affine.name(), part(d.affine.meaning())));
+        text.push_str(&format!(" ({}: {})", d.affine.name(), without_full_stop(d.affine.meaning())));
     }
     told.push(format!("{text}."));
     let limit = d.nr_idle_scan.map(|limit| format!("; at most {limit} were allowed"));
@@ -201,7 +203,7 @@ fn tell_selection(view: View<'_>, selection: &Selection) -> Vec<String> {
     told
 }
 
-fn selection_facts(selection: &Selection) -> Value {
+fn selection_facts(selection: &SelectionRecord) -> Value {
     let d = &selection.decision;
     json!({
         "at_ns": moment(selection.at).0,
@@ -219,12 +221,12 @@ fn selection_facts(selection: &Selection) -> Value {
     })
 }
 
-fn tell_wait(view: View<'_>, id: TaskId, wait: &Wait) -> (String, Value) {
-    let View { machine, history, now } = view;
+fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &WaitPeriod) -> (String, Value) {
+    let ExplainContext { machine, history, now } = view;
     let sched = machine.sched();
     let end = wait.until.unwrap_or(now);
     let time = end - wait.since;
-    let (ran, unknown) = history.meanwhile(wait, now);
+    let (ran, unknown) = history.cpu_time_during(wait, now);
     let cause = match wait.cause {
         WaitCause::Woken => "it was woken".to_owned(),
         WaitCause::Forked => "it was forked".to_owned(),
@@ -239,13 +241,13 @@ fn tell_wait(view: View<'_>, id: TaskId, wait: &Wait) -> (String, Value) {
         None => format!("It has waited {time} since {cause} at {}", moment(wait.since)),
     };
     let mut names = Vec::new();
-    for &(task, time) in ran.iter().take(NAMED) {
+    for &(task, time) in ran.iter().take(MAX_NAMED_TASKS) {
         let is_idle = sched.idle_task(sched.task(task).cpu) == task;
         let name = task_name(machine, task);
         names.push(if is_idle { format!("{name} for {time} (nothing ran)") } else { format!("{name} for {time}") });
     }
-    if ran.len() > NAMED {
-        names.push(format!("{} more", ran.len() - NAMED));
+    if ran.len() > MAX_NAMED_TASKS {
+        names.push(format!("{} more", ran.len() - MAX_NAMED_TASKS));
     }
     if !names.is_empty() {
         let places = if cpus.len() == 1 { format!("CPU {}", cpus[0].0) } else { "its CPUs".to_owned() };
@@ -270,8 +272,8 @@ fn tell_wait(view: View<'_>, id: TaskId, wait: &Wait) -> (String, Value) {
 }
 
 /// What stands between a waiting task and its CPU, and which idle CPUs it could use.
-fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
-    let View { machine, history, now } = view;
+fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
+    let ExplainContext { machine, history, now } = view;
     let sched = machine.sched();
     let mut told = Vec::new();
     let (own, running) = (sched.task(id), sched.curr(cpu));
@@ -295,7 +297,7 @@ fn why_not_now(view: View<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
                 se.weight()
             ));
         }
-        told.push(format!("{text}; {} on the runqueue.", count(sched.figures(cpu).nr_running, "runnable task")));
+        told.push(format!("{text}; {} on the runqueue.", count(sched.snapshot(cpu).nr_running, "runnable task")));
     }
     let idle: Vec<CpuId> = own.cpus_allowed.iter().filter(|&other| other != cpu && sched.is_idle(other)).collect();
     if own.nr_cpus_allowed == 1 {

@@ -13,16 +13,16 @@
 //!
 //! The first two also by name of the task (`_comm`), and all by CPU (`_cpu`). What has not ended when the run ends is not counted.
 
-use super::record::{Group, Groups, Record, What};
-use super::sink::{Out, Sink};
-use super::thread::{Thread, Threads};
+use super::record::{EventGroups, Group, RecordKind, TraceRecord};
+use super::sink::{BufferedOut, TraceSink};
+use super::thread::{ThreadId, ThreadTable};
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// What it counts, it counts from these.
-pub(super) const GROUPS: Groups = Groups::of(&[Group::Sched, Group::Stat, Group::Idle, Group::Ipi]);
+pub(super) const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Ipi]);
 
 /// The longest bar.
 const MAX_WIDTH: usize = 52;
@@ -81,9 +81,9 @@ fn bound(power: usize) -> String {
 
 /// Histograms by number: of a thread, or a CPU.
 #[derive(Debug, Default)]
-struct ByNumber(Vec<Histogram>);
+struct IndexedHistograms(Vec<Histogram>);
 
-impl ByNumber {
+impl IndexedHistograms {
     fn add(&mut self, number: usize, time: Nanos) {
         if self.0.len() <= number {
             self.0.resize_with(number + 1, Histogram::default);
@@ -109,13 +109,13 @@ impl ByNumber {
 
 /// Histograms of a figure.
 #[derive(Debug, Default)]
-struct Figure {
-    of_threads: ByNumber,
-    of_cpus: ByNumber,
+struct HistogramSet {
+    of_threads: IndexedHistograms,
+    of_cpus: IndexedHistograms,
 }
 
-impl Figure {
-    fn add(&mut self, thread: Thread, cpu: usize, time: Nanos) {
+impl HistogramSet {
+    fn add(&mut self, thread: ThreadId, cpu: usize, time: Nanos) {
         self.of_threads.add(thread.index(), time);
         self.of_cpus.add(cpu, time);
     }
@@ -123,16 +123,16 @@ impl Figure {
 
 /// Counts while a run goes on, and writes the text when it is over.
 pub(super) struct Bpftrace<W: Write> {
-    out: Out<W>,
-    runqlat: Figure,
-    cpudist: Figure,
-    idle_exit: ByNumber,
-    cpus: Vec<Cpu>,
+    out: BufferedOut<W>,
+    runqlat: HistogramSet,
+    cpudist: HistogramSet,
+    idle_exit: IndexedHistograms,
+    cpus: Vec<BpftraceCpu>,
 }
 
 /// What is under way on a CPU.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cpu {
+struct BpftraceCpu {
     /// Since when its task runs.
     runs_since: Option<Nanos>,
     is_idle: bool,
@@ -143,15 +143,15 @@ struct Cpu {
 impl<W: Write> Bpftrace<W> {
     pub(super) fn new(to: W, nr_cpus: usize) -> Self {
         Self {
-            out: Out::new(to),
-            runqlat: Figure::default(),
-            cpudist: Figure::default(),
-            idle_exit: ByNumber::default(),
-            cpus: vec![Cpu::default(); nr_cpus],
+            out: BufferedOut::new(to),
+            runqlat: HistogramSet::default(),
+            cpudist: HistogramSet::default(),
+            idle_exit: IndexedHistograms::default(),
+            cpus: vec![BpftraceCpu::default(); nr_cpus],
         }
     }
 
-    fn put_figure(&mut self, name: &str, figure: &Figure, threads: &Threads) {
+    fn put_figure(&mut self, name: &str, figure: &HistogramSet, threads: &ThreadTable) {
         let comms: Vec<&str> = threads.iter().map(|thread| thread.comm.as_str()).collect();
         self.put_map(name, [((), figure.of_threads.sum())].into(), |()| String::new());
         let by_comm = figure.of_threads.keyed(|thread| comms[thread]);
@@ -172,28 +172,28 @@ impl<W: Write> Bpftrace<W> {
     }
 }
 
-impl<W: Write> Sink for Bpftrace<W> {
-    fn needs(&self) -> Groups {
+impl<W: Write> TraceSink for Bpftrace<W> {
+    fn needs(&self) -> EventGroups {
         GROUPS
     }
 
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let cpu = record.cpu.index();
         match record.what {
-            What::StatWait { thread, delay } => self.runqlat.add(thread, cpu, delay),
-            What::Switch { prev, .. } => {
+            RecordKind::StatWait { thread, delay } => self.runqlat.add(thread, cpu, delay),
+            RecordKind::Switch { prev, .. } => {
                 let since = self.cpus[cpu].runs_since.replace(record.at);
                 if let Some(since) = since.filter(|_| !threads.is_idle(prev)) {
                     self.cpudist.add(prev, cpu, record.at - since);
                 }
             }
-            What::Ipi { target, .. } => {
+            RecordKind::Ipi { target, .. } => {
                 let target = &mut self.cpus[target.index()];
                 if target.is_idle {
                     target.called_at.get_or_insert(record.at);
                 }
             }
-            What::Idle { cpu_id, state } => {
+            RecordKind::Idle { cpu_id, state } => {
                 let host = &mut self.cpus[cpu_id.index()];
                 host.is_idle = state.is_some();
                 if let Some(called_at) = host.called_at.take() {
@@ -204,7 +204,7 @@ impl<W: Write> Sink for Bpftrace<W> {
         }
     }
 
-    fn finish(&mut self, threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
         let (runqlat, cpudist) = (std::mem::take(&mut self.runqlat), std::mem::take(&mut self.cpudist));
         let idle_exit = std::mem::take(&mut self.idle_exit);
         self.put_figure("@runqlat_us", &runqlat, threads);

@@ -3,43 +3,43 @@
 //! time, decisions with their reasons. Times are in microseconds.
 
 use super::details::{self, Detail, Details, thread_text};
-use super::passes::Spans;
-use super::record::{Record, What};
-use super::sink::{Out, Sink};
-use super::thread::{Thread, Threads};
+use super::pass_spans::PassSpans;
+use super::record::{RecordKind, TraceRecord};
+use super::sink::{BufferedOut, TraceSink};
+use super::thread::{ThreadId, ThreadTable};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::io::{self, Write};
 
 /// "Processes" of the format, each with a row for each CPU.
 #[derive(Clone, Copy)]
-enum Rows {
+enum ChromeRows {
     Running = 1,
     Balancing = 2,
     Decisions = 3,
 }
 
-impl Rows {
+impl ChromeRows {
     const ALL: [(Self, &'static str); 3] =
         [(Self::Running, "CPUs"), (Self::Balancing, "balancing"), (Self::Decisions, "selections and kicks")];
 }
 
 /// A trace as JSON on its way.
 pub(super) struct Chrome<W: Write> {
-    out: Out<W>,
+    out: BufferedOut<W>,
     /// Who runs on each CPU, since when.
-    running: Vec<(Thread, Nanos)>,
-    spans: Spans,
+    running: Vec<(ThreadId, Nanos)>,
+    spans: PassSpans,
     /// The time of the last record.
     now: Nanos,
 }
 
 impl<W: Write> Chrome<W> {
     pub(super) fn new(to: W, nr_cpus: usize, start: Nanos) -> Self {
-        let mut out = Out::new(to);
+        let mut out = BufferedOut::new(to);
         let bytes = out.next();
         bytes.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-        for (place, (rows, name)) in Rows::ALL.into_iter().enumerate() {
+        for (place, (rows, name)) in ChromeRows::ALL.into_iter().enumerate() {
             let separator = if place == 0 { "" } else { ",\n" };
             let pid = rows as u32;
             let _ = write!(
@@ -55,19 +55,19 @@ impl<W: Write> Chrome<W> {
                 );
             }
         }
-        let running = (0..nr_cpus).map(|cpu| (Threads::idle(CpuId::from_index(cpu)), start)).collect();
-        Self { out, running, spans: Spans::new(nr_cpus), now: start }
+        let running = (0..nr_cpus).map(|cpu| (ThreadTable::idle(CpuId::from_index(cpu)), start)).collect();
+        Self { out, running, spans: PassSpans::new(nr_cpus), now: start }
     }
 
     /// A task has run from one time to another.
-    fn put_run(&mut self, threads: &Threads, cpu: CpuId, until: Nanos, state: &str) {
+    fn put_run(&mut self, threads: &ThreadTable, cpu: CpuId, until: Nanos, state: &str) {
         let (thread, since) = self.running[cpu.index()];
         if threads.is_idle(thread) || until == since {
             return;
         }
         let info = threads.get(thread);
         let bytes = self.out.next();
-        put_head(bytes, "X", Rows::Running, cpu, since);
+        put_head(bytes, "X", ChromeRows::Running, cpu, since);
         put_duration(bytes, until - since);
         bytes.extend_from_slice(b",\"name\":");
         put_text(bytes, info.comm.as_str());
@@ -77,12 +77,19 @@ impl<W: Write> Chrome<W> {
 
     fn put_counter(&mut self, at: Nanos, name: &str, of: CpuId, value: u64) {
         let bytes = self.out.next();
-        put_head(bytes, "C", Rows::Running, of, at);
+        put_head(bytes, "C", ChromeRows::Running, of, at);
         let cpu = of.0;
         let _ = write!(bytes, ",\"name\":\"{name} CPU {cpu}\",\"args\":{{\"{name}\":{value}}}}}");
     }
 
-    fn put_moment(&mut self, threads: &Threads, rows: Rows, record: &Record<'_>, name: &str, details: &Details) {
+    fn put_moment(
+        &mut self,
+        threads: &ThreadTable,
+        rows: ChromeRows,
+        record: &TraceRecord<'_>,
+        name: &str,
+        details: &Details,
+    ) {
         let bytes = self.out.next();
         put_head(bytes, "i", rows, record.cpu, record.at);
         let _ = write!(bytes, ",\"s\":\"t\",\"name\":\"{name}\",\"args\":");
@@ -90,50 +97,50 @@ impl<W: Write> Chrome<W> {
     }
 
     /// Balancing from its begin to its end.
-    fn put_spans(&mut self, threads: &Threads, record: &Record<'_>) {
+    fn put_spans(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let Some(span) = self.spans.record(record) else { return };
         let bytes = self.out.next();
-        put_head(bytes, "X", Rows::Balancing, span.cpu, span.began);
+        put_head(bytes, "X", ChromeRows::Balancing, span.cpu, span.began);
         put_duration(bytes, span.ended - span.began);
         let _ = write!(bytes, ",\"name\":\"{}\",\"args\":", span.path.name());
         put_details(bytes, threads, &details::of_span(&span));
     }
 }
 
-impl<W: Write> Sink for Chrome<W> {
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+impl<W: Write> TraceSink for Chrome<W> {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         self.now = record.at;
         self.put_spans(threads, record);
         match record.what {
-            What::Switch { prev_state, next, .. } => {
+            RecordKind::Switch { prev_state, next, .. } => {
                 self.put_run(threads, record.cpu, record.at, super::tracepoint::values::state_letter(prev_state));
                 self.running[record.cpu.index()] = (next, record.at);
             }
-            What::Counter { of, counter, value } => self.put_counter(record.at, counter.name(), of, value),
-            What::Frequency { cpu_id, khz } => self.put_counter(record.at, "khz", cpu_id, khz),
-            What::Idle { cpu_id, state } => {
+            RecordKind::Counter { of, counter, value } => self.put_counter(record.at, counter.name(), of, value),
+            RecordKind::Frequency { cpu_id, khz } => self.put_counter(record.at, "khz", cpu_id, khz),
+            RecordKind::Idle { cpu_id, state } => {
                 // 0 is no idle state.
                 let state = state.map_or(0, |state| u64::from(state) + 1);
                 self.put_counter(record.at, "idle state", cpu_id, state);
             }
-            What::Selected { thread, decision } => {
+            RecordKind::Selected { thread, decision } => {
                 let (name, details) = details::of_selection(thread, decision);
-                self.put_moment(threads, Rows::Decisions, record, name, &details);
+                self.put_moment(threads, ChromeRows::Decisions, record, name, &details);
             }
-            What::Balanced(decision) => {
+            RecordKind::BalancedReason(decision) => {
                 let (name, details) = details::of_pass(decision);
-                self.put_moment(threads, Rows::Balancing, record, name, &details);
+                self.put_moment(threads, ChromeRows::Balancing, record, name, &details);
             }
-            What::Kicked(decision) => {
+            RecordKind::Kicked(decision) => {
                 if let Some((name, details)) = details::of_kick(decision) {
-                    self.put_moment(threads, Rows::Decisions, record, name, &details);
+                    self.put_moment(threads, ChromeRows::Decisions, record, name, &details);
                 }
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
         for cpu in 0..self.running.len() {
             self.put_run(threads, CpuId::from_index(cpu), self.now, "R");
         }
@@ -147,7 +154,7 @@ impl<W: Write> Sink for Chrome<W> {
 }
 
 /// Begins an event; it goes on with a comma.
-fn put_head(bytes: &mut Vec<u8>, kind: &str, rows: Rows, cpu: CpuId, at: Nanos) {
+fn put_head(bytes: &mut Vec<u8>, kind: &str, rows: ChromeRows, cpu: CpuId, at: Nanos) {
     let (pid, cpu, us, ns) = (rows as u32, cpu.0, at.0 / 1000, at.0 % 1000);
     let _ = write!(bytes, ",\n{{\"ph\":\"{kind}\",\"pid\":{pid},\"tid\":{cpu},\"ts\":{us}.{ns:03}");
 }
@@ -157,7 +164,7 @@ fn put_duration(bytes: &mut Vec<u8>, time: Nanos) {
 }
 
 /// Values with their names, and the end of the event.
-fn put_details(bytes: &mut Vec<u8>, threads: &Threads, details: &Details) {
+fn put_details(bytes: &mut Vec<u8>, threads: &ThreadTable, details: &Details) {
     for (place, (key, value)) in details.iter().enumerate() {
         bytes.push(if place == 0 { b'{' } else { b',' });
         let _ = write!(bytes, "\"{key}\":");

@@ -2,10 +2,10 @@
 //! A run's tables in memory, column by column: for programs that hold a run instead of reading files. The tables are those that are written
 //! as comma-separated values.
 
-use super::record::Record;
-use super::sink::Sink;
-use super::tables::{Cell, Kind, Rows, TABLES, Table, TableSink};
-use super::thread::Threads;
+use super::record::TraceRecord;
+use super::sink::TraceSink;
+use super::tables::{Cell, CellKind, TABLES, Table, TableRows, TableSink};
+use super::thread::ThreadTable;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -13,29 +13,29 @@ use std::rc::Rc;
 
 /// A table that was collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectedTable {
     /// Its name.
     pub name: &'static str,
     /// How many rows it has.
     pub rows: usize,
     /// Its columns, each as long as it has rows.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
 }
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct TableColumn {
     /// Its name.
     pub name: &'static str,
     /// Its values.
-    pub values: Values,
+    pub values: ColumnValues,
     /// Whether each of them is known; nothing if all are.
     pub known: Option<Vec<bool>>,
 }
 
 /// Values of a column. What is not known is 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Values {
+pub enum ColumnValues {
     /// Numbers.
     Int(Vec<i64>),
     /// Texts, of which there are few: the place of each in the list of all.
@@ -49,27 +49,27 @@ pub enum Values {
 
 /// Collects tables; its clones share them, so that one of them listens and another has the tables after the run.
 #[derive(Clone, Default)]
-pub struct Columns(Rc<RefCell<TableSink<Collector>>>);
+pub struct TableCollector(Rc<RefCell<TableSink<ColumnCollector>>>);
 
-impl Columns {
+impl TableCollector {
     /// The tables, all of them, in the order of the list of tables.
-    pub fn take(&self) -> Vec<Collected> {
+    pub fn take(&self) -> Vec<CollectedTable> {
         std::mem::take(&mut self.0.borrow_mut().0).tables.into_iter().map(|(table, _)| table).collect()
     }
 }
 
-impl std::fmt::Debug for Columns {
+impl std::fmt::Debug for TableCollector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Columns").finish_non_exhaustive()
     }
 }
 
-impl Sink for Columns {
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+impl TraceSink for TableCollector {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         self.0.borrow_mut().record(threads, record);
     }
 
-    fn finish(&mut self, threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
         self.0.borrow_mut().finish(threads)
     }
 
@@ -79,34 +79,34 @@ impl Sink for Columns {
 }
 
 /// Tables on their way, with the places of words in each of their columns.
-struct Collector {
-    tables: Vec<(Collected, Vec<HashMap<String, i32>>)>,
+struct ColumnCollector {
+    tables: Vec<(CollectedTable, Vec<HashMap<String, i32>>)>,
 }
 
-impl Default for TableSink<Collector> {
+impl Default for TableSink<ColumnCollector> {
     fn default() -> Self {
-        Self(Collector::default())
+        Self(ColumnCollector::default())
     }
 }
 
-impl Default for Collector {
+impl Default for ColumnCollector {
     fn default() -> Self {
-        let column = |&(name, kind): &(&'static str, Kind)| {
+        let column = |&(name, kind): &(&'static str, CellKind)| {
             let values = match kind {
-                Kind::Int => Values::Int(Vec::new()),
-                Kind::Text => Values::Text { places: Vec::new(), words: Vec::new() },
+                CellKind::Int => ColumnValues::Int(Vec::new()),
+                CellKind::Text => ColumnValues::Text { places: Vec::new(), words: Vec::new() },
             };
-            Column { name, values, known: None }
+            TableColumn { name, values, known: None }
         };
-        let table = |&(name, columns): &(&'static str, &[(&'static str, Kind)])| {
+        let table = |&(name, columns): &(&'static str, &[(&'static str, CellKind)])| {
             let words = vec![HashMap::new(); columns.len()];
-            (Collected { name, rows: 0, columns: columns.iter().map(column).collect() }, words)
+            (CollectedTable { name, rows: 0, columns: columns.iter().map(column).collect() }, words)
         };
         Self { tables: TABLES.iter().map(table).collect() }
     }
 }
 
-impl Rows for Collector {
+impl TableRows for ColumnCollector {
     fn add(&mut self, table: Table, cells: &[Cell<'_>]) {
         let (collected, places_of) = &mut self.tables[table as usize];
         debug_assert_eq!(cells.len(), collected.columns.len(), "{table:?} has a value for each column");
@@ -119,10 +119,10 @@ impl Rows for Collector {
                 known.push(is_known);
             }
             match (&mut column.values, *cell) {
-                (Values::Int(numbers), Cell::Int(number)) => numbers.push(number),
-                (Values::Int(numbers), Cell::Null) => numbers.push(0),
-                (Values::Text { places, .. }, Cell::Null) => places.push(0),
-                (Values::Text { places, words }, Cell::Text(text)) => {
+                (ColumnValues::Int(numbers), Cell::Int(number)) => numbers.push(number),
+                (ColumnValues::Int(numbers), Cell::Null) => numbers.push(0),
+                (ColumnValues::Text { places, .. }, Cell::Null) => places.push(0),
+                (ColumnValues::Text { places, words }, Cell::Text(text)) => {
                     let place = places_of.get(text).copied().unwrap_or_else(|| {
                         let place = i32::try_from(words.len()).expect("there are not that many names");
                         words.push(text.to_owned());
@@ -152,17 +152,17 @@ mod tests {
 
     #[test]
     fn columns_have_a_value_for_each_row_and_each_text_once() {
-        let columns = Columns::default();
+        let columns = TableCollector::default();
         for (at, parent, comm) in [(1, Cell::Int(7), "a"), (2, Cell::Null, "b"), (3, Cell::Int(8), "a")] {
             let cells = [Cell::Int(at), Cell::Int(0), parent, Cell::Int(-1), Cell::Text(comm)];
             columns.0.borrow_mut().0.add(Table::Forks, &cells);
         }
         let forks = columns.take().swap_remove(Table::Forks as usize);
         assert_eq!((forks.name, forks.rows), ("forks", 3));
-        assert_eq!(forks.columns[0].values, Values::Int(vec![1, 2, 3]));
+        assert_eq!(forks.columns[0].values, ColumnValues::Int(vec![1, 2, 3]));
         assert_eq!((&forks.columns[0].known, &forks.columns[2].known), (&None, &Some(vec![true, false, true])));
         let words = vec!["a".to_owned(), "b".to_owned()];
-        assert_eq!(forks.columns[4].values, Values::Text { places: vec![0, 1, 0], words });
+        assert_eq!(forks.columns[4].values, ColumnValues::Text { places: vec![0, 1, 0], words });
         assert!(columns.take().is_empty() || columns.take().iter().all(|table| table.rows == 0), "they were taken");
     }
 }

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Decisions as names and values, for formats that show such: which rule decided, and what it knew.
+//! Decisions as named values, for formats that show the deciding rule and its inputs.
 
-use super::passes::Span;
-use super::thread::Thread;
-use super::thread::Threads;
+use super::pass_spans::PassSpan;
+use super::thread::ThreadId;
+use super::thread::ThreadTable;
+use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
-use fairlab_sched::told::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 
-/// A value of a decision.
+/// Value of an input of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Detail {
     Number(i64),
-    /// A word of the program's own.
+    /// Name or sentence of the program, not of the workload.
     Word(&'static str),
-    /// Whose.
-    Thread(Thread),
+    Thread(ThreadId),
 }
 
-/// Values with names, the first of which is what the decision is called.
+/// Named values of a decision, in the order of display.
 pub(super) type Details = Vec<(&'static str, Detail)>;
 
 fn number(number: impl Into<i64>) -> Detail {
@@ -30,8 +29,8 @@ fn time(time: Nanos) -> Detail {
     Detail::Number(i64::try_from(time.0).unwrap_or(i64::MAX))
 }
 
-/// What a selection is called, and what it knew.
-pub(super) fn of_selection(thread: Thread, decision: &WakeupDecision) -> (&'static str, Details) {
+/// Returns the name of a CPU selection's rule, and the selection's inputs and result.
+pub(super) fn of_selection(thread: ThreadId, decision: &WakeupDecision) -> (&'static str, Details) {
     let kind = match decision.kind {
         WakeKind::Wakeup => "wakeup",
         WakeKind::Fork => "fork",
@@ -52,7 +51,7 @@ pub(super) fn of_selection(thread: Thread, decision: &WakeupDecision) -> (&'stat
     (decision.rule.name(), details)
 }
 
-/// What a pass is called, and what it knew.
+/// Returns the name of a load-balance pass's verdict, and the pass's inputs and result.
 pub(super) fn of_pass(decision: &BalanceDecision) -> (&'static str, Details) {
     let idle = match decision.idle {
         CpuIdleType::Idle => "idle",
@@ -82,7 +81,7 @@ pub(super) fn of_pass(decision: &BalanceDecision) -> (&'static str, Details) {
     (decision.verdict.name(), details)
 }
 
-/// What a kick is called, and what it knew. Nothing if nobody was to be kicked.
+/// Returns the name of a kick's reason, and its details. `None` if no CPU was to be kicked.
 pub(super) fn of_kick(decision: &KickDecision) -> Option<(&'static str, Details)> {
     if decision.flags == 0 {
         return None;
@@ -96,8 +95,8 @@ pub(super) fn of_kick(decision: &KickDecision) -> Option<(&'static str, Details)
     Some((decision.reason.name(), details))
 }
 
-/// What is known of a span of balancing.
-pub(super) fn of_span(span: &Span) -> Details {
+/// Returns the totals of a span of load-balance passes.
+pub(super) fn of_span(span: &PassSpan) -> Details {
     vec![
         ("passes", number(span.passes)),
         ("passes_with_moves", number(span.with_moves)),
@@ -107,8 +106,8 @@ pub(super) fn of_span(span: &Span) -> Details {
     ]
 }
 
-/// A thread's name and pid, as one text.
-pub(super) fn thread_text(threads: &Threads, thread: Thread) -> String {
+/// Returns a thread's name and pid as one text.
+pub(super) fn thread_text(threads: &ThreadTable, thread: ThreadId) -> String {
     let info = threads.get(thread);
     format!("{} ({})", info.comm.as_str(), info.pid)
 }

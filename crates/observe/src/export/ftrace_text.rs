@@ -3,9 +3,9 @@
 //!
 //! Times have nine digits behind the point, so that nothing is lost; the kernel's own have six.
 
-use super::record::Record;
-use super::sink::{Out, Sink};
-use super::thread::Threads;
+use super::record::TraceRecord;
+use super::sink::{BufferedOut, TraceSink};
+use super::thread::ThreadTable;
 use super::tracepoint::{text, values};
 use std::io::{self, Write};
 
@@ -23,21 +23,21 @@ const HEAD: &str = "\
 
 /// A trace as text.
 pub(super) struct FtraceText<W: Write> {
-    out: Out<W>,
+    out: BufferedOut<W>,
     nr_cpus: usize,
 }
 
 impl<W: Write> FtraceText<W> {
     pub(super) fn new(to: W, nr_cpus: usize) -> Self {
-        let mut out = Out::new(to);
+        let mut out = BufferedOut::new(to);
         let head = format!("# tracer: nop\n#\n#                                      #P:{nr_cpus}\n#\n{HEAD}");
         out.next().extend_from_slice(head.as_bytes());
         Self { out, nr_cpus }
     }
 }
 
-impl<W: Write> Sink for FtraceText<W> {
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+impl<W: Write> TraceSink for FtraceText<W> {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let (out, nr_cpus) = (&mut self.out, self.nr_cpus);
         values::visit(threads, record, |tracepoint, values| {
             let bytes = out.next();
@@ -52,7 +52,7 @@ impl<W: Write> Sink for FtraceText<W> {
         });
     }
 
-    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
         self.out.finish()
     }
 

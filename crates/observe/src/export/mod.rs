@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traces of a run in the formats of other tools.
+//! Exports traces of a run in the formats of other tools.
 //!
-//! An [`Exporter`] listens to a run and turns what happens into records ([`record`]), which all formats share. A format is a [`Sink`]: it
-//! writes each record as it comes, so that memory does not grow with the length of a run. What a file needs at its beginning
-//! and is known only at the end waits in a file of its own. Formats of tracepoints (`trace.dat`, `perf.data`, text) have a
-//! common list of them ([`tracepoint`]).
+//! An [`Exporter`] observes a run and turns its events into records ([`record`]), which all formats share. A
+//! format is a [`TraceSink`]: it writes each record at once, so memory use does not grow with the length of a
+//! run. Data that belongs at the beginning of a file and is known only at the end is kept in a temporary
+//! file. The tracepoint formats (`trace.dat`, `perf.data`, text) share the definitions in [`tracepoint`].
 //!
-//! Formats are entries of [`FORMATS`].
+//! [`FORMATS`] lists all formats. The opposite direction, reading a recorded trace, is [`crate::import`].
 
 mod bpftrace;
 mod chrome;
@@ -14,7 +14,7 @@ pub mod columns;
 mod details;
 mod exporter;
 mod ftrace_text;
-mod passes;
+mod pass_spans;
 mod perf_data;
 mod perfetto;
 mod proc_sched;
@@ -30,47 +30,46 @@ mod trace_dat;
 pub mod tracepoint;
 
 pub use exporter::Exporter;
-pub use sink::Sink;
+pub use sink::TraceSink;
 
 use bpftrace::Bpftrace;
 use chrome::Chrome;
-use fairlab_machine::engine::START;
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::sim::START;
 use ftrace_text::FtraceText;
 use perf_data::PerfData;
 use perfetto::Perfetto;
 use proc_sched::ProcSched;
-use record::{Group, Groups};
+use record::{EventGroups, Group};
 use sched_debug::SchedDebug;
-use schedstat::Snapshots;
+use schedstat::SchedstatFiles;
 use std::io::{self, Write};
 use std::path::Path;
 use tables::{Csv, TableSink};
-use thread::Threads;
-use trace_dat::{TraceDat, Version};
+use thread::ThreadTable;
+use trace_dat::{TraceDat, TraceDatVersion};
 
-/// Where a trace goes.
-pub enum Target<'a> {
-    /// A file.
+/// Destination of a trace.
+pub enum ExportTarget<'a> {
+    /// One file, for a format that writes a single file.
     File {
-        /// The file.
         out: Box<dyn Write>,
-        /// A directory with room for what waits for the end of the run.
+        /// Directory for temporary files; its disk must have room for a copy of the trace.
         directory: &'a Path,
     },
-    /// A directory, which exists, for formats with several files.
+    /// Existing directory, for a format that writes several files.
     Directory(&'a Path),
 }
 
-/// What a format is told of the run.
-struct Run<'a> {
+/// Properties of a run that a format needs when its sink is opened.
+struct ExportRun<'a> {
     hardware: &'a Hardware,
-    threads: &'a Threads,
-    /// The only task of which something is told, where a format can do that.
+    threads: &'a ThreadTable,
+    /// Name or pid of the only task to write, for formats that can write single tasks.
     only: Option<&'a str>,
 }
 
-impl Run<'_> {
+impl ExportRun<'_> {
     fn nr_cpus(&self) -> usize {
         self.hardware.nr_cpus()
     }
@@ -80,42 +79,44 @@ impl Run<'_> {
     }
 }
 
-/// A format of traces.
+/// Trace format, with its name and the default groups of events.
 #[derive(Clone, Copy)]
-pub struct Format {
-    /// Its name on the command line.
+pub struct ExportFormat {
+    /// Name on the command line.
     pub name: &'static str,
-    /// How names of its files usually end.
+    /// Usual file name extension, without the leading dot.
     pub extension: &'static str,
-    /// What it is, and who reads it.
+    /// Description for help texts: the format and the tools that read it.
     pub meaning: &'static str,
-    /// What it has unless something else is asked for.
-    pub groups: Groups,
-    /// It tells of the built-in scheduler's state, so that there is none of a run with another engine.
+    /// Groups of events that are written if the user selects none.
+    pub groups: EventGroups,
+    /// Whether the format prints state of the built-in scheduler, so it is not available for runs of another
+    /// engine.
     pub is_of_state: bool,
-    open: Opens,
+    open: SinkOpener,
 }
 
-/// A trace that has begun.
-type Opened = io::Result<Box<dyn Sink>>;
+/// Result of opening a sink.
+type OpenedSink = io::Result<Box<dyn TraceSink>>;
 
-/// How a format begins.
+/// Function that opens the sink of a format.
 #[derive(Clone, Copy)]
-enum Opens {
-    /// With a file and a directory for what waits.
-    File(fn(Box<dyn Write>, &Path, &Run<'_>) -> Opened),
-    /// With a directory for its files.
-    Directory(fn(&Path, &Run<'_>) -> Opened),
-    /// The same with files of tasks, of which one or a family may be asked for.
-    Tasks(fn(&Path, &Run<'_>) -> Opened),
+enum SinkOpener {
+    /// Opens a single file; the second argument is the directory for temporary files.
+    File(fn(Box<dyn Write>, &Path, &ExportRun<'_>) -> OpenedSink),
+    /// Opens a directory of files.
+    Directory(fn(&Path, &ExportRun<'_>) -> OpenedSink),
+    /// Opens a directory with one file per task; the user may restrict it to one task or one family.
+    Tasks(fn(&Path, &ExportRun<'_>) -> OpenedSink),
 }
 
-/// What tracepoints tell, without averages: those are most of a trace.
-const EVENTS: Groups =
-    Groups::of(&[Group::Sched, Group::Stat, Group::Idle, Group::Frequency, Group::Ipi, Group::Markers]);
+/// Groups that the kernel's tracepoints cover. PELT averages are left out by default, because they would be
+/// most of a trace.
+const EVENT_GROUPS: EventGroups =
+    EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Frequency, Group::Ipi, Group::Markers]);
 
-/// What pictures show.
-const PICTURES: Groups = Groups::of(&[
+/// Groups that trace viewers draw.
+const CHART_GROUPS: EventGroups = EventGroups::from_slice(&[
     Group::Sched,
     Group::Idle,
     Group::Frequency,
@@ -126,152 +127,160 @@ const PICTURES: Groups = Groups::of(&[
     Group::Markers,
 ]);
 
-/// All formats.
-pub const FORMATS: &[Format] = &[
-    Format {
+/// All formats, in the order in which the help lists them.
+pub const FORMATS: &[ExportFormat] = &[
+    ExportFormat {
         name: "perfetto",
         extension: "pftrace",
         meaning: "Perfetto's protocol buffers: ui.perfetto.dev, trace_processor",
-        groups: PICTURES,
+        groups: CHART_GROUPS,
         is_of_state: false,
-        open: Opens::File(|out, _, run| Ok(Box::new(Perfetto::new(out, run.nr_cpus(), &run.name(), run.threads)))),
+        open: SinkOpener::File(|out, _, run| Ok(Box::new(Perfetto::new(out, run.nr_cpus(), &run.name(), run.threads)))),
     },
-    Format {
+    ExportFormat {
         name: "chrome",
         extension: "json",
         meaning: "Chrome's trace events in JSON: chrome://tracing, ui.perfetto.dev",
-        groups: PICTURES,
+        groups: CHART_GROUPS,
         is_of_state: false,
-        open: Opens::File(|out, _, run| Ok(Box::new(Chrome::new(out, run.nr_cpus(), START)))),
+        open: SinkOpener::File(|out, _, run| Ok(Box::new(Chrome::new(out, run.nr_cpus(), START)))),
     },
-    Format {
+    ExportFormat {
         name: "trace-dat",
         extension: "dat",
         meaning: "trace.dat of version 6: trace-cmd, KernelShark, LISA",
-        groups: EVENTS,
+        groups: EVENT_GROUPS,
         is_of_state: false,
-        open: Opens::File(|out, directory, run| open_trace_dat(out, directory, run, Version::V6)),
+        open: SinkOpener::File(|out, directory, run| open_trace_dat(out, directory, run, TraceDatVersion::V6)),
     },
-    Format {
+    ExportFormat {
         name: "trace-dat-7",
         extension: "dat",
         meaning: "trace.dat of version 7, not compressed: trace-cmd since 3.0",
-        groups: EVENTS,
+        groups: EVENT_GROUPS,
         is_of_state: false,
-        open: Opens::File(|out, directory, run| open_trace_dat(out, directory, run, Version::V7)),
+        open: SinkOpener::File(|out, directory, run| open_trace_dat(out, directory, run, TraceDatVersion::V7)),
     },
-    Format {
+    ExportFormat {
         name: "ftrace",
         extension: "txt",
         meaning: "the kernel's own text: systrace, Perfetto, LISA, grep",
-        groups: EVENTS,
+        groups: EVENT_GROUPS,
         is_of_state: false,
-        open: Opens::File(|out, _, run| Ok(Box::new(FtraceText::new(out, run.nr_cpus())))),
+        open: SinkOpener::File(|out, _, run| Ok(Box::new(FtraceText::new(out, run.nr_cpus())))),
     },
-    Format {
+    ExportFormat {
         name: "perf",
         extension: "data",
         meaning: "perf.data: perf script, perf sched timehist, latency and map",
-        groups: EVENTS,
+        groups: EVENT_GROUPS,
         is_of_state: false,
-        open: Opens::File(|out, directory, run| {
+        open: SinkOpener::File(|out, directory, run| {
             Ok(Box::new(PerfData::new(out, run.nr_cpus(), run.name(), run.threads, directory)?))
         }),
     },
-    Format {
+    ExportFormat {
         name: "csv",
         extension: "csv.d",
         meaning: "a directory of tables as comma-separated values, one file each: spreadsheets, pandas, sqlite",
-        groups: Groups::of(Group::ALL),
+        groups: EventGroups::from_slice(Group::ALL),
         is_of_state: false,
-        open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(Csv::new(directory))))),
+        open: SinkOpener::Directory(|directory, _| Ok(Box::new(TableSink(Csv::new(directory))))),
     },
     #[cfg(feature = "parquet")]
-    Format {
+    ExportFormat {
         name: "parquet",
         extension: "parquet.d",
         meaning: "a directory of the same tables as Parquet: pandas, polars, DuckDB",
-        groups: Groups::of(Group::ALL),
+        groups: EventGroups::from_slice(Group::ALL),
         is_of_state: false,
-        open: Opens::Directory(|directory, _| Ok(Box::new(TableSink(tables::Parquet::new(directory))))),
+        open: SinkOpener::Directory(|directory, _| Ok(Box::new(TableSink(tables::Parquet::new(directory))))),
     },
-    Format {
+    ExportFormat {
         name: "schedstat",
         extension: "schedstat.d",
         meaning: "a directory with /proc/schedstat (version 15) before and after the run: sched-scoreboard, scripts",
-        groups: Groups::of(&[]),
+        groups: EventGroups::from_slice(&[]),
         is_of_state: true,
-        open: Opens::Directory(|directory, _| Ok(Box::new(Snapshots::new(directory, schedstat::Version::V15)))),
+        open: SinkOpener::Directory(|directory, _| {
+            Ok(Box::new(SchedstatFiles::new(directory, schedstat::SchedstatVersion::V15)))
+        }),
     },
-    Format {
+    ExportFormat {
         name: "schedstat-16",
         extension: "schedstat.d",
         meaning: "the same in version 16, as since 6.8",
-        groups: Groups::of(&[]),
+        groups: EventGroups::from_slice(&[]),
         is_of_state: true,
-        open: Opens::Directory(|directory, _| Ok(Box::new(Snapshots::new(directory, schedstat::Version::V16)))),
+        open: SinkOpener::Directory(|directory, _| {
+            Ok(Box::new(SchedstatFiles::new(directory, schedstat::SchedstatVersion::V16)))
+        }),
     },
-    Format {
+    ExportFormat {
         name: "sched-debug",
         extension: "sched_debug",
         meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run: scripts, people",
         groups: task_counts::GROUPS,
         is_of_state: true,
-        open: Opens::File(|out, _, _| Ok(Box::new(SchedDebug::new(out)))),
+        open: SinkOpener::File(|out, _, _| Ok(Box::new(SchedDebug::new(out)))),
     },
-    Format {
+    ExportFormat {
         name: "proc-sched",
         extension: "proc.d",
         meaning: "a directory with PID/sched for each task: the text of /proc/PID/sched (6.1) at the end of the run",
         groups: task_counts::GROUPS,
         is_of_state: true,
-        open: Opens::Tasks(|directory, run| Ok(Box::new(ProcSched::new(directory, run.only)))),
+        open: SinkOpener::Tasks(|directory, run| Ok(Box::new(ProcSched::new(directory, run.only)))),
     },
-    Format {
+    ExportFormat {
         name: "bpftrace",
         extension: "hist.txt",
         meaning: "histograms as bpftrace prints them: waiting and running of tasks, ends of idling, in us",
         groups: bpftrace::GROUPS,
         is_of_state: false,
-        open: Opens::File(|out, _, run| Ok(Box::new(Bpftrace::new(out, run.nr_cpus())))),
+        open: SinkOpener::File(|out, _, run| Ok(Box::new(Bpftrace::new(out, run.nr_cpus())))),
     },
 ];
 
-fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &Run<'_>, version: Version) -> Opened {
+fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &ExportRun<'_>, version: TraceDatVersion) -> OpenedSink {
     Ok(Box::new(TraceDat::new(out, version, run.nr_cpus(), run.name(), directory)?))
 }
 
-impl Format {
+impl ExportFormat {
     /// Whether it writes a directory of files.
     pub const fn is_directory(&self) -> bool {
-        matches!(self.open, Opens::Directory(_) | Opens::Tasks(_))
+        matches!(self.open, SinkOpener::Directory(_) | SinkOpener::Tasks(_))
     }
 
-    /// Whether it can tell of one task, or of a family, only: see [`Exporter::tell_only_of`].
+    /// Whether the format can be restricted to one task or one family: see [`Exporter::emit_only_for`].
     pub const fn takes_task(&self) -> bool {
-        matches!(self.open, Opens::Tasks(_))
+        matches!(self.open, SinkOpener::Tasks(_))
     }
 
-    /// The format of that name.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    /// Returns the format with the given command-line name.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
         FORMATS.iter().find(|format| format.name == name)
     }
 
-    /// Begins a trace of a run that has not begun, and adds it to what the exporter writes.
+    /// Opens a trace and adds it to the exporter. Must be called before the run begins.
     ///
-    /// # Errors
-    /// If there is no room for what has to wait for the end.
+    /// `groups` replaces the default groups of the format; groups that the format needs are always added.
+    ///
+    /// # Errors If the files or the temporary file cannot be created, or `target` is a file for a format that
+    ///   writes a directory, or the reverse.
     pub fn open(
         &self,
-        target: Target<'_>,
-        groups: Option<Groups>,
+        target: ExportTarget<'_>,
+        groups: Option<EventGroups>,
         hardware: &Hardware,
         exporter: &mut Exporter,
     ) -> io::Result<()> {
-        let run = Run { hardware, threads: exporter.threads(), only: exporter.only() };
+        let run = ExportRun { hardware, threads: exporter.threads(), only: exporter.task_filter() };
         let sink = match (self.open, target) {
-            (Opens::File(open), Target::File { out, directory }) => open(out, directory, &run)?,
-            (Opens::Directory(open) | Opens::Tasks(open), Target::Directory(directory)) => open(directory, &run)?,
+            (SinkOpener::File(open), ExportTarget::File { out, directory }) => open(out, directory, &run)?,
+            (SinkOpener::Directory(open) | SinkOpener::Tasks(open), ExportTarget::Directory(directory)) => {
+                open(directory, &run)?
+            }
             _ => return Err(io::Error::other("the format wants a directory, and got a file, or the other way round")),
         };
         exporter.add(groups.unwrap_or(self.groups).or(sink.needs()), sink);
@@ -279,7 +288,7 @@ impl Format {
     }
 }
 
-impl std::fmt::Debug for Format {
+impl std::fmt::Debug for ExportFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Format").field("name", &self.name).field("groups", &self.groups).finish_non_exhaustive()
     }

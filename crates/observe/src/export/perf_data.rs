@@ -4,9 +4,9 @@
 //! The records wait in a file of their own for the end of the run, because the head says how long they are. Behind them are
 //! features: formats of the tracepoints, names of the events, and what the machine is.
 
-use super::record::{Record, What};
-use super::sink::{Out, Sink, Spool};
-use super::thread::{COMM_LEN, ThreadInfo, Threads};
+use super::record::{RecordKind, TraceRecord};
+use super::sink::{BufferedOut, Spool, TraceSink};
+use super::thread::{COMM_LEN, ThreadInfo, ThreadTable};
 use super::trace_dat::put_tracing_data;
 use super::tracepoint::{TRACEPOINTS, Tracepoint, encode, values};
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ const FEATURE_EVENT_DESC: u32 = 12;
 
 /// A perf.data on its way.
 pub(super) struct PerfData<W: Write> {
-    out: Out<W>,
+    out: BufferedOut<W>,
     records: Spool,
     round_at: u64,
     nr_cpus: usize,
@@ -57,11 +57,18 @@ pub(super) struct PerfData<W: Write> {
 }
 
 impl<W: Write> PerfData<W> {
-    pub(super) fn new(to: W, nr_cpus: usize, machine: String, threads: &Threads, directory: &Path) -> io::Result<Self> {
+    pub(super) fn new(
+        to: W,
+        nr_cpus: usize,
+        machine: String,
+        threads: &ThreadTable,
+        directory: &Path,
+    ) -> io::Result<Self> {
         let records = Spool::new(directory)?;
         // Records that are no samples have the id of switches.
         let seen = bit_of(Tracepoint::Switch);
-        let mut data = Self { out: Out::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new(), seen };
+        let mut data =
+            Self { out: BufferedOut::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new(), seen };
         // Idle tasks share a pid, and readers know its name.
         for info in threads.iter().filter(|info| info.pid != 0) {
             data.put_comm(info, 0, 0);
@@ -111,7 +118,7 @@ impl<W: Write> PerfData<W> {
         bytes
     }
 
-    fn features(&self, threads: &Threads) -> Vec<(u32, Vec<u8>)> {
+    fn features(&self, threads: &ThreadTable) -> Vec<(u32, Vec<u8>)> {
         let mut tracing = Vec::new();
         put_tracing_data(&mut tracing, threads);
         let text = |text: &str| {
@@ -154,10 +161,10 @@ impl<W: Write> PerfData<W> {
     }
 }
 
-impl<W: Write> Sink for PerfData<W> {
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+impl<W: Write> TraceSink for PerfData<W> {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let (at, cpu) = (record.at.0, record.cpu.0);
-        if let What::Fork { child, .. } = record.what {
+        if let RecordKind::Fork { child, .. } = record.what {
             self.put_comm(threads.get(child), at, cpu);
         }
         let Self { records, event, nr_cpus, round_at, seen, .. } = self;
@@ -165,7 +172,7 @@ impl<W: Write> Sink for PerfData<W> {
         values::visit(threads, record, |tracepoint, values| {
             event.clear();
             *seen |= bit_of(tracepoint);
-            let common = encode::Common { pid: current.pid, flags: record.what.flags() };
+            let common = encode::CommonFields { pid: current.pid, flags: record.what.flags() };
             encode::put_event(event, tracepoint, common, values, *nr_cpus);
             put_sample(records.next(), tracepoint, current, at, cpu, event);
         });
@@ -175,7 +182,7 @@ impl<W: Write> Sink for PerfData<W> {
         }
     }
 
-    fn finish(&mut self, threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
         put_record_head(self.records.next(), FINISHED_ROUND, 0, 8);
         let (length, features) = (self.records.len(), self.features(threads));
         let head = self.head(length, &features);

@@ -7,15 +7,15 @@
 //! `core_forceidle_sum`, and `clock-delta`, which measures the kernel that prints. A task that has ended is shown as it was then.
 
 use super::proc_text::{has_ended, listed_tasks, policy_number, split_ns};
-use super::record::{Groups, Record};
-use super::sink::Sink;
+use super::record::{EventGroups, TraceRecord};
+use super::sink::TraceSink;
 use super::task_counts::{self, AllCounts, TaskCounts};
-use super::thread::{Thread, Threads};
+use super::thread::{ThreadId, ThreadTable};
 use crate::explain::find_tasks;
-use fairlab_machine::engine::Machine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::task::Policy;
-use fairlab_sched::words::pelt::util_est::UTIL_AVG_UNCHANGED;
+use fairlab_sched::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 use std::fmt::{Display, Write};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl ProcSched {
     }
 
     /// The tasks of which there are to be texts.
-    fn wanted(&self, machine: &Machine, threads: &Threads) -> io::Result<Vec<TaskId>> {
+    fn selected_tasks(&self, machine: &Machine, threads: &ThreadTable) -> io::Result<Vec<TaskId>> {
         let Some(only) = &self.only else { return Ok(listed_tasks(machine, threads).collect()) };
         let places = find_tasks(machine, only).map_err(io::Error::other)?;
         let tasks: Vec<TaskId> = places.into_iter().filter_map(|place| machine.tasks()[place].id).collect();
@@ -50,14 +50,14 @@ impl ProcSched {
         Ok(tasks)
     }
 
-    fn write(&self, machine: &Machine, threads: &Threads) -> io::Result<()> {
+    fn write(&self, machine: &Machine, threads: &ThreadTable) -> io::Result<()> {
         let mut alive = std::collections::BTreeMap::new();
-        *alive.entry(threads.get(Thread::MAIN).tgid).or_insert(0) += 1;
+        *alive.entry(threads.get(ThreadId::MAIN).tgid).or_insert(0) += 1;
         for task in listed_tasks(machine, threads).filter(|&task| !has_ended(machine, task)) {
-            *alive.entry(threads.get(Thread::of(task)).tgid).or_insert(0) += 1;
+            *alive.entry(threads.get(ThreadId::from_task(task)).tgid).or_insert(0) += 1;
         }
-        for task in self.wanted(machine, threads)? {
-            let (thread, info) = (Thread::of(task), threads.get(Thread::of(task)));
+        for task in self.selected_tasks(machine, threads)? {
+            let (thread, info) = (ThreadId::from_task(task), threads.get(ThreadId::from_task(task)));
             let directory = self.directory.join(info.pid.to_string());
             std::fs::create_dir_all(&directory)?;
             // One that has ended was the last of its process, or one more than there are now.
@@ -70,20 +70,20 @@ impl ProcSched {
     }
 }
 
-impl Sink for ProcSched {
-    fn needs(&self) -> Groups {
+impl TraceSink for ProcSched {
+    fn needs(&self) -> EventGroups {
         task_counts::GROUPS
     }
 
-    fn record(&mut self, _threads: &Threads, record: &Record<'_>) {
+    fn record(&mut self, _threads: &ThreadTable, record: &TraceRecord<'_>) {
         self.counts.record(record);
     }
 
-    fn end(&mut self, machine: &Machine, threads: &Threads) {
+    fn end(&mut self, machine: &Machine, threads: &ThreadTable) {
         self.error = self.write(machine, threads).err();
     }
 
-    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What both texts of the kernel's `kernel/sched/debug.c` (6.1) have in common: how times, states and places are written.
 
-use super::thread::{Thread, Threads};
-use fairlab_machine::engine::Machine;
+use super::thread::{ThreadId, ThreadTable};
+use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::task::{Policy, TaskState};
 
@@ -52,9 +52,9 @@ pub(super) const fn policy_number(policy: Policy) -> u32 {
 }
 
 /// The scheduler's tasks but the idle ones, which no list of processes has, in the order of their creation.
-pub(super) fn listed_tasks<'a>(machine: &'a Machine, threads: &'a Threads) -> impl Iterator<Item = TaskId> + 'a {
+pub(super) fn listed_tasks<'a>(machine: &'a Machine, threads: &'a ThreadTable) -> impl Iterator<Item = TaskId> + 'a {
     let all = (0..machine.sched().nr_tasks()).map(TaskId::from_index);
-    all.filter(|&task| !threads.is_idle(Thread::of(task)))
+    all.filter(|&task| !threads.is_idle(ThreadId::from_task(task)))
 }
 
 /// Whether a task has ended for good: `/proc` does not have it any more.

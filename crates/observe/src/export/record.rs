@@ -1,48 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What all formats of traces have in common: one record for each event, in the words of the kernel's tracepoints.
+//! Records that all trace formats share: one for each event, named after the kernel's tracepoints where one
+//! exists.
 
-use super::thread::Thread;
+use super::thread::ThreadId;
 use fairlab_machine::observer::KernelPath;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
-use fairlab_sched::told::wakeup::WakeupDecision;
+use fairlab_sched::types::pelt::SchedAvg;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::words::pelt::SchedAvg;
 use fairlab_workload::step::LoopPlace;
 
-/// Something that happened, on a CPU, while a thread ran there.
+/// Event on a CPU, with the thread that ran there.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    /// When, on the machine's clock. Records come in the order of time.
+pub struct TraceRecord<'a> {
+    /// Time on the machine's clock; records are in the order of time.
     pub at: Nanos,
-    /// On which CPU.
     pub cpu: CpuId,
-    /// Who ran there.
-    pub current: Thread,
-    /// What.
-    pub what: What<'a>,
+    pub current: ThreadId,
+    pub what: RecordKind<'a>,
 }
 
 /// Declares the groups of events once: name, meaning.
 macro_rules! groups {
     ($($(#[$attribute:meta])* $group:ident $name:literal $meaning:literal)*) => {
-        /// A group of events, which a trace may have or not.
+        /// Group of events that a trace may include.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Group {
             $(#[doc = $meaning] $(#[$attribute])* $group,)*
         }
 
         impl Group {
-            /// All of them.
+            /// All groups, in the order of the help.
             pub const ALL: &'static [Self] = &[$(Self::$group,)*];
 
-            /// The name, as on the command line.
+            /// Name on the command line.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$group => $name,)* }
             }
 
-            /// What is in it.
+            /// Description for help texts.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$group => $meaning,)* }
             }
@@ -63,13 +61,13 @@ groups! {
     Markers "markers" "Markers of rt-app: when threads, and loops of their phases, begin and end."
 }
 
-/// A set of groups.
+/// Set of groups of events, one bit per group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Groups(u16);
+pub struct EventGroups(u16);
 
-impl Groups {
-    /// These.
-    pub const fn of(groups: &[Group]) -> Self {
+impl EventGroups {
+    /// Returns the set of the given groups.
+    pub const fn from_slice(groups: &[Group]) -> Self {
         let (mut bits, mut place) = (0, 0);
         while place < groups.len() {
             bits |= 1 << groups[place] as u16;
@@ -78,170 +76,135 @@ impl Groups {
         Self(bits)
     }
 
-    /// Whether a group is in it.
+    /// Whether the set includes `group`.
     #[inline]
-    pub const fn has(self, group: Group) -> bool {
+    pub const fn contains(self, group: Group) -> bool {
         self.0 & 1 << group as u16 != 0
     }
 
-    /// What is in either of two.
+    /// Returns the union of two sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// What happened.
+/// Kind of an event, with its data.
 #[derive(Clone, Copy, Debug)]
-pub enum What<'a> {
-    /// A CPU has another current task: `sched_switch`.
+pub enum RecordKind<'a> {
+    /// A CPU switches to another task: `sched_switch`.
     Switch {
-        /// The one before.
-        prev: Thread,
-        /// Why it stopped.
+        prev: ThreadId,
+        /// State in which `prev` stops running.
         prev_state: PrevState,
-        /// The one from now on.
-        next: Thread,
+        next: ThreadId,
     },
-    /// Somebody begins to wake a task: `sched_waking`.
+    /// A wake-up of a task begins: `sched_waking`.
     Waking {
-        /// The task.
-        thread: Thread,
-        /// The CPU that it used before.
+        thread: ThreadId,
+        /// CPU on which the task ran last.
         target_cpu: CpuId,
-        /// Whether a timer or a device does, rather than the running thread.
+        /// Whether a timer or a device wakes the task, rather than the running thread.
         by_interrupt: bool,
     },
-    /// A task is runnable: `sched_wakeup`, `sched_wakeup_new`.
+    /// A task becomes runnable: `sched_wakeup`, `sched_wakeup_new`.
     Wakeup {
-        /// The task.
-        thread: Thread,
-        /// Where it is queued.
+        thread: ThreadId,
+        /// CPU on whose runqueue the task is placed.
         target_cpu: CpuId,
-        /// Whether it was forked a moment ago.
+        /// Whether the task was just forked.
         is_new: bool,
     },
-    /// A task belongs to another CPU: `sched_migrate_task`.
-    Migrate {
-        /// The task.
-        thread: Thread,
-        /// Where it was.
-        orig_cpu: CpuId,
-        /// Where it is.
-        dest_cpu: CpuId,
-    },
+    /// A task is moved to another CPU: `sched_migrate_task`.
+    Migrate { thread: ThreadId, orig_cpu: CpuId, dest_cpu: CpuId },
     /// A task is forked: `sched_process_fork`.
     Fork {
         /// By whom.
-        parent: Thread,
+        parent: ThreadId,
         /// The new one.
-        child: Thread,
+        child: ThreadId,
     },
     /// A task ends: `sched_process_exit`.
     Exit {
         /// The task.
-        thread: Thread,
+        thread: ThreadId,
     },
     /// A task inherits a priority: `sched_pi_setprio`.
     Setprio {
         /// The task.
-        thread: Thread,
+        thread: ThreadId,
         /// The priority before.
         oldprio: i32,
         /// The priority from now on.
         newprio: i32,
     },
-    /// A task has had a CPU: `sched_stat_runtime`.
+    /// Run time of a task is accounted: `sched_stat_runtime`.
     StatRuntime {
-        /// The task.
-        thread: Thread,
-        /// Since it was told last.
+        thread: ThreadId,
+        /// Run time since the last record for this task.
         runtime: Nanos,
     },
-    /// A task that was runnable gets a CPU: `sched_stat_wait`.
+    /// A task that waited on a runqueue gets a CPU: `sched_stat_wait`.
     StatWait {
-        /// The task.
-        thread: Thread,
-        /// How long it has waited.
+        thread: ThreadId,
+        /// Time that the task waited.
         delay: Nanos,
     },
-    /// A CPU begins to wait in an idle state, or ends that: `cpu_idle`.
+    /// A CPU enters or leaves an idle state: `cpu_idle`.
     Idle {
-        /// Which CPU.
         cpu_id: CpuId,
-        /// Which state; `None`: it has left it.
+        /// State that the CPU enters; `None` if it leaves one.
         state: Option<u32>,
     },
-    /// A CPU has another frequency: `cpu_frequency`.
-    Frequency {
-        /// Which CPU.
-        cpu_id: CpuId,
-        /// The frequency.
-        khz: u64,
-    },
-    /// A CPU interrupts another one: `ipi_raise`.
-    Ipi {
-        /// The other one.
-        target: CpuId,
-        /// Why.
-        kind: IpiKind,
-    },
-    /// Averages of a task's entity were refreshed.
+    /// The frequency of a CPU changes: `cpu_frequency`.
+    Frequency { cpu_id: CpuId, khz: u64 },
+    /// A CPU sends an interrupt to another CPU: `ipi_raise`.
+    Ipi { target: CpuId, kind: IpiKind },
+    /// The PELT averages of a task's or group's scheduling entity were updated.
     PeltSe {
-        /// The task; `None`: the entity is that of a group.
-        thread: Option<Thread>,
-        /// Its CPU.
+        /// Task of the entity; `None` for the entity of a group.
+        thread: Option<ThreadId>,
+        /// CPU of the entity.
         of: CpuId,
-        /// The averages.
         avg: &'a SchedAvg,
     },
-    /// Averages of the fair tasks of a CPU, or of a group there, were refreshed.
+    /// The PELT averages of a `cfs_rq` were updated.
     PeltCfs {
-        /// The CPU.
+        /// CPU of the `cfs_rq`.
         of: CpuId,
-        /// Whether they are those of all of its tasks.
+        /// Whether this is the root `cfs_rq`, which covers all fair tasks of the CPU.
         is_root: bool,
-        /// The averages.
         avg: &'a SchedAvg,
     },
-    /// A figure of a CPU has another value.
+    /// A counter of a CPU changed.
     Counter {
-        /// The CPU, or the first one of a cache.
+        /// The CPU, or the first CPU of a cache.
         of: CpuId,
-        /// Which figure.
         counter: Counter,
-        /// Its value from now on.
         value: u64,
     },
-    /// A CPU was selected for a task.
-    Selected {
-        /// The task.
-        thread: Thread,
-        /// Why, and how.
-        decision: &'a WakeupDecision,
-    },
-    /// A pass of load balancing is over.
-    Balanced(&'a BalanceDecision),
-    /// A tick has thought of tickless CPUs.
+    /// A CPU was selected for a task: the result of `select_task_rq()`.
+    Selected { thread: ThreadId, decision: &'a WakeupDecision },
+    /// A load-balance pass ended.
+    BalancedReason(&'a BalanceDecision),
+    /// A tick decided whether to kick a CPU for NOHZ idle balancing: `nohz_balancer_kick()`.
     Kicked(&'a KickDecision),
-    /// A phase of a path of the kernel has begun. It is told in the middle: what it waits for is over, its work is to come.
+    /// A phase of a kernel path began. The record is written after the phase's lock wait and before its work.
     Path {
-        /// The path.
         path: KernelPath,
-        /// When it began.
         began: Nanos,
-        /// How long it takes without waiting.
+        /// Duration without the lock wait.
         took: Nanos,
-        /// How long it has waited for locks.
+        /// Time waited for locks.
         waited: Nanos,
-        /// Whether the path is over with it.
+        /// Whether this is the last phase of the path.
         ends: bool,
     },
-    /// A thread of rt-app, or rt-app itself, tells where it is.
+    /// An rt-app thread, or rt-app itself, writes a marker.
     Marker(Marker),
 }
 
-/// A figure of a CPU.
+/// Quantity of a CPU that is recorded over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
     /// Utilisation of its fair tasks.
@@ -258,7 +221,7 @@ impl Counter {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::UtilAvg, Self::NrRunning, Self::Capacity, Self::NrIdleScan];
 
-    /// The kernel's name.
+    /// Name of the quantity in the kernel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::UtilAvg => "util_avg",
@@ -269,41 +232,25 @@ impl Counter {
     }
 }
 
-/// A marker, as rt-app writes it.
+/// Marker as rt-app writes it to the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
-    /// rt-app begins or ends.
-    Main {
-        /// Whether it begins.
-        starts: bool,
-    },
-    /// The first thread has taken the time from which rt-app's logs count.
+    /// Start or end of rt-app.
+    Main { starts: bool },
+    /// Reference time of rt-app's logs, taken by the first thread that starts.
     ClockRef {
-        /// The thread.
-        thread: Thread,
-        /// That time, on the machine's clock.
+        thread: ThreadId,
+        /// Reference time on the machine's clock.
         time: Nanos,
     },
-    /// A thread begins or ends.
-    Task {
-        /// The thread.
-        thread: Thread,
-        /// Whether it begins.
-        starts: bool,
-    },
-    /// A loop of a phase begins or ends.
-    Loop {
-        /// The thread.
-        thread: Thread,
-        /// Whether it begins.
-        starts: bool,
-        /// Which loop.
-        place: LoopPlace,
-    },
+    /// Start or end of a thread.
+    Task { thread: ThreadId, starts: bool },
+    /// Start or end of a loop of a phase.
+    Loop { thread: ThreadId, starts: bool, place: LoopPlace },
 }
 
 impl Marker {
-    /// Its text.
+    /// Returns the text that rt-app writes to `trace_marker`.
     pub fn text(self) -> String {
         let event = |starts| if starts { "start" } else { "end" };
         match self {
@@ -318,8 +265,9 @@ impl Marker {
     }
 }
 
-impl What<'_> {
-    /// In which context it happens, as the kernel's common flags tell it: `TRACE_FLAG_IRQS_OFF` and `TRACE_FLAG_HARDIRQ`.
+impl RecordKind<'_> {
+    /// Returns the kernel's common flags of the event's context: `TRACE_FLAG_IRQS_OFF` and
+    /// `TRACE_FLAG_HARDIRQ` for a wake-up by an interrupt.
     pub const fn flags(&self) -> u8 {
         match self {
             Self::Waking { by_interrupt: true, .. } => 0x09,
@@ -327,7 +275,7 @@ impl What<'_> {
         }
     }
 
-    /// The group to which it belongs.
+    /// Returns the group to which the event belongs.
     pub const fn group(&self) -> Group {
         match self {
             Self::Switch { .. }
@@ -343,7 +291,7 @@ impl What<'_> {
             Self::Ipi { .. } => Group::Ipi,
             Self::PeltSe { .. } | Self::PeltCfs { .. } => Group::Pelt,
             Self::Counter { .. } => Group::Counters,
-            Self::Selected { .. } | Self::Balanced(_) | Self::Kicked(_) => Group::Decisions,
+            Self::Selected { .. } | Self::BalancedReason(_) | Self::Kicked(_) => Group::Decisions,
             Self::Path { .. } => Group::Paths,
             Self::Marker(_) => Group::Markers,
         }

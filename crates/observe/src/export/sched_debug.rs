@@ -7,11 +7,11 @@
 //! `se->` statistics of waiting and sleeping, and the frequency behind `cpu#N`, which only x86 has.
 
 use super::proc_text::{group_path, has_ended, listed_tasks, split_ns, state_letter};
-use super::record::{Groups, Record};
-use super::sink::{Out, Sink};
+use super::record::{EventGroups, TraceRecord};
+use super::sink::{BufferedOut, TraceSink};
 use super::task_counts::{self, AllCounts};
-use super::thread::{Thread, Threads};
-use fairlab_machine::engine::Machine;
+use super::thread::{ThreadId, ThreadTable};
+use fairlab_machine::sim::Machine;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::state::rq::cfs_rq::CfsRq;
@@ -30,26 +30,26 @@ const TASKS: &str = "\
 
 /// Writes the text when the run is over.
 pub(super) struct SchedDebug<W: Write> {
-    out: Out<W>,
+    out: BufferedOut<W>,
     counts: AllCounts,
 }
 
 impl<W: Write> SchedDebug<W> {
     pub(super) fn new(to: W) -> Self {
-        Self { out: Out::new(to), counts: AllCounts::default() }
+        Self { out: BufferedOut::new(to), counts: AllCounts::default() }
     }
 }
 
-impl<W: Write> Sink for SchedDebug<W> {
-    fn needs(&self) -> Groups {
+impl<W: Write> TraceSink for SchedDebug<W> {
+    fn needs(&self) -> EventGroups {
         task_counts::GROUPS
     }
 
-    fn record(&mut self, _threads: &Threads, record: &Record<'_>) {
+    fn record(&mut self, _threads: &ThreadTable, record: &TraceRecord<'_>) {
         self.counts.record(record);
     }
 
-    fn end(&mut self, machine: &Machine, threads: &Threads) {
+    fn end(&mut self, machine: &Machine, threads: &ThreadTable) {
         self.out.next().extend_from_slice(header(machine).as_bytes());
         let sched = machine.sched();
         let mut tasks = vec![Vec::new(); sched.nr_cpus()];
@@ -63,7 +63,7 @@ impl<W: Write> Sink for SchedDebug<W> {
         }
     }
 
-    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
         self.out.finish()
     }
 
@@ -104,7 +104,7 @@ fn header(machine: &Machine) -> String {
 struct CpuText<'a> {
     text: String,
     machine: &'a Machine,
-    threads: &'a Threads,
+    threads: &'a ThreadTable,
     counts: &'a AllCounts,
 }
 
@@ -121,13 +121,13 @@ impl CpuText<'_> {
 
     fn put(&mut self, cpu: CpuId, tasks: &[TaskId]) {
         let sched = self.machine.sched();
-        let rq = sched.figures(cpu);
+        let rq = sched.snapshot(cpu);
         let _ = writeln!(self.text, "cpu#{}", cpu.0);
         self.field("nr_running", rq.nr_running);
         self.field("nr_switches", rq.nr_switches);
         // It counts jiffies, and the kernel writes it as a time nevertheless.
         self.time("next_balance", rq.next_balance);
-        self.field("curr->pid", self.threads.get(Thread::of(sched.curr(cpu))).pid);
+        self.field("curr->pid", self.threads.get(ThreadId::from_task(sched.curr(cpu))).pid);
         self.time("clock", rq.clock);
         self.time("clock_task", rq.clock_task);
         self.field("avg_idle", rq.avg_idle.0);
@@ -165,7 +165,7 @@ impl CpuText<'_> {
         self.time("min_vruntime", cfs_rq.min_vruntime);
         self.time("max_vruntime", last);
         self.time("spread", last.wrapping_sub(first));
-        let of_cpu0 = sched.figures(CpuId(0)).min_vruntime;
+        let of_cpu0 = sched.snapshot(CpuId(0)).min_vruntime;
         self.time("spread0", cfs_rq.min_vruntime.wrapping_sub(of_cpu0));
         self.field("nr_running", cfs_rq.nr_running);
         self.field("h_nr_running", cfs_rq.h_nr_running);
@@ -219,7 +219,7 @@ impl CpuText<'_> {
 
     fn put_task(&mut self, cpu: CpuId, id: TaskId) {
         let sched = self.machine.sched();
-        let (task, se, thread) = (sched.task(id), sched.entity(id), Thread::of(id));
+        let (task, se, thread) = (sched.task(id), sched.entity(id), ThreadId::from_task(id));
         let (info, counts) = (self.threads.get(thread), self.counts.of(thread));
         let ms = |ns: u64| {
             let (ms, rest) = split_ns(ns as i64);

@@ -4,10 +4,10 @@
 //! Version 15 is that of 6.1; 16 (since 6.8) tells busy CPUs before idle ones. Version 17 splits imbalances by what is moved, which
 //! 6.1 does not count, so that it cannot be written.
 
-use super::record::Record;
-use super::sink::Sink;
-use super::thread::Threads;
-use fairlab_machine::engine::Machine;
+use super::record::TraceRecord;
+use super::sink::TraceSink;
+use super::thread::ThreadTable;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::{CpuIdleType, SchedDomain};
@@ -21,14 +21,14 @@ const AFTER: &str = "schedstat-after";
 
 /// A version of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum SchedstatVersion {
     /// 2.6.36 to 6.7, with 6.1 between them.
     V15,
     /// 6.8 to 6.14.
     V16,
 }
 
-impl Version {
+impl SchedstatVersion {
     /// In which order it tells of CPUs that balance.
     const fn order(self) -> [CpuIdleType; 3] {
         match self {
@@ -39,10 +39,10 @@ impl Version {
 }
 
 /// What `/proc/schedstat` would say of a machine at this moment.
-pub fn schedstat(machine: &Machine, version: Version) -> String {
+pub fn schedstat(machine: &Machine, version: SchedstatVersion) -> String {
     let number = match version {
-        Version::V15 => 15,
-        Version::V16 => 16,
+        SchedstatVersion::V15 => 15,
+        SchedstatVersion::V16 => 16,
     };
     let mut text = format!("version {number}\ntimestamp {}\n", machine.now().0 / machine.hardware().tick.0);
     let sched = machine.sched();
@@ -52,9 +52,9 @@ pub fn schedstat(machine: &Machine, version: Version) -> String {
     text
 }
 
-fn put_cpu(text: &mut String, machine: &Machine, cpu: CpuId, version: Version) {
+fn put_cpu(text: &mut String, machine: &Machine, cpu: CpuId, version: SchedstatVersion) {
     let domains = machine.sched().domains();
-    let stats = machine.sched().figures(cpu).stats;
+    let stats = machine.sched().snapshot(cpu).stats;
     let _ = write!(text, "cpu{} {} 0 {} {}", cpu.0, stats.yld_count, stats.sched_count, stats.sched_goidle);
     let _ = write!(text, " {} {} {}", stats.ttwu_count, stats.ttwu_local, stats.rq_cpu_time);
     let _ = writeln!(text, " {} {}", stats.run_delay, stats.pcount);
@@ -63,7 +63,7 @@ fn put_cpu(text: &mut String, machine: &Machine, cpu: CpuId, version: Version) {
     }
 }
 
-fn put_domain(text: &mut String, level: usize, sd: &SchedDomain, nr_cpus: usize, version: Version) {
+fn put_domain(text: &mut String, level: usize, sd: &SchedDomain, nr_cpus: usize, version: SchedstatVersion) {
     let _ = write!(text, "domain{level} {}", mask(&sd.span, nr_cpus));
     for idle in version.order() {
         let lb = &sd.stats.lb[idle];
@@ -104,14 +104,14 @@ pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
 }
 
 /// Writes both texts into a directory.
-pub(super) struct Snapshots {
+pub(super) struct SchedstatFiles {
     directory: PathBuf,
-    version: Version,
+    version: SchedstatVersion,
     error: Option<io::Error>,
 }
 
-impl Snapshots {
-    pub(super) fn new(directory: &Path, version: Version) -> Self {
+impl SchedstatFiles {
+    pub(super) fn new(directory: &Path, version: SchedstatVersion) -> Self {
         Self { directory: directory.to_owned(), version, error: None }
     }
 
@@ -121,18 +121,18 @@ impl Snapshots {
     }
 }
 
-impl Sink for Snapshots {
+impl TraceSink for SchedstatFiles {
     fn begin(&mut self, machine: &Machine) {
         self.write(BEFORE, machine);
     }
 
-    fn end(&mut self, machine: &Machine, _threads: &Threads) {
+    fn end(&mut self, machine: &Machine, _threads: &ThreadTable) {
         self.write(AFTER, machine);
     }
 
-    fn record(&mut self, _threads: &Threads, _record: &Record<'_>) {}
+    fn record(&mut self, _threads: &ThreadTable, _record: &TraceRecord<'_>) {}
 
-    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
 

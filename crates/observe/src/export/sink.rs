@@ -1,71 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where records go: a format takes them one by one, and holds no more of a run than a buffer.
+//! Interface of trace formats, and buffered output with bounded memory.
+//!
+//! A [`TraceSink`] receives records one by one. [`BufferedOut`] and [`Spool`] write them in large chunks, so
+//! a format holds no more of a run in memory than a buffer.
 
-use super::record::{Groups, Record};
-use super::thread::Threads;
-use fairlab_machine::engine::Machine;
+use super::record::{EventGroups, TraceRecord};
+use super::thread::ThreadTable;
+use fairlab_machine::sim::Machine;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// So much is collected before it is handed on.
-const FULL: usize = 1 << 17;
+/// Size in bytes at which the buffer is written out.
+const MAX_BUFFERED_BYTES: usize = 1 << 17;
 
-/// A trace in some format on its way to a file.
-pub trait Sink {
-    /// Groups of events without which it would tell what is not so, whatever was asked for.
-    fn needs(&self) -> Groups {
-        Groups::default()
+/// Writer of one trace in one format.
+pub trait TraceSink {
+    /// Groups of events that the format needs for correct output. They are recorded even if the user did not
+    /// request them.
+    fn needs(&self) -> EventGroups {
+        EventGroups::default()
     }
 
-    /// The run begins.
+    /// Called at the start of a run of the built-in scheduler, before the first record.
     fn begin(&mut self, _machine: &Machine) {}
 
-    /// The run is over; [`Sink::finish`] follows.
-    fn end(&mut self, _machine: &Machine, _threads: &Threads) {}
+    /// Called at the end of a run of the built-in scheduler, before [`TraceSink::finish`].
+    fn end(&mut self, _machine: &Machine, _threads: &ThreadTable) {}
 
-    /// Writes a record. What cannot be written is told by [`Sink::has_failed`] and at the end.
-    fn record(&mut self, threads: &Threads, record: &Record<'_>);
+    /// Writes a record. A write error is kept: [`TraceSink::has_failed`] is true from then on, and
+    /// [`TraceSink::finish`] returns it.
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>);
 
-    /// Writes what is left.
+    /// Writes buffered data and completes the file.
     ///
-    /// # Errors
-    /// If anything could not be written, now or before.
-    fn finish(&mut self, threads: &Threads) -> io::Result<()>;
+    /// # Errors If this write or an earlier one failed.
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()>;
 
-    /// Whether something could not be written, so that the rest is lost.
+    /// Whether a write failed, so that the rest of the trace is lost.
     fn has_failed(&self) -> bool;
 }
 
-/// Bytes on their way. An error is kept until the end.
-pub(super) struct Out<W: Write> {
+/// Output buffer. The first write error is kept until [`BufferedOut::finish`].
+pub(super) struct BufferedOut<W: Write> {
     to: W,
     bytes: Vec<u8>,
     handed_on: u64,
     error: Option<io::Error>,
 }
 
-impl<W: Write> Out<W> {
+impl<W: Write> BufferedOut<W> {
     pub(super) fn new(to: W) -> Self {
-        Self { to, bytes: Vec::with_capacity(FULL + FULL / 8), handed_on: 0, error: None }
+        Self { to, bytes: Vec::with_capacity(MAX_BUFFERED_BYTES + MAX_BUFFERED_BYTES / 8), handed_on: 0, error: None }
     }
 
-    /// Where the next bytes go. What was written so far is handed on once it is much.
+    /// Returns the buffer for the next bytes, after writing it out if it has reached [`MAX_BUFFERED_BYTES`].
     #[inline]
     pub(super) fn next(&mut self) -> &mut Vec<u8> {
-        if self.bytes.len() >= FULL {
-            self.hand_on();
+        if self.bytes.len() >= MAX_BUFFERED_BYTES {
+            self.write_buffer();
         }
         &mut self.bytes
     }
 
-    /// How many bytes were written in all.
+    /// Number of bytes written so far, including buffered ones.
     pub(super) fn len(&self) -> u64 {
         self.handed_on + self.bytes.len() as u64
     }
 
     #[cold]
-    fn hand_on(&mut self) {
+    fn write_buffer(&mut self) {
         if self.error.is_none() {
             self.error = self.to.write_all(&self.bytes).err();
         }
@@ -73,35 +77,33 @@ impl<W: Write> Out<W> {
         self.bytes.clear();
     }
 
-    /// Whether something could not be written.
     pub(super) const fn has_failed(&self) -> bool {
         self.error.is_some()
     }
 
-    /// Writes what is left.
+    /// Writes the buffer and flushes. Returns the first error of this or an earlier write.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        self.hand_on();
+        self.write_buffer();
         self.error.take().map_or_else(|| self.to.flush(), Err)
     }
 }
 
-/// What has to wait for the end of a run, because a file needs something before it that is known only then: kept in a file that
-/// has no name.
-pub(super) struct Spool(Out<File>);
+/// Unnamed temporary file for data that follows a part of the file known only at the end of the run.
+pub(super) struct Spool(BufferedOut<File>);
 
 impl Spool {
-    /// In a directory on a disk with room.
+    /// Creates the temporary file in `directory`, whose disk needs room for it.
     pub(super) fn new(directory: &Path) -> io::Result<Self> {
-        Ok(Self(Out::new(tempfile::tempfile_in(directory)?)))
+        Ok(Self(BufferedOut::new(tempfile::tempfile_in(directory)?)))
     }
 
-    /// Where the next bytes go.
+    /// Returns the buffer for the next bytes.
     #[inline]
     pub(super) fn next(&mut self) -> &mut Vec<u8> {
         self.0.next()
     }
 
-    /// How many bytes are in it.
+    /// Number of bytes written so far.
     pub(super) fn len(&self) -> u64 {
         self.0.len()
     }
@@ -110,12 +112,12 @@ impl Spool {
         self.0.has_failed()
     }
 
-    /// Copies all of it behind what is there.
-    pub(super) fn copy_to<W: Write>(&mut self, out: &mut Out<W>) -> io::Result<()> {
+    /// Appends the whole contents to `out`.
+    pub(super) fn copy_to<W: Write>(&mut self, out: &mut BufferedOut<W>) -> io::Result<()> {
         self.0.finish()?;
         let mut from = &self.0.to;
         from.seek(SeekFrom::Start(0))?;
-        let mut chunk = vec![0; FULL];
+        let mut chunk = vec![0; MAX_BUFFERED_BYTES];
         loop {
             let nr = from.read(&mut chunk)?;
             if nr == 0 {
@@ -125,20 +127,20 @@ impl Spool {
         }
     }
 
-    /// Copies pieces of a length, in the order in which their places are given.
+    /// Appends pieces of `length` bytes to `out`, in the order of their indices in `places`.
     pub(super) fn copy_pieces<W: Write>(
         &mut self,
         length: usize,
         places: impl Iterator<Item = u32>,
-        out: &mut Out<W>,
+        out: &mut BufferedOut<W>,
     ) -> io::Result<()> {
         self.0.finish()?;
-        let mut from = BufReader::with_capacity(FULL, &self.0.to);
+        let mut from = BufReader::with_capacity(MAX_BUFFERED_BYTES, &self.0.to);
         let mut at = 0;
         from.seek(SeekFrom::Start(0))?;
         for place in places {
             let offset = u64::from(place) * length as u64;
-            // What is already in the buffer is not read again.
+            // A relative seek keeps the bytes that are already in the buffer.
             from.seek_relative(i64::try_from(offset).expect("a file is not that long") - at)?;
             let bytes = out.next();
             let end = bytes.len();
@@ -162,11 +164,11 @@ mod tests {
         }
         assert_eq!(spool.len(), 300 * 4096);
         let mut whole = Vec::new();
-        let mut out = Out::new(&mut whole);
+        let mut out = BufferedOut::new(&mut whole);
         spool.copy_to(&mut out).and_then(|()| out.finish()).expect("files can be read");
         assert_eq!(whole.len(), 300 * 4096);
         let mut pieces = Vec::new();
-        let mut out = Out::new(&mut pieces);
+        let mut out = BufferedOut::new(&mut pieces);
         let order = [299, 0, 7];
         spool.copy_pieces(4096, order.into_iter(), &mut out).and_then(|()| out.finish()).expect("files can be read");
         let first: Vec<u8> = pieces.chunks(4096).map(|piece| piece[17]).collect();

@@ -5,14 +5,14 @@
 //! by `__schedule()`, migrations by `set_task_cpu()`, wake-ups by `ttwu_stat()`, waiting and sleeping by `update_stats_wait_end()` and
 //! `update_stats_enqueue_sleeper()`.
 
-use super::record::{Group, Groups, Record, What};
-use super::thread::Thread;
+use super::record::{EventGroups, Group, RecordKind, TraceRecord};
+use super::thread::ThreadId;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
 /// From which records they are counted.
-pub(super) const GROUPS: Groups = Groups::of(&[Group::Sched, Group::Stat]);
+pub(super) const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat]);
 
 /// What a task has done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +45,7 @@ impl TaskCounts {
         self.nvcsw + self.nivcsw
     }
 
-    fn slept(&mut self, until: Nanos) {
+    fn end_sleep(&mut self, until: Nanos) {
         if let Some(since) = self.slept_since.take() {
             let slept = until.saturating_since(since);
             self.sum_sleep_runtime += slept;
@@ -60,11 +60,11 @@ pub(super) struct AllCounts(Vec<TaskCounts>);
 
 impl AllCounts {
     /// Those of a thread.
-    pub(super) fn of(&self, thread: Thread) -> TaskCounts {
+    pub(super) fn of(&self, thread: ThreadId) -> TaskCounts {
         self.0.get(thread.index()).copied().unwrap_or_default()
     }
 
-    fn at(&mut self, thread: Thread) -> &mut TaskCounts {
+    fn at(&mut self, thread: ThreadId) -> &mut TaskCounts {
         if self.0.len() <= thread.index() {
             self.0.resize(thread.index() + 1, TaskCounts::default());
         }
@@ -72,9 +72,9 @@ impl AllCounts {
     }
 
     /// Takes a record.
-    pub(super) fn record(&mut self, record: &Record<'_>) {
+    pub(super) fn record(&mut self, record: &TraceRecord<'_>) {
         match record.what {
-            What::Switch { prev, prev_state, .. } => {
+            RecordKind::Switch { prev, prev_state, .. } => {
                 let counts = self.at(prev);
                 match prev_state {
                     PrevState::Runnable => counts.nivcsw += 1,
@@ -82,10 +82,10 @@ impl AllCounts {
                 }
                 counts.slept_since = (prev_state == PrevState::Blocked).then_some(record.at);
             }
-            What::Waking { thread, target_cpu, .. } => self.at(thread).waking = Some((record.cpu, target_cpu)),
-            What::Wakeup { thread, target_cpu, is_new } => {
+            RecordKind::Waking { thread, target_cpu, .. } => self.at(thread).waking = Some((record.cpu, target_cpu)),
+            RecordKind::Wakeup { thread, target_cpu, is_new } => {
                 let counts = self.at(thread);
-                counts.slept(record.at);
+                counts.end_sleep(record.at);
                 let (waker, task_cpu) = counts.waking.take().unwrap_or((record.cpu, target_cpu));
                 if is_new {
                     return;
@@ -95,8 +95,8 @@ impl AllCounts {
                 counts.nr_wakeups_local += u64::from(waker == target_cpu);
                 counts.nr_wakeups_remote += u64::from(waker != target_cpu);
             }
-            What::Migrate { thread, .. } => self.at(thread).nr_migrations += 1,
-            What::StatWait { thread, delay } => {
+            RecordKind::Migrate { thread, .. } => self.at(thread).nr_migrations += 1,
+            RecordKind::StatWait { thread, delay } => {
                 let counts = self.at(thread);
                 counts.wait_sum += delay;
                 counts.wait_max = counts.wait_max.max(delay);
@@ -114,23 +114,23 @@ mod tests {
 
     #[test]
     fn switches_wake_ups_waits_and_sleeps_are_counted_as_the_kernel_does() {
-        let (task, idle) = (Thread::of(TaskId(7)), Thread::of(TaskId(0)));
+        let (task, idle) = (ThreadId::from_task(TaskId(7)), ThreadId::from_task(TaskId(0)));
         let mut counts = AllCounts::default();
         let mut tell = |at, cpu, what| {
-            counts.record(&Record { at: Nanos(at), cpu: CpuId(cpu), current: idle, what });
+            counts.record(&TraceRecord { at: Nanos(at), cpu: CpuId(cpu), current: idle, what });
         };
-        let wakeup = |is_new, cpu| What::Wakeup { thread: task, target_cpu: CpuId(cpu), is_new };
-        let off = |prev_state| What::Switch { prev: task, prev_state, next: idle };
+        let wakeup = |is_new, cpu| RecordKind::Wakeup { thread: task, target_cpu: CpuId(cpu), is_new };
+        let off = |prev_state| RecordKind::Switch { prev: task, prev_state, next: idle };
         tell(100, 0, wakeup(true, 0));
-        tell(130, 0, What::StatWait { thread: task, delay: Nanos(30) });
+        tell(130, 0, RecordKind::StatWait { thread: task, delay: Nanos(30) });
         tell(200, 0, off(PrevState::Runnable));
-        tell(250, 0, What::StatWait { thread: task, delay: Nanos(50) });
+        tell(250, 0, RecordKind::StatWait { thread: task, delay: Nanos(50) });
         tell(300, 0, off(PrevState::Blocked));
-        tell(400, 2, What::Waking { thread: task, target_cpu: CpuId(0), by_interrupt: false });
-        tell(400, 2, What::Migrate { thread: task, orig_cpu: CpuId(0), dest_cpu: CpuId(1) });
+        tell(400, 2, RecordKind::Waking { thread: task, target_cpu: CpuId(0), by_interrupt: false });
+        tell(400, 2, RecordKind::Migrate { thread: task, orig_cpu: CpuId(0), dest_cpu: CpuId(1) });
         tell(410, 1, wakeup(false, 1));
         tell(500, 1, off(PrevState::Blocked));
-        tell(505, 1, What::Waking { thread: task, target_cpu: CpuId(1), by_interrupt: true });
+        tell(505, 1, RecordKind::Waking { thread: task, target_cpu: CpuId(1), by_interrupt: true });
         tell(505, 1, wakeup(false, 1));
         let all = counts.of(task);
         assert_eq!((all.nvcsw, all.nivcsw, all.nr_switches(), all.nr_migrations), (2, 1, 3, 1));

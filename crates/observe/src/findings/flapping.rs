@@ -3,21 +3,21 @@
 
 use super::{Finding, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::START;
+use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
 /// Fewer spells are nothing to speak of.
-const LEAST: u64 = 10;
+const MIN_EPISODES: u64 = 10;
 /// So many in a second are too many.
 const PER_SECOND: u64 = 5;
 /// It is over-utilised for this part of the time at the least, and is not for as much, in percent: what is always so does not flap, and spells
 /// that are over at once do no harm.
-const PART: u64 = 5;
+const MIN_PERCENT: u64 = 5;
 
 /// A time in which the machine was over-utilised.
 #[derive(Clone, Copy, Debug)]
-struct Spell {
+struct Episode {
     since: Nanos,
     /// The CPU that had too little room when it began.
     cpu: CpuId,
@@ -28,20 +28,20 @@ struct Spell {
 #[derive(Debug, Default)]
 pub(super) struct Flapping {
     /// How often it became over-utilised, and for how long in all.
-    spells: u64,
+    episodes: u64,
     over: Nanos,
     /// The spell that goes on.
-    now: Option<Spell>,
-    longest: Option<Spell>,
+    now: Option<Episode>,
+    longest: Option<Episode>,
 }
 
 impl Flapping {
-    pub(super) fn changes(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
+    pub(super) fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
         if is_over {
-            self.spells += 1;
-            self.now = Some(Spell { since: now, cpu, length: Nanos::ZERO });
+            self.episodes += 1;
+            self.now = Some(Episode { since: now, cpu, length: Nanos::ZERO });
         } else if let Some(spell) = self.now.take() {
-            let spell = Spell { length: now - spell.since, ..spell };
+            let spell = Episode { length: now - spell.since, ..spell };
             self.over += spell.length;
             if self.longest.is_none_or(|longest| spell.length > longest.length) {
                 self.longest = Some(spell);
@@ -53,9 +53,9 @@ impl Flapping {
     pub(super) fn findings(&self, now: Nanos, is_by_energy: bool) -> Vec<Finding> {
         let length = now.saturating_since(START).0.max(1);
         let over = self.over.0 + self.now.map_or(0, |spell| now.saturating_since(spell.since).0);
-        let is_often =
-            self.spells >= LEAST && u128::from(self.spells) * 1_000_000_000 >= u128::from(PER_SECOND * length);
-        let part = u128::from(length) * u128::from(PART) / 100;
+        let is_often = self.episodes >= MIN_EPISODES
+            && u128::from(self.episodes) * 1_000_000_000 >= u128::from(PER_SECOND * length);
+        let part = u128::from(length) * u128::from(MIN_PERCENT) / 100;
         let is_some_time = u128::from(over) >= part && u128::from(length - over.min(length)) >= part;
         let Some(longest) = self.longest.filter(|_| is_by_energy && is_often && is_some_time) else {
             return Vec::new();
@@ -66,13 +66,13 @@ impl Flapping {
             sentence: format!(
                 "the machine became over-utilised {} times, the longest time for {} since CPU {} had too little room, and was so for {} of {}: \
                  placement by energy is off then",
-                self.spells,
+                self.episodes,
                 longest.length,
                 longest.cpu.0,
                 Nanos(over),
                 Nanos(length)
             ),
-            count: self.spells,
+            count: self.episodes,
             total_ns: over,
             worst_ns: longest.length.0,
             at_ns: moment(longest.since),
@@ -90,8 +90,8 @@ mod tests {
         let mut flapping = Flapping::default();
         let ms = Nanos::from_millis;
         for spell in 0..spells {
-            flapping.changes(START + ms(20 * spell), true, CpuId(3));
-            flapping.changes(START + ms(20 * spell + over), false, CpuId(0));
+            flapping.on_overutilized(START + ms(20 * spell), true, CpuId(3));
+            flapping.on_overutilized(START + ms(20 * spell + over), false, CpuId(0));
         }
         flapping
     }

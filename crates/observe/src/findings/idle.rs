@@ -4,10 +4,10 @@
 //! Of each long wait, the idle time of each allowed CPU that lies in it. Known of a CPU are its present and its last idle time, which is
 //! enough for a wait that has just ended: earlier ones were shorter than the limit or have been interrupted by work.
 
-use super::waits::Wait;
-use super::{About, ByFamily, Finding, Severity, moment};
+use super::waits::FindingWait;
+use super::{ByFamily, Finding, FindingContext, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::START;
+use fairlab_machine::sim::START;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 
 /// The worst wait of a family.
 #[derive(Clone, Debug)]
-struct Worst {
-    wait: Wait,
+struct WorstIdle {
+    wait: FindingWait,
     /// Where the task waited, and who idled meanwhile, from when.
     cpu: CpuId,
     idle: CpuId,
@@ -33,9 +33,9 @@ pub(super) struct IdleCpus {
     times: Vec<(Nanos, Option<Nanos>)>,
     /// The last pass for each CPU at each level.
     passes: Vec<BTreeMap<u32, (Nanos, BalanceDecision)>>,
-    found: ByFamily<Worst>,
+    found: ByFamily<WorstIdle>,
     /// What passes of idle CPUs in such times found, by family: at which level, what, how often.
-    said: BTreeMap<usize, BTreeMap<(u32, &'static str), u64>>,
+    pass_reasons: BTreeMap<usize, BTreeMap<(u32, &'static str), u64>>,
 }
 
 impl IdleCpus {
@@ -44,7 +44,7 @@ impl IdleCpus {
             times: vec![(START, None); nr_cpus],
             passes: vec![BTreeMap::new(); nr_cpus],
             found: ByFamily::new(),
-            said: BTreeMap::new(),
+            pass_reasons: BTreeMap::new(),
         }
     }
 
@@ -52,20 +52,20 @@ impl IdleCpus {
         self.times.len()
     }
 
-    pub(super) fn begins(&mut self, now: Nanos, cpu: CpuId) {
+    pub(super) fn begin_idle(&mut self, now: Nanos, cpu: CpuId) {
         self.times[cpu.index()] = (now, None);
     }
 
-    pub(super) fn ends(&mut self, now: Nanos, cpu: CpuId) {
+    pub(super) fn end_idle(&mut self, now: Nanos, cpu: CpuId) {
         self.times[cpu.index()].1 = Some(now);
     }
 
-    pub(super) fn balanced(&mut self, now: Nanos, decision: &BalanceDecision) {
+    pub(super) fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
         self.passes[decision.dst_cpu.index()].insert(decision.level, (now, *decision));
     }
 
     /// A task has waited on a CPU.
-    pub(super) fn waited(&mut self, wait: Wait, cpu: CpuId, allowed: &CpuMask, limit: Nanos) {
+    pub(super) fn on_wait(&mut self, wait: FindingWait, cpu: CpuId, allowed: &CpuMask, limit: Nanos) {
         let overlap = |idle: CpuId| {
             let (from, to) = self.times[idle.index()];
             let from = from.max(wait.since);
@@ -89,14 +89,14 @@ impl IdleCpus {
                 .collect();
             passes.sort_by_key(|&(at, _)| at);
             let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
-            let said = self.said.entry(wait.family).or_default();
+            let said = self.pass_reasons.entry(wait.family).or_default();
             passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
-            let worst = Worst { wait, cpu, idle, from, passes };
+            let worst = WorstIdle { wait, cpu, idle, from, passes };
             self.found.entry(wait.family).or_default().add(time, worst);
         }
     }
 
-    pub(super) fn findings(&self, about: &About<'_>) -> Vec<Finding> {
+    pub(super) fn findings(&self, about: &FindingContext<'_>) -> Vec<Finding> {
         let now = about.now;
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
@@ -111,7 +111,7 @@ impl IdleCpus {
                 Some(sd) => format!(", which it meets in {}", sd.name),
                 None => ", which it meets in no domain".to_owned(),
             };
-            let there = self.said.get(&family).into_iter().flatten();
+            let there = self.pass_reasons.get(&family).into_iter().flatten();
             let there = there.filter(|((level, _), _)| common.is_some_and(|sd| *level == sd.level));
             let why = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
                 _ if about.machine.is_none() => {

@@ -4,18 +4,18 @@
 use super::{Finding, Severity, moment};
 use crate::explain::Question;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::interface::balance::NOHZ_BALANCE_KICK;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
-use fairlab_sched::told::balance::NOHZ_BALANCE_KICK;
 use fairlab_sched::units::Nanos;
 
 /// Fewer kicks say nothing.
-const LEAST: u64 = 100;
+const MIN_KICKS: u64 = 100;
 /// Of so many kicks one should have moved something.
 const PER_MOVE: u64 = 50;
 
 /// Kicks and what came of them.
 #[derive(Debug)]
-pub(super) struct Kicks {
+pub(super) struct WastedKicks {
     /// Whether each CPU was kicked and has moved nothing since.
     pending: Vec<bool>,
     kicks: u64,
@@ -23,12 +23,12 @@ pub(super) struct Kicks {
     last: Option<(Nanos, CpuId)>,
 }
 
-impl Kicks {
+impl WastedKicks {
     pub(super) fn new(nr_cpus: usize) -> Self {
         Self { pending: vec![false; nr_cpus], kicks: 0, with_moves: 0, last: None }
     }
 
-    pub(super) fn kicked(&mut self, now: Nanos, decision: &KickDecision) {
+    pub(super) fn on_kick(&mut self, now: Nanos, decision: &KickDecision) {
         if decision.kicked
             && decision.flags & NOHZ_BALANCE_KICK != 0
             && let Some(target) = decision.target
@@ -40,14 +40,14 @@ impl Kicks {
     }
 
     /// A pass that a kicked CPU executes, for itself or for another one.
-    pub(super) fn balanced(&mut self, decision: &BalanceDecision) {
+    pub(super) fn on_balance(&mut self, decision: &BalanceDecision) {
         if decision.nr_moved > 0 && std::mem::take(&mut self.pending[decision.on.index()]) {
             self.with_moves += 1;
         }
     }
 
     pub(super) fn findings(&self) -> Vec<Finding> {
-        let is_vain = self.kicks >= LEAST && self.with_moves * PER_MOVE < self.kicks;
+        let is_vain = self.kicks >= MIN_KICKS && self.with_moves * PER_MOVE < self.kicks;
         let found = self.last.filter(|_| is_vain).map(|(at, target)| Finding {
             rule: "vain-kicks",
             severity: Severity::Low,

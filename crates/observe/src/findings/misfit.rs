@@ -2,22 +2,22 @@
 //! Tasks that are too big for their CPU while a bigger one idles. Seen by looks, as nobody tells of it.
 
 use super::Finding;
-use super::spells::Spells;
-use fairlab_machine::engine::Machine;
+use super::episodes::Episodes;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::state::figures::TaskFit;
+use fairlab_sched::state::snapshot::TaskFit;
 use fairlab_sched::units::Nanos;
 
 /// What was seen of each CPU: a task has been too big for it, and a bigger CPU idles too.
 #[derive(Debug)]
-pub(super) struct Misfits(Spells);
+pub(super) struct Misfits(Episodes);
 
 impl Misfits {
     pub(super) fn new(nr_cpus: usize) -> Self {
-        Self(Spells::new(nr_cpus))
+        Self(Episodes::new(nr_cpus))
     }
 
-    pub(super) fn look(&mut self, machine: &Machine, limit: Nanos) {
+    pub(super) fn sample(&mut self, machine: &Machine, limit: Nanos) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
             // Not by what the scheduler has noted: one that does not heed misfit tasks notes nothing.
@@ -27,7 +27,7 @@ impl Misfits {
                 let bigger = |&other: &CpuId| capacity[other.index()] > capacity[cpu.index()] && sched.is_idle(other);
                 allowed.iter().any(|other| bigger(&other))
             };
-            self.0.look(machine.now(), cpu, is_too_big, limit);
+            self.0.sample(machine.now(), cpu, is_too_big, limit);
         }
     }
 

@@ -8,6 +8,7 @@
 //! low); timers that were missed come from the families. [`trace`] asks those rules of a recorded trace for which its events are enough. What is bounded has its bound in
 //! [`Limits`].
 
+mod episodes;
 mod flapping;
 mod idle;
 mod kicks;
@@ -15,7 +16,6 @@ mod misfit;
 mod moves;
 mod run;
 mod slow;
-mod spells;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -23,13 +23,13 @@ mod unfair;
 mod waits;
 
 pub use run::find;
-pub use trace::of_trace;
+pub use trace::find_in_trace;
 
+use crate::eas::EasStatus;
 use crate::explain::Question;
 use crate::families::FamilySummary;
-use crate::placement::Placement;
-use fairlab_machine::engine::{Machine, START};
-use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_machine::observer::{Interest, MachineEvent, Observer};
+use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -108,7 +108,7 @@ impl Limits {
 
 /// What is known of a task.
 #[derive(Clone, Debug, Default)]
-struct Track {
+struct TaskWaitState {
     /// Its place among the machine's tasks.
     place: usize,
     family: usize,
@@ -123,19 +123,19 @@ struct Track {
 
 /// How often something was, how long, and the worst of it.
 #[derive(Clone, Copy, Debug)]
-struct Tally<W> {
+struct Occurrences<W> {
     count: u64,
     total: Nanos,
     worst: Option<(Nanos, W)>,
 }
 
-impl<W> Default for Tally<W> {
+impl<W> Default for Occurrences<W> {
     fn default() -> Self {
         Self { count: 0, total: Nanos::ZERO, worst: None }
     }
 }
 
-impl<W> Tally<W> {
+impl<W> Occurrences<W> {
     fn add(&mut self, time: Nanos, what: W) {
         self.count += 1;
         self.total += time;
@@ -146,13 +146,13 @@ impl<W> Tally<W> {
 }
 
 /// Tallies by family.
-type ByFamily<W> = BTreeMap<usize, Tally<W>>;
+type ByFamily<W> = BTreeMap<usize, Occurrences<W>>;
 
 /// Listens to a run for what is wrong.
 #[derive(Debug)]
 pub struct Findings {
     limits: Limits,
-    tasks: BTreeMap<TaskId, Track>,
+    tasks: BTreeMap<TaskId, TaskWaitState>,
     /// Names of families, and the family of each task of the workload.
     families: Vec<String>,
     family_of: Vec<usize>,
@@ -160,7 +160,7 @@ pub struct Findings {
     waits: waits::Waits,
     moves: moves::Moves,
     misfit: misfit::Misfits,
-    kicks: kicks::Kicks,
+    kicks: kicks::WastedKicks,
     unfair: unfair::Shares,
     flapping: flapping::Flapping,
     slow: slow::SlowCpus,
@@ -187,7 +187,7 @@ impl Findings {
             waits: waits::Waits::default(),
             moves: moves::Moves::default(),
             misfit: misfit::Misfits::new(nr_cpus),
-            kicks: kicks::Kicks::new(nr_cpus),
+            kicks: kicks::WastedKicks::new(nr_cpus),
             unfair: unfair::Shares::default(),
             flapping: flapping::Flapping::default(),
             slow: slow::SlowCpus::new(nr_cpus),
@@ -195,7 +195,7 @@ impl Findings {
     }
 
     /// Looks at what nobody tells. To be called now and then.
-    pub fn look(&mut self, machine: &Machine) {
+    pub fn sample(&mut self, machine: &Machine) {
         for (&id, track) in &mut self.tasks {
             // Who waits for his group's quota does not wait for a CPU.
             if track.waits_since.is_some() && machine.sched().waits_for_quota(id) {
@@ -207,9 +207,9 @@ impl Findings {
                 track.allowed = Some(allowed.clone());
             }
         }
-        self.misfit.look(machine, self.limits.misfit);
-        self.slow.look(machine, self.limits.misfit);
-        self.unfair.look(machine, self.tasks.iter().map(|(&id, track)| (id, track.place, track.family)));
+        self.misfit.sample(machine, self.limits.misfit);
+        self.slow.sample(machine, self.limits.misfit);
+        self.unfair.sample(machine, self.tasks.iter().map(|(&id, track)| (id, track.place, track.family)));
     }
 
     /// What was found, the worst first. `families` are those of the run's summary.
@@ -218,59 +218,59 @@ impl Findings {
         let waiting: Vec<TaskId> =
             self.tasks.iter().filter(|(_, track)| track.waits_since.is_some()).map(|(&id, _)| id).collect();
         for id in waiting {
-            self.ends_waiting(now, id);
+            self.end_waiting(now, id);
         }
         let name = |task: usize| machine.tasks()[task].name.clone();
-        let about = About { name: &name, families: &self.families, machine: Some(machine), now };
+        let about = FindingContext { name: &name, families: &self.families, machine: Some(machine), now };
         let mut all = self.idle.findings(&about);
         all.extend(self.waits.findings(&about, self.limits));
         all.extend(self.moves.findings(&about, self.limits));
         all.extend(self.misfit.findings(machine, now, self.limits.misfit));
         all.extend(self.kicks.findings());
         all.extend(self.unfair.findings(machine, &self.families));
-        all.extend(self.flapping.findings(now, Placement::of(machine).by_energy));
+        all.extend(self.flapping.findings(now, EasStatus::from_machine(machine).by_energy));
         all.extend(self.slow.findings(machine, now, self.limits.misfit));
         all.extend(families.iter().filter_map(|family| missed_timers(machine, family)));
-        worst_first(&mut all);
+        sort_worst_first(&mut all);
         all
     }
 
     /// A task gets a CPU, or the run is over: was its wait one that should not have been?
-    fn ends_waiting(&mut self, now: Nanos, id: TaskId) {
+    fn end_waiting(&mut self, now: Nanos, id: TaskId) {
         let Some(track) = self.tasks.get_mut(&id) else { return };
         let Some(since) = track.waits_since.take() else { return };
         let woken = track.woken_at.take();
-        let wait = waits::Wait { task: track.place, family: track.family, since, until: now };
+        let wait = waits::FindingWait { task: track.place, family: track.family, since, until: now };
         if let Some(woken) = woken.filter(|woken| now - *woken > self.limits.latency) {
-            self.waits.late(wait, now - woken);
+            self.waits.record_late(wait, now - woken);
         }
         if now - since > self.limits.starvation {
-            self.waits.starved(wait);
+            self.waits.record_starved(wait);
         }
         if now - since >= self.limits.idle
             && let (Some(allowed), Some(cpu)) = (&track.allowed, track.cpu)
         {
-            self.idle.waited(wait, cpu, allowed, self.limits.idle);
+            self.idle.on_wait(wait, cpu, allowed, self.limits.idle);
         }
     }
 
-    fn switched(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+    fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         let is_idle = |task: TaskId| task.index() < self.idle.nr_cpus();
         let (was_idle, becomes_idle) = (is_idle(prev), is_idle(next));
         if was_idle {
-            self.idle.ends(now, cpu);
+            self.idle.end_idle(now, cpu);
         }
         if becomes_idle {
-            self.idle.begins(now, cpu);
+            self.idle.begin_idle(now, cpu);
         }
         if prev_state == PrevState::Runnable {
             if let Some(track) = self.tasks.get_mut(&prev) {
                 track.waits_since = Some(now);
             }
         } else {
-            self.unfair.slept(prev);
+            self.unfair.on_sleep(prev);
         }
-        self.ends_waiting(now, next);
+        self.end_waiting(now, next);
     }
 }
 
@@ -293,12 +293,12 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
 }
 
 /// The worst first.
-fn worst_first(all: &mut [Finding]) {
+fn sort_worst_first(all: &mut [Finding]) {
     all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
 }
 
 /// Of what findings speak.
-struct About<'a> {
+struct FindingContext<'a> {
     /// Names of tasks by their places.
     name: &'a dyn Fn(usize) -> String,
     families: &'a [String],
@@ -324,32 +324,33 @@ impl Probe for Findings {
                     }
                 }
             }
-            Event::Switch { cpu, prev, next, prev_state } => self.switched(now, cpu, prev, next, prev_state),
+            Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
             Event::Migrate { task, from, to, .. } => {
                 if let Some(track) = self.tasks.get_mut(&task) {
                     track.cpu = Some(to);
-                    self.moves.moved(now, track.place, track.family, from, to, self.limits.back_within);
+                    self.moves.on_migrate(now, track.place, track.family, from, to, self.limits.back_within);
                 }
             }
             Event::BalanceDecision(decision) => {
-                self.idle.balanced(now, decision);
-                self.kicks.balanced(decision);
+                self.idle.on_balance(now, decision);
+                self.kicks.on_balance(decision);
             }
-            Event::KickDecision(decision) => self.kicks.kicked(now, decision),
-            Event::Overutilized { is_over, cpu } => self.flapping.changes(now, is_over, cpu),
+            Event::KickDecision(decision) => self.kicks.on_kick(now, decision),
+            Event::Overutilized { is_over, cpu } => self.flapping.on_overutilized(now, is_over, cpu),
             _ => {}
         }
     }
 }
 
 impl Observer for Findings {
-    fn wants(&self) -> Wants {
-        Wants { events: true, ..Wants::NOTHING }
+    fn wants(&self) -> Interest {
+        Interest { events: true, ..Interest::NOTHING }
     }
 
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
         if let MachineEvent::Forked { task, id, spec, .. } = *event {
-            self.tasks.insert(id, Track { place: task, family: self.family_of[spec], ..Track::default() });
+            self.tasks
+                .insert(id, TaskWaitState { place: task, family: self.family_of[spec], ..TaskWaitState::default() });
         }
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks that go to and fro: back on the CPU from which they came, soon after they left it.
 
-use super::{About, Finding, Limits, Severity, moment};
+use super::{Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::START;
+use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 /// So often a task may go to and fro in a second.
 const PER_SECOND: u64 = 50;
 /// Less often is nothing to speak of.
-const LEAST: u64 = 20;
+const MIN_RETURNS: u64 = 20;
 
 /// The last migration of a task, and how often it came back at once.
 #[derive(Clone, Copy, Debug)]
-struct Moved {
+struct PingPong {
     family: usize,
     at: Nanos,
     from: CpuId,
@@ -25,11 +25,19 @@ struct Moved {
 
 /// Migrations of all tasks.
 #[derive(Debug, Default)]
-pub(super) struct Moves(BTreeMap<usize, Moved>);
+pub(super) struct Moves(BTreeMap<usize, PingPong>);
 
 impl Moves {
-    pub(super) fn moved(&mut self, now: Nanos, task: usize, family: usize, from: CpuId, to: CpuId, back_within: Nanos) {
-        let moved = self.0.entry(task).or_insert(Moved { family, at: START, from, back: 0, last_back: START });
+    pub(super) fn on_migrate(
+        &mut self,
+        now: Nanos,
+        task: usize,
+        family: usize,
+        from: CpuId,
+        to: CpuId,
+        back_within: Nanos,
+    ) {
+        let moved = self.0.entry(task).or_insert(PingPong { family, at: START, from, back: 0, last_back: START });
         if moved.from == to && now - moved.at <= back_within {
             moved.back += 1;
             moved.last_back = now;
@@ -37,9 +45,10 @@ impl Moves {
         (moved.at, moved.from) = (now, from);
     }
 
-    pub(super) fn findings(&self, about: &About<'_>, limits: Limits) -> Vec<Finding> {
+    pub(super) fn findings(&self, about: &FindingContext<'_>, limits: Limits) -> Vec<Finding> {
         let length = about.now.saturating_since(START).0.max(1);
-        let is_often = |back: u64| back >= LEAST && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
+        let is_often =
+            |back: u64| back >= MIN_RETURNS && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
         let mut found: BTreeMap<usize, Finding> = BTreeMap::new();
         for (&task, moved) in self.0.iter().filter(|(_, moved)| is_often(moved.back)) {
             let name = (about.name)(task);

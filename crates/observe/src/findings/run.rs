@@ -2,15 +2,15 @@
 //! A run with somebody who looks for what is wrong.
 
 use super::{Finding, Findings, Limits};
-use crate::recorder::Recorder;
-use fairlab_machine::engine::{Machine, RunError, START};
+use crate::summary_observer::SummaryObserver;
 use fairlab_machine::observer::{Observer, Observers};
+use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_sched::units::Nanos;
 
 /// In so many parts a run is divided at the least, after each of which there is a look.
-const PARTS: u64 = 1000;
+const MIN_PARTS: u64 = 1000;
 /// No longer is simulated without a look.
-const LONGEST_PART: Nanos = Nanos::from_millis(10);
+const MAX_PART: Nanos = Nanos::from_millis(10);
 
 /// Runs a machine and says what is wrong, the worst first. `told` hears how far it is.
 ///
@@ -20,18 +20,18 @@ pub fn find(
     machine: &mut Machine,
     limits: Limits,
     told: &mut dyn FnMut(Nanos),
-) -> Result<(Vec<Finding>, Recorder), RunError> {
-    let mut recorder = Recorder::new(machine);
+) -> Result<(Vec<Finding>, SummaryObserver), RunError> {
+    let mut recorder = SummaryObserver::new(machine);
     let mut findings = Findings::new(machine, limits);
     machine.start(&mut both(&mut recorder, &mut findings))?;
     let length = u128::from(machine.duration().0);
-    let parts = u128::from(PARTS).max(length / u128::from(LONGEST_PART.0));
+    let parts = u128::from(MIN_PARTS).max(length / u128::from(MAX_PART.0));
     for part in 1..=parts {
         let until = START.0 + u64::try_from(length * part / parts).unwrap_or(u64::MAX - START.0);
-        let goes_on = machine.advance(&mut both(&mut recorder, &mut findings), Nanos(until))?;
-        findings.look(machine);
+        let has_more = machine.advance(&mut both(&mut recorder, &mut findings), Nanos(until))?;
+        findings.sample(machine);
         told(machine.elapsed());
-        if !goes_on {
+        if !has_more {
             break;
         }
     }
@@ -40,7 +40,7 @@ pub fn find(
     Ok((findings.finish(machine, &families), recorder))
 }
 
-fn both<'a>(recorder: &'a mut Recorder, findings: &'a mut Findings) -> Observers<'a> {
+fn both<'a>(recorder: &'a mut SummaryObserver, findings: &'a mut Findings) -> Observers<'a> {
     let list: Vec<&mut dyn Observer> = vec![recorder, findings];
     Observers(list)
 }

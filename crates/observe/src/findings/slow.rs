@@ -5,27 +5,27 @@
 //! one that is held down, by a governor, a limit or a slow driver, is.
 
 use super::Finding;
-use super::spells::Spells;
-use fairlab_machine::engine::Machine;
-use fairlab_sched::units::{CAPACITY_FULL, Nanos};
+use super::episodes::Episodes;
+use fairlab_machine::sim::Machine;
+use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 
 /// What was seen of each CPU.
 #[derive(Debug)]
-pub(super) struct SlowCpus(Spells);
+pub(super) struct SlowCpus(Episodes);
 
 impl SlowCpus {
     pub(super) fn new(nr_cpus: usize) -> Self {
-        Self(Spells::new(nr_cpus))
+        Self(Episodes::new(nr_cpus))
     }
 
-    pub(super) fn look(&mut self, machine: &Machine, limit: Nanos) {
+    pub(super) fn sample(&mut self, machine: &Machine, limit: Nanos) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
-            let figures = sched.figures(cpu);
-            let has = capacity[cpu.index()] * figures.freq_capacity / CAPACITY_FULL;
+            let figures = sched.snapshot(cpu);
+            let has = capacity[cpu.index()] * figures.freq_capacity / SCHED_CAPACITY_SCALE;
             let wants = figures.cfs_avg.util_avg + figures.cfs_avg.util_avg / 4;
-            let is_slow = figures.freq_capacity < CAPACITY_FULL && wants > has && !sched.is_idle(cpu);
-            self.0.look(machine.now(), cpu, is_slow, limit);
+            let is_slow = figures.freq_capacity < SCHED_CAPACITY_SCALE && wants > has && !sched.is_idle(cpu);
+            self.0.sample(machine.now(), cpu, is_slow, limit);
         }
     }
 

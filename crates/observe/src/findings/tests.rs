@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-use super::kicks::Kicks;
+use super::kicks::WastedKicks;
 use super::moves::Moves;
 use super::*;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::Setup;
 use fairlab_machine::hardware::Hardware;
-use fairlab_workload::{rtapp, scn};
+use fairlab_machine::sim::Setup;
+use fairlab_workload::{rtapp, scenario};
 
 fn machine(scenario: &str) -> Machine {
-    let scenario = scn::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
@@ -69,10 +69,10 @@ fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
         let mut moves = Moves::default();
         for step in 0..100_u64 {
             let (from, to) = (CpuId((step % 2) as u32), CpuId((step % 2) as u32 ^ 1));
-            moves.moved(START + Nanos(every_us * 1000 * step), 0, 0, from, to, limits.back_within);
+            moves.on_migrate(START + Nanos(every_us * 1000 * step), 0, 0, from, to, limits.back_within);
         }
         let name = |_: usize| "a".to_owned();
-        let about = About { name: &name, families: &["a".to_owned()], machine: None, now: machine.now() };
+        let about = FindingContext { name: &name, families: &["a".to_owned()], machine: None, now: machine.now() };
         moves.findings(&about, limits)
     };
     assert_eq!(moved(500).first().map(|finding| finding.count), Some(99));
@@ -82,19 +82,19 @@ fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
 #[test]
 fn kicks_after_which_nothing_moves_are_found_if_they_are_many() {
     use fairlab_sched::probe::{KickDecision, KickReason};
-    let mut kicks = Kicks::new(2);
+    let mut kicks = WastedKicks::new(2);
     let kick = KickDecision {
         cpu: CpuId(0),
         reason: KickReason::ManyTasks,
-        flags: fairlab_sched::told::balance::NOHZ_BALANCE_KICK,
+        flags: fairlab_sched::interface::balance::NOHZ_BALANCE_KICK,
         target: Some(CpuId(1)),
         kicked: true,
     };
     for at in 0..99 {
-        kicks.kicked(START + Nanos(at), &kick);
+        kicks.on_kick(START + Nanos(at), &kick);
     }
     assert!(kicks.findings().is_empty());
-    kicks.kicked(START + Nanos(99), &kick);
+    kicks.on_kick(START + Nanos(99), &kick);
     assert_eq!(kicks.findings().first().map(|finding| (finding.count, finding.at_ns)), Some((100, 99)));
 }
 
@@ -141,7 +141,7 @@ fn timers_that_are_missed_are_found() {
         );
         let hardware = Hardware::from_description(&preset("laptop-8").expect("a preset"));
         let workload = rtapp::parse("x.json", &text, rtapp::Options::for_cpus(8)).expect("an rt-app file");
-        let idle = scn::parse("idle.scn", "cpus 8\nend 1s\n").expect("a scenario");
+        let idle = scenario::parse("idle.scn", "cpus 8\nend 1s\n").expect("a scenario");
         let mut machine = Machine::new(Setup { workload, ..Setup::on(hardware, idle) }).expect("a possible machine");
         let limits = Limits::of(&machine);
         find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress").0
@@ -155,7 +155,7 @@ fn timers_that_are_missed_are_found() {
 fn found_in(file: &str, change: impl Fn(String) -> String, tunables: &[&str]) -> Vec<Finding> {
     let path = format!("{}/../../scenarios/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = change(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")));
-    let mut setup = Setup::from_scenario(scn::parse(file, &text).unwrap_or_else(|error| panic!("{error}")));
+    let mut setup = Setup::from_scenario(scenario::parse(file, &text).unwrap_or_else(|error| panic!("{error}")));
     setup.named_tunables.extend(tunables.iter().map(|name| ((*name).to_owned(), 1)));
     let mut machine = Machine::new(setup).expect("a possible machine");
     let limits = Limits { idle: Nanos::from_millis(1), ..Limits::of(&machine) };
@@ -211,22 +211,25 @@ fn domains_that_are_missing_are_found_and_named() {
 
 #[test]
 fn the_same_is_found_in_a_trace_as_far_as_its_events_tell() {
-    use crate::import::event::{Context, Event, Recording, State, What, Who};
-    let who = |pid| Who { pid, comm: Default::default(), prio: Some(120) };
-    let event = |ms: u64, cpu, what| Event { at: ms * 1_000_000, cpu, pid: 0, context: Context::Thread, what };
-    let switch = |prev, state, next| What::Switch { prev: who(prev), state, next: who(next) };
-    let wakeup = |pid| What::Wakeup { who: who(pid), cpu: 0, is_new: false };
+    use crate::import::event::{Context, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
+    let who = |pid| ThreadRef { pid, comm: Default::default(), prio: Some(120) };
+    let event =
+        |ms: u64, cpu, what| TraceEvent { at: ms * 1_000_000, cpu, pid: 0, context: Context::Thread, kind: what };
+    let switch = |prev, state, next| TraceEventKind::Switch { prev: who(prev), state, next: who(next) };
+    let wakeup = |pid| TraceEventKind::Wakeup { who: who(pid), cpu: 0, is_new: false };
     let events = vec![
-        event(0, 0, switch(0, State::Runnable, 7)),
-        event(0, 1, switch(5, State::Blocked, 0)),
+        event(0, 0, switch(0, ThreadState::Runnable, 7)),
+        event(0, 1, switch(5, ThreadState::Blocked, 0)),
         event(10, 0, wakeup(8)),
-        event(50, 0, switch(7, State::Blocked, 8)),
+        event(50, 0, switch(7, ThreadState::Blocked, 8)),
         event(900, 0, wakeup(7)),
-        event(1500, 0, switch(8, State::Blocked, 7)),
-        event(1501, 1, switch(0, State::Runnable, 5)),
+        event(1500, 0, switch(8, ThreadState::Blocked, 7)),
+        event(1501, 1, switch(0, ThreadState::Runnable, 5)),
     ];
-    let findings =
-        of_trace(&Recording { events, nr_cpus: 2, ..Recording::default() }, Limits::of_tick(Nanos::from_millis(4)));
+    let findings = find_in_trace(
+        &Recording { events, nr_cpus: 2, ..Recording::default() },
+        Limits::of_tick(Nanos::from_millis(4)),
+    );
     let rules: Vec<(&str, u64)> = findings.iter().map(|finding| (finding.rule, finding.worst_ns / 1_000_000)).collect();
     assert_eq!(rules, [("idle-while-waiting", 600), ("starvation", 600), ("late-wakeup", 600)], "{findings:?}");
     assert!(findings[0].sentence.contains("is not in the trace"), "{}", findings[0].sentence);

@@ -2,17 +2,17 @@
 //! What is wrong in a recorded trace, as far as its events tell: waits, late wake-ups, CPUs that idle meanwhile, threads that go to and
 //! fro. Families are threads of one name.
 
-use super::{About, Finding, Limits, idle, moves, waits, worst_first};
-use crate::import::event::{Kind, Recording, State, What};
-use crate::import::threads::Threads;
-use fairlab_machine::engine::START;
+use super::{Finding, FindingContext, Limits, idle, moves, sort_worst_first, waits};
+use crate::import::event::{Recording, ThreadState, TraceEventKind, TraceEventName};
+use crate::import::threads::TraceThreads;
+use fairlab_machine::sim::START;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Track {
+struct TraceTask {
     waits_since: Option<Nanos>,
     woken_at: Option<Nanos>,
     cpu: Option<CpuId>,
@@ -20,11 +20,11 @@ struct Track {
 }
 
 /// The walk through a trace.
-struct Walk<'a> {
+struct TraceScan<'a> {
     recording: &'a Recording,
     limits: Limits,
-    threads: Threads,
-    tracks: Vec<Track>,
+    threads: TraceThreads,
+    tracks: Vec<TraceTask>,
     all: CpuMask,
     idle: idle::IdleCpus,
     waits: waits::Waits,
@@ -34,15 +34,15 @@ struct Walk<'a> {
 }
 
 /// Looks through a trace, the worst findings first. Times count from its first event.
-pub fn of_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
+pub fn find_in_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
     let nr_cpus = recording.nr_cpus as usize;
     let (first, last) = recording.span().unwrap_or_default();
     let mut all = CpuMask::new(nr_cpus);
     all.set_all();
-    let mut walk = Walk {
+    let mut walk = TraceScan {
         recording,
         limits,
-        threads: Threads::default(),
+        threads: TraceThreads::default(),
         tracks: Vec::new(),
         all,
         idle: idle::IdleCpus::new(nr_cpus),
@@ -52,47 +52,47 @@ pub fn of_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
         first,
     };
     // What a CPU does is known from its first switch on.
-    (0..nr_cpus).for_each(|cpu| walk.idle.ends(START, CpuId::from_index(cpu)));
-    let has_wakeups = recording.events.iter().any(|event| event.what.kind() == Kind::SchedWakeup);
+    (0..nr_cpus).for_each(|cpu| walk.idle.end_idle(START, CpuId::from_index(cpu)));
+    let has_wakeups = recording.events.iter().any(|event| event.kind.name() == TraceEventName::SchedWakeup);
     for event in &recording.events {
         walk.event(event, has_wakeups);
     }
     walk.finish(START + Nanos(last - first))
 }
 
-impl Walk<'_> {
-    fn event(&mut self, event: &crate::import::event::Event, has_wakeups: bool) {
-        self.threads.note(event);
-        self.tracks.resize(self.threads.list().len(), Track::default());
+impl TraceScan<'_> {
+    fn event(&mut self, event: &crate::import::event::TraceEvent, has_wakeups: bool) {
+        self.threads.register_threads(event);
+        self.tracks.resize(self.threads.list().len(), TraceTask::default());
         let now = START + Nanos(event.at - self.first);
-        match event.what {
-            What::Switch { prev, state, next } => {
+        match event.kind {
+            TraceEventKind::Switch { prev, state, next } => {
                 let cpu = CpuId(event.cpu);
                 if prev.pid == 0 {
-                    self.idle.ends(now, cpu);
+                    self.idle.end_idle(now, cpu);
                 }
                 if next.pid == 0 {
-                    self.idle.begins(now, cpu);
+                    self.idle.begin_idle(now, cpu);
                 }
                 if let Some(prev) = self.threads.find(prev.pid) {
                     let track = &mut self.tracks[prev];
                     track.runs = false;
                     // One that came to the CPU without a switch in the trace waited for an unknown time.
-                    track.waits_since = (state == State::Runnable).then_some(now);
+                    track.waits_since = (state == ThreadState::Runnable).then_some(now);
                     track.woken_at = None;
                 }
                 if let Some(next) = self.threads.find(next.pid) {
-                    self.runs(now, cpu, next);
+                    self.on_run(now, cpu, next);
                 }
             }
-            What::Wakeup { who, is_new, .. } => self.woken(now, who.pid, is_new),
-            What::Waking { who } if !has_wakeups => self.woken(now, who.pid, false),
+            TraceEventKind::Wakeup { who, is_new, .. } => self.on_wakeup(now, who.pid, is_new),
+            TraceEventKind::Waking { who } if !has_wakeups => self.on_wakeup(now, who.pid, false),
             _ => {}
         }
-        self.threads.forget_dead(event);
+        self.threads.remove_dead(event);
     }
 
-    fn woken(&mut self, now: Nanos, pid: i32, is_new: bool) {
+    fn on_wakeup(&mut self, now: Nanos, pid: i32, is_new: bool) {
         let Some(thread) = self.threads.find(pid) else { return };
         let track = &mut self.tracks[thread];
         if !track.runs && track.waits_since.is_none() {
@@ -111,23 +111,23 @@ impl Walk<'_> {
         family
     }
 
-    fn runs(&mut self, now: Nanos, cpu: CpuId, thread: usize) {
+    fn on_run(&mut self, now: Nanos, cpu: CpuId, thread: usize) {
         let family = self.family(thread);
         self.tracks[thread].runs = true;
         let (since, woken) = (self.tracks[thread].waits_since.take(), self.tracks[thread].woken_at.take());
         if let Some(from) = self.tracks[thread].cpu.replace(cpu).filter(|&from| from != cpu) {
-            self.moves.moved(now, thread, family, from, cpu, self.limits.back_within);
+            self.moves.on_migrate(now, thread, family, from, cpu, self.limits.back_within);
         }
         let Some(since) = since else { return };
-        let wait = waits::Wait { task: thread, family, since, until: now };
+        let wait = waits::FindingWait { task: thread, family, since, until: now };
         if let Some(woken) = woken.filter(|&woken| now - woken > self.limits.latency) {
-            self.waits.late(wait, now - woken);
+            self.waits.record_late(wait, now - woken);
         }
         if now - since > self.limits.starvation {
-            self.waits.starved(wait);
+            self.waits.record_starved(wait);
         }
         if now - since >= self.limits.idle {
-            self.idle.waited(wait, cpu, &self.all, self.limits.idle);
+            self.idle.on_wait(wait, cpu, &self.all, self.limits.idle);
         }
     }
 
@@ -140,11 +140,11 @@ impl Walk<'_> {
         for (family, place) in &self.families {
             families[*place].clone_from(family);
         }
-        let about = About { name: &name, families: &families, machine: None, now };
+        let about = FindingContext { name: &name, families: &families, machine: None, now };
         let mut all = self.idle.findings(&about);
         all.extend(self.waits.findings(&about, self.limits));
         all.extend(self.moves.findings(&about, self.limits));
-        worst_first(&mut all);
+        sort_worst_first(&mut all);
         all
     }
 }

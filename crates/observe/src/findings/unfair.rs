@@ -7,7 +7,7 @@
 
 use super::{ByFamily, Finding, Severity, moment};
 use crate::explain::Question;
-use fairlab_machine::engine::Machine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::task::Policy;
@@ -20,7 +20,7 @@ const WINDOW: Nanos = Nanos::from_millis(200);
 
 /// A task in the present window.
 #[derive(Clone, Copy, Debug)]
-struct Share {
+struct TaskShare {
     /// Its run time when the window began.
     before: i64,
     has_slept: bool,
@@ -28,7 +28,7 @@ struct Share {
 
 /// What a task got, and what its weight entitles it to.
 #[derive(Clone, Copy, Debug)]
-struct Worst {
+struct WorstShare {
     task: usize,
     got: Nanos,
     due: Nanos,
@@ -37,7 +37,7 @@ struct Worst {
 
 /// A task that wanted a CPU all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Hungry {
+struct AlwaysRunnableTask {
     task: usize,
     family: usize,
     weight: u64,
@@ -48,20 +48,20 @@ struct Hungry {
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     since: Option<Nanos>,
-    tasks: BTreeMap<TaskId, Share>,
-    found: ByFamily<Worst>,
+    tasks: BTreeMap<TaskId, TaskShare>,
+    found: ByFamily<WorstShare>,
 }
 
 impl Shares {
     /// A task sleeps.
-    pub(super) fn slept(&mut self, task: TaskId) {
+    pub(super) fn on_sleep(&mut self, task: TaskId) {
         if let Some(share) = self.tasks.get_mut(&task) {
             share.has_slept = true;
         }
     }
 
     /// Looks whether a window is over. `tasks` are those that there are: id, place, family.
-    pub(super) fn look(&mut self, machine: &Machine, tasks: impl Iterator<Item = (TaskId, usize, usize)>) {
+    pub(super) fn sample(&mut self, machine: &Machine, tasks: impl Iterator<Item = (TaskId, usize, usize)>) {
         let now = machine.now();
         let since = *self.since.get_or_insert(now);
         let length = now - since;
@@ -69,7 +69,7 @@ impl Shares {
             return;
         }
         let tasks: Vec<(TaskId, usize, usize)> = tasks.collect();
-        let mut sets: BTreeMap<GroupId, Vec<(CpuMask, Vec<Hungry>)>> = BTreeMap::new();
+        let mut sets: BTreeMap<GroupId, Vec<(CpuMask, Vec<AlwaysRunnableTask>)>> = BTreeMap::new();
         for &(id, place, family) in &tasks {
             let (task, host) = (machine.sched().task(id), &machine.tasks()[place]);
             let Some(share) = self.tasks.get(&id).filter(|share| !share.has_slept && !host.dead) else { continue };
@@ -77,7 +77,7 @@ impl Shares {
                 continue;
             }
             let got = u64::try_from(host.runtime_ns - share.before).unwrap_or(0);
-            let hungry = Hungry { task: place, family, weight: LoadWeight::of_nice(task.nice).weight, got };
+            let hungry = AlwaysRunnableTask { task: place, family, weight: LoadWeight::of_nice(task.nice).weight, got };
             let of_group = sets.entry(task.group).or_default();
             match of_group.iter_mut().find(|(mask, _)| *mask == task.cpus_allowed) {
                 Some((_, set)) => set.push(hungry),
@@ -87,13 +87,13 @@ impl Shares {
         for (_, set) in sets.values().flatten() {
             for (hungry, due) in set.iter().zip(fair_shares(set, length.0)) {
                 if hungry.got * 2 < due && (due - hungry.got) * 5 > length.0 {
-                    let worst = Worst { task: hungry.task, got: Nanos(hungry.got), due: Nanos(due), at: now };
+                    let worst = WorstShare { task: hungry.task, got: Nanos(hungry.got), due: Nanos(due), at: now };
                     self.found.entry(hungry.family).or_default().add(Nanos(due - hungry.got), worst);
                 }
             }
         }
         let share = |&(id, place, _): &(TaskId, usize, usize)| {
-            (id, Share { before: machine.tasks()[place].runtime_ns, has_slept: false })
+            (id, TaskShare { before: machine.tasks()[place].runtime_ns, has_slept: false })
         };
         self.tasks = tasks.iter().map(share).collect();
         self.since = Some(now);
@@ -122,7 +122,7 @@ impl Shares {
 }
 
 /// The fair part of each task in what all of them got: by weight, and at the most the whole time.
-fn fair_shares(set: &[Hungry], length: u64) -> Vec<u64> {
+fn fair_shares(set: &[AlwaysRunnableTask], length: u64) -> Vec<u64> {
     let mut due = vec![None; set.len()];
     loop {
         let open = || (0..set.len()).filter(|&place| due[place].is_none());
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn shares_follow_weights_and_nobody_has_more_than_a_cpu() {
-        let hungry = |weight, got| Hungry { task: 0, family: 0, weight, got };
+        let hungry = |weight, got| AlwaysRunnableTask { task: 0, family: 0, weight, got };
         assert_eq!(fair_shares(&[hungry(1024, 150), hungry(1024, 50)], 100), [100, 100]);
         assert_eq!(fair_shares(&[hungry(3072, 100), hungry(1024, 20)], 100), [90, 30]);
         assert_eq!(fair_shares(&[hungry(9000, 100), hungry(1000, 30), hungry(1000, 70)], 100), [100, 50, 50]);

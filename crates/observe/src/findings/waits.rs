@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks that wait for long: after a wake-up (late), or at any time (starvation).
 
-use super::{About, ByFamily, Finding, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
 use fairlab_sched::units::Nanos;
 
 /// A wait of a task that has ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
+pub(super) struct FindingWait {
     /// Place of the task among the machine's.
     pub(super) task: usize,
     pub(super) family: usize,
@@ -18,20 +18,20 @@ pub(super) struct Wait {
 /// Waits that were too long.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    late: ByFamily<Wait>,
-    starved: ByFamily<Wait>,
+    late: ByFamily<FindingWait>,
+    starved: ByFamily<FindingWait>,
 }
 
 impl Waits {
-    pub(super) fn late(&mut self, wait: Wait, by: Nanos) {
+    pub(super) fn record_late(&mut self, wait: FindingWait, by: Nanos) {
         self.late.entry(wait.family).or_default().add(by, wait);
     }
 
-    pub(super) fn starved(&mut self, wait: Wait) {
+    pub(super) fn record_starved(&mut self, wait: FindingWait) {
         self.starved.entry(wait.family).or_default().add(wait.until - wait.since, wait);
     }
 
-    pub(super) fn findings(&self, about: &About<'_>, limits: Limits) -> Vec<Finding> {
+    pub(super) fn findings(&self, about: &FindingContext<'_>, limits: Limits) -> Vec<Finding> {
         let kinds = [
             ("starvation", Severity::High, &self.starved, limits.starvation, "waited without a CPU"),
             ("late-wakeup", Severity::Medium, &self.late, limits.latency, "ran late after a wake-up"),

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A place in a binary file. What lies behind its end is an error with its place, never a panic.
 
-use super::error::{Fault, Read};
+use super::error::{ReadError, ReadResult};
 
 /// The way out where a file ends too early.
 const CUT: &str = "the file is cut or damaged: record again, or copy it again";
 
 /// A place in bytes, little endian. `from` is where they begin in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bytes<'a> {
+pub(super) struct ByteReader<'a> {
     rest: &'a [u8],
     at: usize,
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) const fn new(bytes: &'a [u8], from: usize) -> Self {
         Self { rest: bytes, at: from }
     }
@@ -31,77 +31,77 @@ impl<'a> Bytes<'a> {
         self.rest.is_empty()
     }
 
-    pub(super) fn take(&mut self, nr: usize, what: &str) -> Read<&'a [u8]> {
+    pub(super) fn take(&mut self, nr: usize, what: &str) -> ReadResult<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(nr) else {
             let message = format!("{what} of {nr} bytes, but the file has {} more", self.rest.len());
-            return Err(Fault::at(self.at, message, CUT));
+            return Err(ReadError::at(self.at, message, CUT));
         };
         (self.rest, self.at) = (rest, self.at + nr);
         Ok(taken)
     }
 
     /// The next bytes as a place of their own.
-    pub(super) fn part(&mut self, nr: usize, what: &str) -> Read<Self> {
+    pub(super) fn part(&mut self, nr: usize, what: &str) -> ReadResult<Self> {
         let at = self.at;
         Ok(Self::new(self.take(nr, what)?, at))
     }
 
-    fn array<const N: usize>(&mut self, what: &str) -> Read<[u8; N]> {
+    fn array<const N: usize>(&mut self, what: &str) -> ReadResult<[u8; N]> {
         Ok(self.take(N, what)?.try_into().expect("as many bytes as were taken"))
     }
 
-    pub(super) fn u8(&mut self, what: &str) -> Read<u8> {
+    pub(super) fn u8(&mut self, what: &str) -> ReadResult<u8> {
         Ok(self.array::<1>(what)?[0])
     }
 
-    pub(super) fn u16(&mut self, what: &str) -> Read<u16> {
+    pub(super) fn u16(&mut self, what: &str) -> ReadResult<u16> {
         self.array(what).map(u16::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self, what: &str) -> Read<u32> {
+    pub(super) fn u32(&mut self, what: &str) -> ReadResult<u32> {
         self.array(what).map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self, what: &str) -> Read<u64> {
+    pub(super) fn u64(&mut self, what: &str) -> ReadResult<u64> {
         self.array(what).map(u64::from_le_bytes)
     }
 
     /// A length of 64 bits.
-    pub(super) fn length(&mut self, what: &str) -> Read<usize> {
+    pub(super) fn length(&mut self, what: &str) -> ReadResult<usize> {
         let at = self.at;
         let length = self.u64(what)?;
-        usize::try_from(length).map_err(|_| Fault::at(at, format!("{what} of {length} bytes"), CUT))
+        usize::try_from(length).map_err(|_| ReadError::at(at, format!("{what} of {length} bytes"), CUT))
     }
 
     /// A text that ends with a zero.
-    pub(super) fn text(&mut self, what: &str) -> Read<&'a str> {
+    pub(super) fn text(&mut self, what: &str) -> ReadResult<&'a str> {
         let at = self.at;
         let Some(end) = self.rest.iter().position(|&byte| byte == 0) else {
-            return Err(Fault::at(at, format!("{what} has no end"), CUT));
+            return Err(ReadError::at(at, format!("{what} has no end"), CUT));
         };
         let text = &self.take(end + 1, what)?[..end];
-        std::str::from_utf8(text).map_err(|_| Fault::at(at, format!("{what} is not text"), CUT))
+        std::str::from_utf8(text).map_err(|_| ReadError::at(at, format!("{what} is not text"), CUT))
     }
 
     /// Fails unless these bytes come next.
-    pub(super) fn expect(&mut self, bytes: &[u8], what: &str) -> Read<()> {
+    pub(super) fn expect(&mut self, bytes: &[u8], what: &str) -> ReadResult<()> {
         let at = self.at;
         if self.take(bytes.len(), what)? == bytes {
             return Ok(());
         }
-        Err(Fault::at(at, format!("{what} is not where it should be"), CUT))
+        Err(ReadError::at(at, format!("{what} is not where it should be"), CUT))
     }
 }
 
 /// Bytes from a place of a file on, as many as there are of the wanted ones.
-pub(super) fn slice<'a>(file: &'a [u8], at: u64, length: u64, what: &str) -> Read<Bytes<'a>> {
+pub(super) fn slice<'a>(file: &'a [u8], at: u64, length: u64, what: &str) -> ReadResult<ByteReader<'a>> {
     let range = usize::try_from(at).ok().zip(usize::try_from(length).ok());
     let range = range.and_then(|(at, length)| Some((at, at.checked_add(length)?)));
     match range.and_then(|(at, end)| Some((at, file.get(at..end)?))) {
-        Some((at, bytes)) => Ok(Bytes::new(bytes, at)),
+        Some((at, bytes)) => Ok(ByteReader::new(bytes, at)),
         None => {
             let message = format!("{what} ({length} bytes at byte {at}) lies behind the end of the file");
-            Err(Fault::at(file.len(), message, CUT))
+            Err(ReadError::at(file.len(), message, CUT))
         }
     }
 }

@@ -27,13 +27,13 @@ impl std::error::Error for ImportError {}
 
 /// The same before the file's name is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct ReadError {
     pub(super) place: String,
     pub(super) message: String,
     pub(super) help: String,
 }
 
-impl Fault {
+impl ReadError {
     pub(super) fn at(byte: usize, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { place: format!("byte {byte}"), message: message.into(), help: help.into() }
     }
@@ -42,11 +42,11 @@ impl Fault {
         Self { place: String::new(), message: message.into(), help: help.into() }
     }
 
-    pub(super) fn of(self, file: &str) -> ImportError {
+    pub(super) fn in_file(self, file: &str) -> ImportError {
         let Self { place, message, help } = self;
         ImportError { file: file.to_owned(), place, message, help }
     }
 }
 
 /// What reading a part of a file gives.
-pub(super) type Read<T> = Result<T, Fault>;
+pub(super) type ReadResult<T> = Result<T, ReadError>;

@@ -9,43 +9,43 @@ pub const UNKNOWN_PID: i32 = -1;
 
 /// A name by its place in [`Names`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Name(u32);
+pub struct InternedName(u32);
 
 /// Names of threads. The first one is empty.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct NameTable {
     list: Vec<String>,
-    places: HashMap<String, Name>,
+    places: HashMap<String, InternedName>,
 }
 
-impl Names {
+impl NameTable {
     /// The place of a name, which may be new.
-    pub fn of(&mut self, name: &str) -> Name {
+    pub fn intern(&mut self, name: &str) -> InternedName {
         if let Some(&place) = self.places.get(name) {
             return place;
         }
         if self.list.is_empty() && !name.is_empty() {
-            self.of("");
+            self.intern("");
         }
-        let place = Name(u32::try_from(self.list.len()).expect("fewer names than 2^32"));
+        let place = InternedName(u32::try_from(self.list.len()).expect("fewer names than 2^32"));
         self.list.push(name.to_owned());
         self.places.insert(name.to_owned(), place);
         place
     }
 
     /// The name.
-    pub fn get(&self, name: Name) -> &str {
+    pub fn get(&self, name: InternedName) -> &str {
         self.list.get(name.0 as usize).map_or("", String::as_str)
     }
 }
 
 /// A thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct ThreadRef {
     /// Its id; 0 for idle tasks.
     pub pid: i32,
     /// Its name at that time.
-    pub comm: Name,
+    pub comm: InternedName,
     /// Its priority as the kernel counts; `None` where it is not told.
     pub prio: Option<i32>,
 }
@@ -66,7 +66,7 @@ pub enum Context {
 
 impl Context {
     /// From the common flags of a tracepoint: the kernel's `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI`.
-    pub const fn of_flags(flags: u8) -> Self {
+    pub const fn from_flags(flags: u8) -> Self {
         match flags {
             flags if flags & 0x48 != 0 => Self::Interrupt,
             flags if flags & 0x10 != 0 => Self::Softirq,
@@ -77,7 +77,7 @@ impl Context {
 
 /// How a thread is when it leaves its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ThreadState {
     /// It wants to go on.
     Runnable,
     /// It waits for something.
@@ -86,10 +86,10 @@ pub enum State {
     Dead,
 }
 
-impl State {
+impl ThreadState {
     /// From the bits of `prev_state`. The lowest eight are told by all kernels alike; those above say of a thread whose lower ones are
     /// zero that it was preempted, at different places in different releases.
-    pub const fn of_bits(bits: i64) -> Self {
+    pub const fn from_bits(bits: i64) -> Self {
         match bits & 0xff {
             0 => Self::Runnable,
             low if low & 0x30 != 0 => Self::Dead,
@@ -98,9 +98,9 @@ impl State {
     }
 
     /// From letters, as tracepoints print them: `R`, `R+`, `S`, `D|K`, `x`, or from a number.
-    pub fn of_text(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         if let Ok(bits) = text.parse::<i64>() {
-            return Some(Self::of_bits(bits));
+            return Some(Self::from_bits(bits));
         }
         match text.chars().next()? {
             'R' => Some(Self::Runnable),
@@ -113,7 +113,7 @@ impl State {
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TraceEvent {
     /// When, in nanoseconds of the trace's clock.
     pub at: u64,
     /// On which CPU.
@@ -123,30 +123,30 @@ pub struct Event {
     /// In which context.
     pub context: Context,
     /// What.
-    pub what: What,
+    pub kind: TraceEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum TraceEventKind {
     /// `sched_switch`.
     Switch {
         /// Who leaves; its id is unknown where the format tells only who comes.
-        prev: Who,
+        prev: ThreadRef,
         /// How.
-        state: State,
+        state: ThreadState,
         /// Who comes.
-        next: Who,
+        next: ThreadRef,
     },
     /// `sched_waking`.
     Waking {
         /// Who is woken.
-        who: Who,
+        who: ThreadRef,
     },
     /// `sched_wakeup`, `sched_wakeup_new`.
     Wakeup {
         /// Who was woken.
-        who: Who,
+        who: ThreadRef,
         /// Where it is queued.
         cpu: u32,
         /// Whether it was forked a moment ago.
@@ -164,7 +164,7 @@ pub enum What {
         /// By whom.
         parent: i32,
         /// The new thread.
-        child: Who,
+        child: ThreadRef,
     },
     /// `sched_process_exec`.
     Exec {
@@ -179,7 +179,7 @@ pub enum What {
     /// `task_rename`.
     Rename {
         /// Who, with the new name.
-        who: Who,
+        who: ThreadRef,
     },
     /// `cgroup_attach_task`.
     Attach {
@@ -188,7 +188,7 @@ pub enum What {
         /// In which hierarchy: 0 is that of cgroup v2.
         root: i32,
         /// To which cgroup of it: its path.
-        path: Name,
+        path: InternedName,
     },
     /// `cpu_idle`.
     Idle {
@@ -215,7 +215,7 @@ pub enum What {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the tracepoint of its name")]
-pub enum Kind {
+pub enum TraceEventName {
     SchedSwitch,
     SchedWaking,
     SchedWakeup,
@@ -231,30 +231,30 @@ pub enum Kind {
     Lost,
 }
 
-impl What {
+impl TraceEventKind {
     /// Of which kind it is.
-    pub const fn kind(&self) -> Kind {
+    pub const fn name(&self) -> TraceEventName {
         match self {
-            Self::Switch { .. } => Kind::SchedSwitch,
-            Self::Waking { .. } => Kind::SchedWaking,
-            Self::Wakeup { is_new: false, .. } => Kind::SchedWakeup,
-            Self::Wakeup { is_new: true, .. } => Kind::SchedWakeupNew,
-            Self::Migrate { .. } => Kind::SchedMigrateTask,
-            Self::Fork { .. } => Kind::SchedProcessFork,
-            Self::Exec { .. } => Kind::SchedProcessExec,
-            Self::Exit { .. } => Kind::SchedProcessExit,
-            Self::Rename { .. } => Kind::TaskRename,
-            Self::Attach { .. } => Kind::CgroupAttachTask,
-            Self::Idle { .. } => Kind::CpuIdle,
-            Self::Frequency { .. } => Kind::CpuFrequency,
-            Self::Lost { .. } => Kind::Lost,
+            Self::Switch { .. } => TraceEventName::SchedSwitch,
+            Self::Waking { .. } => TraceEventName::SchedWaking,
+            Self::Wakeup { is_new: false, .. } => TraceEventName::SchedWakeup,
+            Self::Wakeup { is_new: true, .. } => TraceEventName::SchedWakeupNew,
+            Self::Migrate { .. } => TraceEventName::SchedMigrateTask,
+            Self::Fork { .. } => TraceEventName::SchedProcessFork,
+            Self::Exec { .. } => TraceEventName::SchedProcessExec,
+            Self::Exit { .. } => TraceEventName::SchedProcessExit,
+            Self::Rename { .. } => TraceEventName::TaskRename,
+            Self::Attach { .. } => TraceEventName::CgroupAttachTask,
+            Self::Idle { .. } => TraceEventName::CpuIdle,
+            Self::Frequency { .. } => TraceEventName::CpuFrequency,
+            Self::Lost { .. } => TraceEventName::Lost,
         }
     }
 }
 
 /// Something in a file that could not be used: how often, and where first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct ImportProblem {
     /// How often.
     pub count: u64,
     /// The first place: a byte of the file, or a line.
@@ -267,15 +267,15 @@ pub struct Recording {
     /// The format of the file.
     pub format: &'static str,
     /// The events, in the order in which they happened.
-    pub events: Vec<Event>,
+    pub events: Vec<TraceEvent>,
     /// Names of threads.
-    pub names: Names,
+    pub names: NameTable,
     /// Names that the format tells apart from events.
-    pub threads: BTreeMap<i32, Name>,
+    pub threads: BTreeMap<i32, InternedName>,
     /// How many CPUs the machine has, as far as the trace tells.
     pub nr_cpus: u32,
     /// What could not be used.
-    pub problems: BTreeMap<String, Problem>,
+    pub problems: BTreeMap<String, ImportProblem>,
     /// Events of other kinds, which are not used.
     pub others: u64,
     /// Events that the recorder itself says were lost, beyond those that have their place among the events.
@@ -284,28 +284,28 @@ pub struct Recording {
 
 impl Recording {
     /// Adds an event.
-    pub(super) fn push(&mut self, event: Event) {
+    pub(super) fn push(&mut self, event: TraceEvent) {
         self.nr_cpus = self.nr_cpus.max(event.cpu.saturating_add(1).min(MAX_CPUS));
         if event.cpu >= MAX_CPUS {
-            return self.problem("a CPU above 4095", || format!("{} ns", event.at));
+            return self.record_problem("a CPU above 4095", || format!("{} ns", event.at));
         }
         self.events.push(event);
     }
 
     /// Notes what could not be used.
-    pub(super) fn problem(&mut self, what: &str, place: impl FnOnce() -> String) {
+    pub(super) fn record_problem(&mut self, what: &str, place: impl FnOnce() -> String) {
         if let Some(problem) = self.problems.get_mut(what) {
             problem.count += 1;
             return;
         }
-        self.problems.insert(what.to_owned(), Problem { count: 1, first: place() });
+        self.problems.insert(what.to_owned(), ImportProblem { count: 1, first: place() });
     }
 
     /// How many events there are of each kind.
-    pub fn counts(&self) -> BTreeMap<Kind, u64> {
+    pub fn counts(&self) -> BTreeMap<TraceEventName, u64> {
         let mut counts = BTreeMap::new();
         for event in &self.events {
-            *counts.entry(event.what.kind()).or_default() += 1;
+            *counts.entry(event.kind.name()).or_default() += 1;
         }
         counts
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The tracepoints that are used, whatever the format: which fields make which event.
 
-use super::event::{Context, Event, Name, Recording, State, UNKNOWN_PID, What, Who};
+use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use std::borrow::Cow;
 
 /// Fields of an event by their names.
-pub(super) trait Fields {
+pub(super) trait TracepointFields {
     /// A number.
     fn number(&self, name: &str) -> Option<i64>;
     /// A text.
     fn text(&self, name: &str) -> Option<Cow<'_, str>>;
     /// How a thread leaves its CPU: bits, unless the format has letters.
-    fn state(&self, name: &str) -> Option<State> {
-        self.number(name).map(State::of_bits)
+    fn state(&self, name: &str) -> Option<ThreadState> {
+        self.number(name).map(ThreadState::from_bits)
     }
 }
 
@@ -54,7 +54,7 @@ tracepoints! {
 
 /// Where and when an event was traced.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct EventHead {
     pub(super) at: u64,
     pub(super) cpu: u32,
     pub(super) pid: i32,
@@ -67,67 +67,72 @@ const LEFT_IDLE_STATE: i64 = 0xffff_ffff;
 /// Adds the event, or notes that one of its fields is missing.
 pub(super) fn push(
     recording: &mut Recording,
-    head: Head,
+    head: EventHead,
     tracepoint: Tracepoint,
-    fields: &dyn Fields,
+    fields: &dyn TracepointFields,
     place: impl FnOnce() -> String,
 ) {
-    match what(recording, tracepoint, fields) {
+    match event_kind(recording, tracepoint, fields) {
         Some(Some(what)) => {
-            let Head { at, cpu, pid, context } = head;
-            recording.push(Event { at, cpu, pid, context, what });
+            let EventHead { at, cpu, pid, context } = head;
+            recording.push(TraceEvent { at, cpu, pid, context, kind: what });
         }
         Some(None) => {}
-        None => recording.problem(&format!("{tracepoint:?} events without a field that they need"), place),
+        None => recording.record_problem(&format!("{tracepoint:?} events without a field that they need"), place),
     }
 }
 
 /// The event; `Some(None)`: it says nothing; `None`: a field is missing.
-fn what(recording: &mut Recording, tracepoint: Tracepoint, fields: &dyn Fields) -> Option<Option<What>> {
+fn event_kind(
+    recording: &mut Recording,
+    tracepoint: Tracepoint,
+    fields: &dyn TracepointFields,
+) -> Option<Option<TraceEventKind>> {
     let pid = |name: &str| fields.number(name).and_then(|pid| i32::try_from(pid).ok());
     let cpu = |name: &str| fields.number(name).and_then(|cpu| u32::try_from(cpu).ok());
     let prio = |name: &str| fields.number(name).and_then(|prio| i32::try_from(prio).ok());
-    let mut comm = |name: &str| fields.text(name).map_or_else(Name::default, |comm| recording.names.of(&comm));
+    let mut comm =
+        |name: &str| fields.text(name).map_or_else(InternedName::default, |comm| recording.names.intern(&comm));
     let mut who = |comm_name: &str, pid_name: &str, prio_name: &str| {
-        Some(Who { pid: pid(pid_name)?, comm: comm(comm_name), prio: prio(prio_name) })
+        Some(ThreadRef { pid: pid(pid_name)?, comm: comm(comm_name), prio: prio(prio_name) })
     };
     Some(Some(match tracepoint {
         Tracepoint::Switch => {
             let prev = who("prev_comm", "prev_pid", "prev_prio")?;
             let state = fields.state("prev_state")?;
-            What::Switch { prev, state, next: who("next_comm", "next_pid", "next_prio")? }
+            TraceEventKind::Switch { prev, state, next: who("next_comm", "next_pid", "next_prio")? }
         }
         // Kernels before 4.17 tell with `success` whether there was something to wake.
         Tracepoint::Waking | Tracepoint::Wakeup | Tracepoint::WakeupNew if fields.number("success") == Some(0) => {
             return Some(None);
         }
-        Tracepoint::Waking => What::Waking { who: who("comm", "pid", "prio")? },
-        Tracepoint::Wakeup | Tracepoint::WakeupNew => What::Wakeup {
+        Tracepoint::Waking => TraceEventKind::Waking { who: who("comm", "pid", "prio")? },
+        Tracepoint::Wakeup | Tracepoint::WakeupNew => TraceEventKind::Wakeup {
             who: who("comm", "pid", "prio")?,
             cpu: cpu("target_cpu")?,
             is_new: tracepoint == Tracepoint::WakeupNew,
         },
-        Tracepoint::Migrate => What::Migrate { pid: pid("pid")?, to: cpu("dest_cpu")? },
+        Tracepoint::Migrate => TraceEventKind::Migrate { pid: pid("pid")?, to: cpu("dest_cpu")? },
         Tracepoint::Fork => {
             // The text has `comm=` and `pid=` where the record has `parent_comm` and `parent_pid`.
             let parent = pid("parent_pid").or_else(|| pid("pid")).unwrap_or(UNKNOWN_PID);
-            What::Fork { parent, child: who("child_comm", "child_pid", "")? }
+            TraceEventKind::Fork { parent, child: who("child_comm", "child_pid", "")? }
         }
-        Tracepoint::Exec => What::Exec { pid: pid("pid")? },
-        Tracepoint::Exit => What::Exit { pid: pid("pid")? },
-        Tracepoint::Rename => What::Rename { who: who("newcomm", "pid", "")? },
+        Tracepoint::Exec => TraceEventKind::Exec { pid: pid("pid")? },
+        Tracepoint::Exit => TraceEventKind::Exit { pid: pid("pid")? },
+        Tracepoint::Rename => TraceEventKind::Rename { who: who("newcomm", "pid", "")? },
         Tracepoint::Attach => {
             let root = i32::try_from(fields.number("dst_root")?).ok()?;
             let path = fields.text("dst_path")?;
-            What::Attach { pid: pid("pid")?, root, path: recording.names.of(&path) }
+            TraceEventKind::Attach { pid: pid("pid")?, root, path: recording.names.intern(&path) }
         }
         Tracepoint::Idle => {
             let state = fields.number("state")?;
             let state = if state == LEFT_IDLE_STATE || state < 0 { None } else { u32::try_from(state).ok() };
-            What::Idle { cpu: cpu("cpu_id")?, state }
+            TraceEventKind::Idle { cpu: cpu("cpu_id")?, state }
         }
         Tracepoint::Frequency => {
-            What::Frequency { cpu: cpu("cpu_id")?, khz: u64::try_from(fields.number("state")?).ok()? }
+            TraceEventKind::Frequency { cpu: cpu("cpu_id")?, khz: u64::try_from(fields.number("state")?).ok()? }
         }
     }))
 }

@@ -2,7 +2,7 @@
 //! What a file says of its events: the kernel's format files, and events read by them. No place of a field is taken for granted.
 
 use super::event::Context;
-use super::fields::{Fields, Tracepoint};
+use super::fields::{Tracepoint, TracepointFields};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ struct Field {
     size: usize,
     is_signed: bool,
     /// Where and how long it is stands in the field (`__data_loc`).
-    is_elsewhere: bool,
+    is_data_loc: bool,
     /// Its place counts from behind the field (`__rel_loc`).
-    is_relative: bool,
+    is_rel_loc: bool,
 }
 
 /// An event of a file.
 #[derive(Clone, Debug)]
-pub(super) struct Format {
+pub(super) struct TracepointFormat {
     /// What it is, if it is used at all.
     pub(super) tracepoint: Option<Tracepoint>,
     fields: Vec<Field>,
@@ -29,15 +29,15 @@ pub(super) struct Format {
 
 /// All events of a file, by their numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Formats(HashMap<u16, Format>);
+pub(super) struct TracepointFormats(HashMap<u16, TracepointFormat>);
 
-impl Formats {
+impl TracepointFormats {
     /// Adds what a format file says. What has no name or number is left out, as it can be no event.
     pub(super) fn add(&mut self, text: &str) {
         let value = |key: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(key)).map(str::trim);
         let (Some(name), Some(Ok(id))) = (value("name:"), value("ID:").map(str::parse)) else { return };
         let fields = text.lines().filter_map(|line| field_of(line.trim_start().strip_prefix("field:")?)).collect();
-        self.0.insert(id, Format { tracepoint: Tracepoint::named(name), fields });
+        self.0.insert(id, TracepointFormat { tracepoint: Tracepoint::named(name), fields });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -45,9 +45,9 @@ impl Formats {
     }
 
     /// The event of a record, if its number is known.
-    pub(super) fn of<'a>(&'a self, data: &'a [u8]) -> Option<Binary<'a>> {
+    pub(super) fn of<'a>(&'a self, data: &'a [u8]) -> Option<BinaryEvent<'a>> {
         let id = u16::from_le_bytes(data.get(..2)?.try_into().expect("two bytes"));
-        Some(Binary { format: self.0.get(&id)?, data })
+        Some(BinaryEvent { format: self.0.get(&id)?, data })
     }
 
     /// Numbers in pages of a ring buffer, such as the length of its head.
@@ -67,8 +67,8 @@ fn field_of(line: &str) -> Option<Field> {
         offset: 0,
         size: 0,
         is_signed: false,
-        is_elsewhere: declaration.contains("__data_loc") || declaration.contains("__rel_loc"),
-        is_relative: declaration.contains("__rel_loc"),
+        is_data_loc: declaration.contains("__data_loc") || declaration.contains("__rel_loc"),
+        is_rel_loc: declaration.contains("__rel_loc"),
     };
     let last = declaration.split_whitespace().next_back()?;
     last.split('[').next()?.trim_start_matches('*').clone_into(&mut field.name);
@@ -86,12 +86,12 @@ fn field_of(line: &str) -> Option<Field> {
 }
 
 /// A record of a ring buffer with its format.
-pub(super) struct Binary<'a> {
-    pub(super) format: &'a Format,
+pub(super) struct BinaryEvent<'a> {
+    pub(super) format: &'a TracepointFormat,
     data: &'a [u8],
 }
 
-impl<'a> Binary<'a> {
+impl<'a> BinaryEvent<'a> {
     fn field(&self, name: &str) -> Option<&'a Field> {
         self.format.fields.iter().find(|field| field.name == name)
     }
@@ -104,11 +104,11 @@ impl<'a> Binary<'a> {
     pub(super) fn common(&self) -> (i32, Context) {
         let pid = self.number("common_pid").and_then(|pid| i32::try_from(pid).ok());
         let flags = self.number("common_flags").map(|flags| flags as u8);
-        (pid.unwrap_or(super::event::UNKNOWN_PID), flags.map_or(Context::Unknown, Context::of_flags))
+        (pid.unwrap_or(super::event::UNKNOWN_PID), flags.map_or(Context::Unknown, Context::from_flags))
     }
 }
 
-impl Fields for Binary<'_> {
+impl TracepointFields for BinaryEvent<'_> {
     fn number(&self, name: &str) -> Option<i64> {
         let field = self.field(name)?;
         let bytes = self.bytes(field)?;
@@ -125,10 +125,10 @@ impl Fields for Binary<'_> {
     fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         let field = self.field(name)?;
         let bytes = self.bytes(field)?;
-        let bytes = if field.is_elsewhere {
+        let bytes = if field.is_data_loc {
             let place = u32::from_le_bytes(bytes.try_into().ok()?);
             let (at, length) = ((place & 0xffff) as usize, (place >> 16) as usize);
-            let at = if field.is_relative { at + field.offset + field.size } else { at };
+            let at = if field.is_rel_loc { at + field.offset + field.size } else { at };
             self.data.get(at..at + length)?
         } else {
             bytes
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_the_format_even_those_behind_the_record() {
-        let mut formats = Formats::default();
+        let mut formats = TracepointFormats::default();
         formats.add(FORMAT);
         let mut data = vec![7, 0, 8, 0, 0xff, 0xff, 0xff, 0xff, 16, 0, 3, 0, 9, 0, 0, 0];
         data.extend_from_slice(b"ab\0");

@@ -2,15 +2,17 @@
 //! The order in which events happened. Files have them CPU by CPU, or in columns; what happened at one instant on several CPUs is put
 //! into an order in which each thing can have happened: who runs was woken before, who is woken had blocked before.
 
-use super::event::{Context, Event, Kind, Recording, State, UNKNOWN_PID, What, Who};
+use super::event::{
+    Context, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, TraceEventName, UNKNOWN_PID,
+};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// So many events of one instant are put into order; more are no instant but a trace without times.
-const MOST: usize = 10_000;
+const MAX_EVENTS_AT_ONCE: usize = 10_000;
 
 /// How a thread is, as far as that decides what can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Is {
+enum OrderThreadState {
     Running,
     Runnable,
     Blocked,
@@ -19,9 +21,9 @@ enum Is {
 
 /// What is known while events are put into order.
 #[derive(Default)]
-struct Known {
-    threads: HashMap<i32, Is>,
-    current: HashMap<u32, Who>,
+struct OrderContext {
+    threads: HashMap<i32, OrderThreadState>,
+    current: HashMap<u32, ThreadRef>,
     has_wakings: bool,
     /// Threads that are forked or woken at the present instant: whoever is not known comes after that.
     announced: HashSet<i32>,
@@ -32,34 +34,34 @@ struct Known {
 }
 
 /// Puts the events of a recording into their order, and fills in who ran where a format leaves that out.
-pub(super) fn put(recording: &mut Recording) {
+pub(super) fn sort_events(recording: &mut Recording) {
     let events = &mut recording.events;
     events.sort_by_key(|event| event.at);
-    let mut known = Known {
-        has_wakings: events.iter().any(|event| event.what.kind() == Kind::SchedWaking),
+    let mut known = OrderContext {
+        has_wakings: events.iter().any(|event| event.kind.name() == TraceEventName::SchedWaking),
         in_columns: events
             .iter()
-            .any(|event| matches!(event.what, What::Switch { prev, .. } if prev.pid == UNKNOWN_PID)),
-        ..Known::default()
+            .any(|event| matches!(event.kind, TraceEventKind::Switch { prev, .. } if prev.pid == UNKNOWN_PID)),
+        ..OrderContext::default()
     };
     let mut from = 0;
     while from < events.len() {
         let at = events[from].at;
         let nr = events[from..].iter().take_while(|event| event.at == at).count();
         let group = &mut events[from..from + nr];
-        if (2..=MOST).contains(&nr) {
-            put_instant(&mut known, group);
+        if (2..=MAX_EVENTS_AT_ONCE).contains(&nr) {
+            sort_instant(&mut known, group);
         } else {
-            group.iter_mut().for_each(|event| known.happens(event));
+            group.iter_mut().for_each(|event| known.apply(event));
         }
         from += nr;
     }
 }
 
-fn put_instant(known: &mut Known, group: &mut [Event]) {
-    let mut left: Vec<Option<Event>> = group.iter().copied().map(Some).collect();
-    known.announced = group.iter().filter_map(announces).collect();
-    known.forked = group.iter().filter_map(forks).collect();
+fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
+    let mut left: Vec<Option<TraceEvent>> = group.iter().copied().map(Some).collect();
+    known.announced = group.iter().filter_map(announced_pid).collect();
+    known.forked = group.iter().filter_map(forked_pid).collect();
     for slot in group {
         let mut tried = Vec::new();
         let mut first = None;
@@ -72,21 +74,22 @@ fn put_instant(known: &mut Known, group: &mut [Event]) {
                 continue;
             }
             tried.push(lane);
-            let is_better = |known: &Known| chosen.is_none() && known.can_happen(event);
+            let is_better = |known: &OrderContext| chosen.is_none() && known.can_happen(event);
             if is_better(known) {
                 chosen = Some(index);
                 // A switch gives way to a waking that stands in another column.
-                if !(known.in_columns && matches!(event.what, What::Switch { .. })) {
+                if !(known.in_columns && matches!(event.kind, TraceEventKind::Switch { .. })) {
                     break;
                 }
-            } else if known.in_columns && matches!(event.what, What::Waking { .. }) && known.can_happen(event) {
+            } else if known.in_columns && matches!(event.kind, TraceEventKind::Waking { .. }) && known.can_happen(event)
+            {
                 chosen = Some(index);
                 break;
             }
         }
         let index = chosen.or(first).expect("as many are left as there are places");
         let mut event = left[index].take().expect("it was not taken yet");
-        known.happens(&mut event);
+        known.apply(&mut event);
         *slot = event;
     }
     known.announced.clear();
@@ -94,40 +97,42 @@ fn put_instant(known: &mut Known, group: &mut [Event]) {
 }
 
 /// The thread that an event forks.
-fn forks(event: &Event) -> Option<i32> {
-    if let What::Fork { child, .. } = event.what { Some(child.pid) } else { None }
+fn forked_pid(event: &TraceEvent) -> Option<i32> {
+    if let TraceEventKind::Fork { child, .. } = event.kind { Some(child.pid) } else { None }
 }
 
 /// The thread that an event forks or wakes.
-fn announces(event: &Event) -> Option<i32> {
-    match event.what {
-        What::Waking { who } | What::Wakeup { who, .. } | What::Fork { child: who, .. } => Some(who.pid),
+fn announced_pid(event: &TraceEvent) -> Option<i32> {
+    match event.kind {
+        TraceEventKind::Waking { who }
+        | TraceEventKind::Wakeup { who, .. }
+        | TraceEventKind::Fork { child: who, .. } => Some(who.pid),
         _ => None,
     }
 }
 
-impl Known {
+impl OrderContext {
     /// What keeps its order: a CPU, or a column of it.
-    fn lane(&self, event: &Event) -> (u32, u8) {
-        let column = match event.what {
+    fn lane(&self, event: &TraceEvent) -> (u32, u8) {
+        let column = match event.kind {
             _ if !self.in_columns => 0,
-            What::Switch { .. } => 1,
-            What::Waking { .. } => 2,
+            TraceEventKind::Switch { .. } => 1,
+            TraceEventKind::Waking { .. } => 2,
             _ => 3,
         };
         (event.cpu, column)
     }
 
-    fn is(&self, pid: i32) -> Option<Is> {
+    fn state_of(&self, pid: i32) -> Option<OrderThreadState> {
         self.threads.get(&pid).copied()
     }
 
-    fn can_happen(&self, event: &Event) -> bool {
-        match event.what {
-            What::Switch { prev, next, .. } => {
-                let comes = match self.is(next.pid) {
+    fn can_happen(&self, event: &TraceEvent) -> bool {
+        match event.kind {
+            TraceEventKind::Switch { prev, next, .. } => {
+                let comes = match self.state_of(next.pid) {
                     None => !self.announced.contains(&next.pid),
-                    is => next.pid == 0 || is == Some(Is::Runnable),
+                    is => next.pid == 0 || is == Some(OrderThreadState::Runnable),
                 };
                 let leaves = match self.current.get(&event.cpu) {
                     Some(current) => prev.pid == UNKNOWN_PID || prev.pid == current.pid,
@@ -135,8 +140,8 @@ impl Known {
                 };
                 comes && leaves
             }
-            What::Waking { who } => {
-                let is_asleep = matches!(self.is(who.pid), None | Some(Is::Blocked));
+            TraceEventKind::Waking { who } => {
+                let is_asleep = matches!(self.state_of(who.pid), None | Some(OrderThreadState::Blocked));
                 let current = self.current.get(&event.cpu).map(|who| who.pid);
                 // Who ran when it was traced is told by all formats but those with columns.
                 let runs = match (event.pid, current) {
@@ -146,18 +151,18 @@ impl Known {
                 };
                 is_asleep && runs
             }
-            What::Wakeup { who, is_new: false, .. } => match self.is(who.pid) {
-                Some(Is::Blocked) => !self.has_wakings,
-                Some(Is::Running) => false,
+            TraceEventKind::Wakeup { who, is_new: false, .. } => match self.state_of(who.pid) {
+                Some(OrderThreadState::Blocked) => !self.has_wakings,
+                Some(OrderThreadState::Running) => false,
                 _ => true,
             },
-            What::Fork { child, .. } => self.forked.first() == Some(&child.pid),
+            TraceEventKind::Fork { child, .. } => self.forked.first() == Some(&child.pid),
             _ => true,
         }
     }
 
-    fn happens(&mut self, event: &mut Event) {
-        if let What::Switch { prev, .. } = &mut event.what
+    fn apply(&mut self, event: &mut TraceEvent) {
+        if let TraceEventKind::Switch { prev, .. } = &mut event.kind
             && prev.pid == UNKNOWN_PID
             && let Some(&current) = self.current.get(&event.cpu)
         {
@@ -168,26 +173,27 @@ impl Known {
         {
             event.pid = current.pid;
         }
-        match event.what {
-            What::Switch { prev, state, next } => {
-                let is = if state == State::Runnable { Is::Runnable } else { Is::Blocked };
+        match event.kind {
+            TraceEventKind::Switch { prev, state, next } => {
+                let is =
+                    if state == ThreadState::Runnable { OrderThreadState::Runnable } else { OrderThreadState::Blocked };
                 self.threads.insert(prev.pid, is);
-                self.threads.insert(next.pid, Is::Running);
+                self.threads.insert(next.pid, OrderThreadState::Running);
                 self.current.insert(event.cpu, next);
             }
-            What::Waking { who } if self.is(who.pid) != Some(Is::Running) => {
-                self.threads.insert(who.pid, Is::Waking);
+            TraceEventKind::Waking { who } if self.state_of(who.pid) != Some(OrderThreadState::Running) => {
+                self.threads.insert(who.pid, OrderThreadState::Waking);
                 if !self.has_wakings {
-                    self.threads.insert(who.pid, Is::Runnable);
+                    self.threads.insert(who.pid, OrderThreadState::Runnable);
                 }
             }
-            What::Wakeup { who, .. } if self.is(who.pid) != Some(Is::Running) => {
-                self.threads.insert(who.pid, Is::Runnable);
+            TraceEventKind::Wakeup { who, .. } if self.state_of(who.pid) != Some(OrderThreadState::Running) => {
+                self.threads.insert(who.pid, OrderThreadState::Runnable);
             }
-            What::Fork { child, .. } => {
+            TraceEventKind::Fork { child, .. } => {
                 self.forked.remove(&child.pid);
             }
-            What::Lost { .. } => {
+            TraceEventKind::Lost { .. } => {
                 self.threads.clear();
                 self.current.remove(&event.cpu);
             }
@@ -199,45 +205,49 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::event::Name;
+    use crate::import::event::InternedName;
 
-    fn who(pid: i32) -> Who {
-        Who { pid, comm: Name::default(), prio: Some(120) }
+    fn who(pid: i32) -> ThreadRef {
+        ThreadRef { pid, comm: InternedName::default(), prio: Some(120) }
     }
 
-    fn event(at: u64, cpu: u32, pid: i32, what: What) -> Event {
-        Event { at, cpu, pid, context: Context::Thread, what }
+    fn event(at: u64, cpu: u32, pid: i32, what: TraceEventKind) -> TraceEvent {
+        TraceEvent { at, cpu, pid, context: Context::Thread, kind: what }
     }
 
-    fn switch(prev: i32, next: i32) -> What {
-        What::Switch { prev: who(prev), state: State::Blocked, next: who(next) }
+    fn switch(prev: i32, next: i32) -> TraceEventKind {
+        TraceEventKind::Switch { prev: who(prev), state: ThreadState::Blocked, next: who(next) }
     }
 
     #[test]
     fn a_wake_up_comes_before_the_switch_to_its_thread_whichever_cpu_comes_first_in_the_file() {
         let before = event(1, 0, 7, switch(7, 0));
-        let waking = event(5, 1, 9, What::Waking { who: who(7) });
-        let wakeup = event(5, 1, 9, What::Wakeup { who: who(7), cpu: 0, is_new: false });
+        let waking = event(5, 1, 9, TraceEventKind::Waking { who: who(7) });
+        let wakeup = event(5, 1, 9, TraceEventKind::Wakeup { who: who(7), cpu: 0, is_new: false });
         let to = event(5, 0, 0, switch(0, 7));
         let mut recording = Recording { events: vec![before, to, waking, wakeup], ..Recording::default() };
-        put(&mut recording);
+        sort_events(&mut recording);
         assert_eq!(recording.events, [before, waking, wakeup, to]);
     }
 
     #[test]
     fn in_columns_a_thread_wakes_another_before_it_leaves_and_gaps_are_filled() {
         let unknown = |at, what| event(at, 0, UNKNOWN_PID, what);
-        let comes = |next| What::Switch { prev: who(UNKNOWN_PID), state: State::Blocked, next: who(next) };
+        let comes =
+            |next| TraceEventKind::Switch { prev: who(UNKNOWN_PID), state: ThreadState::Blocked, next: who(next) };
         let events = vec![
             unknown(1, comes(7)),
             unknown(5, comes(0)),
-            unknown(5, What::Waking { who: who(8) }),
+            unknown(5, TraceEventKind::Waking { who: who(8) }),
             unknown(9, comes(8)),
         ];
         let mut recording = Recording { events, ..Recording::default() };
-        put(&mut recording);
+        sort_events(&mut recording);
         let pids: Vec<i32> = recording.events.iter().map(|event| event.pid).collect();
         assert_eq!(pids, [UNKNOWN_PID, 7, 7, 0], "the waking is the work of 7");
-        assert_eq!(recording.events[2].what, What::Switch { prev: who(7), state: State::Blocked, next: who(0) });
+        assert_eq!(
+            recording.events[2].kind,
+            TraceEventKind::Switch { prev: who(7), state: ThreadState::Blocked, next: who(0) }
+        );
     }
 }

@@ -4,9 +4,9 @@
 //! The kernel's layout of records is public (`perf_event_open(2)`); what stands behind them is in the kernel tree's
 //! `tools/perf/Documentation/perf.data-file-format.txt`.
 
-use super::bytes::{Bytes, slice};
-use super::error::{Fault, Read};
-use super::event::{Event, Recording, UNKNOWN_PID, What};
+use super::bytes::{ByteReader, slice};
+use super::error::{ReadError, ReadResult};
+use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use super::ring;
 use super::trace_dat;
 
@@ -42,8 +42,8 @@ const READ_LOST: u64 = 16;
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_NR_CPUS: u32 = 7;
 /// The least length of an attribute, and of the file's head.
-const LEAST_ATTRIBUTE: usize = 64;
-const WAY_OUT: &str = "record again: perf sched record, or perf record -a -e 'sched:*'";
+const MIN_ATTRIBUTE_BYTES: usize = 64;
+const HINT: &str = "record again: perf sched record, or perf record -a -e 'sched:*'";
 
 /// An event of the file.
 #[derive(Clone, Copy, Debug)]
@@ -60,25 +60,25 @@ struct Attributes {
 }
 
 /// Reads a file.
-pub(super) fn read(file: &[u8]) -> Read<Recording> {
+pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "perf.data", ..Recording::default() };
-    let mut head = Bytes::new(file, 0);
+    let mut head = ByteReader::new(file, 0);
     head.expect(MAGIC, "the head of a perf.data")?;
     head.u64("the length of the head")?;
     let attribute_length = head.length("the length of attributes")?;
-    let mut section = |what: &str| Ok::<_, Fault>((head.u64(what)?, head.u64(what)?));
+    let mut section = |what: &str| Ok::<_, ReadError>((head.u64(what)?, head.u64(what)?));
     let (attributes, data) = (section("the attributes")?, section("the records")?);
     section("the event types")?;
     let features = head.u64("the features")?;
     if data.1 == 0 {
         let message = "perf has not finished the file: its head says that there are no records";
-        return Err(Fault::at(40, message, "end `perf record` with Ctrl-C, not by force, and record again"));
+        return Err(ReadError::at(40, message, "end `perf record` with Ctrl-C, not by force, and record again"));
     }
     let attributes = read_attributes(file, attributes, attribute_length)?;
     let there = data.1.min((file.len() as u64).saturating_sub(data.0));
     if there < data.1 {
         let message = "the file is cut: what tells of its events stands at its end";
-        return Err(Fault::at(file.len(), message, "copy it again"));
+        return Err(ReadError::at(file.len(), message, "copy it again"));
     }
     let mut formats = None;
     let mut table = slice(file, data.0 + data.1, 16 * u64::from(features.count_ones()), "the table of features")?;
@@ -96,17 +96,17 @@ pub(super) fn read(file: &[u8]) -> Read<Recording> {
         }
     }
     let Some(formats) = formats.filter(|formats| !formats.is_empty()) else {
-        return Err(Fault::whole("the file has no tracepoints, only samples of other events", WAY_OUT));
+        return Err(ReadError::whole("the file has no tracepoints, only samples of other events", HINT));
     };
     let records = slice(file, data.0, data.1, "the records")?;
     read_records(&mut recording, &formats, &attributes, records)?;
     Ok(recording)
 }
 
-fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usize) -> Read<Attributes> {
+fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usize) -> ReadResult<Attributes> {
     let mut attributes = Attributes { all: Vec::new(), by_id: std::collections::HashMap::new() };
-    if attribute_length < LEAST_ATTRIBUTE + 16 {
-        return Err(Fault::at(16, format!("attributes of {attribute_length} bytes"), WAY_OUT));
+    if attribute_length < MIN_ATTRIBUTE_BYTES + 16 {
+        return Err(ReadError::at(16, format!("attributes of {attribute_length} bytes"), HINT));
     }
     let mut bytes = slice(file, at, length, "the attributes")?;
     while bytes.rest().len() >= attribute_length {
@@ -125,14 +125,14 @@ fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usiz
         attributes.all.push(attribute);
     }
     if attributes.all.is_empty() {
-        return Err(Fault::at(24, "the file tells of no events", WAY_OUT));
+        return Err(ReadError::at(24, "the file tells of no events", HINT));
     }
     Ok(attributes)
 }
 
 impl Attributes {
     /// The attribute of a sample. All have the same parts before the id, or there is but one event.
-    fn of(&self, record: Bytes<'_>) -> Option<&Attribute> {
+    fn of(&self, record: ByteReader<'_>) -> Option<&Attribute> {
         let first = &self.all[0];
         if self.all.len() == 1 {
             return Some(first);
@@ -151,35 +151,35 @@ impl Attributes {
 
 fn read_records(
     recording: &mut Recording,
-    formats: &super::format::Formats,
+    formats: &super::format::TracepointFormats,
     attributes: &Attributes,
-    mut records: Bytes<'_>,
-) -> Read<()> {
+    mut records: ByteReader<'_>,
+) -> ReadResult<()> {
     let mut last = (0, 0);
     while !records.is_empty() {
         let at = records.at();
         let (kind, _, length) = (records.u32("a record")?, records.u16("a record")?, records.u16("a record")?);
         let Some(length) = usize::from(length).checked_sub(8) else {
-            return Err(Fault::at(at, "a record shorter than its head", "the file is damaged: copy it again"));
+            return Err(ReadError::at(at, "a record shorter than its head", "the file is damaged: copy it again"));
         };
         let record = records.part(length, "a record")?;
         match kind {
             SAMPLE => match attributes.of(record) {
                 Some(attribute) if attribute.is_tracepoint && attribute.sample_type & RAW != 0 => {
                     match sample(attribute, record) {
-                        Ok(Sample { at: time, cpu, raw }) => {
+                        Ok(PerfSample { at: time, cpu, raw }) => {
                             last = (time, cpu);
                             ring::push(recording, formats, time, cpu, raw, at);
                         }
-                        Err(_) => recording.problem("damaged samples", || format!("byte {at}")),
+                        Err(_) => recording.record_problem("damaged samples", || format!("byte {at}")),
                     }
                 }
                 Some(_) => recording.others += 1,
-                None => recording.problem("samples of no known event", || format!("byte {at}")),
+                None => recording.record_problem("samples of no known event", || format!("byte {at}")),
             },
             LOST | LOST_SAMPLES => lost(recording, kind, last, record),
             kind if COMPRESSED.contains(&kind) => {
-                return Err(Fault::at(
+                return Err(ReadError::at(
                     at,
                     "the records are compressed",
                     "record again without -z (--compression-level)",
@@ -192,24 +192,30 @@ fn read_records(
 }
 
 /// Events were lost: perf knows when only by what came before.
-fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record: Bytes<'_>) {
+fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record: ByteReader<'_>) {
     let nr = if kind == LOST {
         record.u64("lost events").and_then(|_| record.u64("lost events"))
     } else {
         record.u64("lost events")
     };
-    let event = Event { at, cpu, pid: UNKNOWN_PID, context: Default::default(), what: What::Lost { nr: nr.ok() } };
+    let event = TraceEvent {
+        at,
+        cpu,
+        pid: UNKNOWN_PID,
+        context: Default::default(),
+        kind: TraceEventKind::Lost { nr: nr.ok() },
+    };
     recording.push(event);
 }
 
 /// A sample of a tracepoint.
-struct Sample<'a> {
+struct PerfSample<'a> {
     at: u64,
     cpu: u32,
     raw: &'a [u8],
 }
 
-fn sample<'a>(attribute: &Attribute, mut record: Bytes<'a>) -> Read<Sample<'a>> {
+fn sample<'a>(attribute: &Attribute, mut record: ByteReader<'a>) -> ReadResult<PerfSample<'a>> {
     let has = |part: u64| attribute.sample_type & part != 0;
     let (mut at, mut cpu) = (0, 0);
     for part in [IDENTIFIER, IP, TID] {
@@ -242,12 +248,12 @@ fn sample<'a>(attribute: &Attribute, mut record: Bytes<'a>) -> Read<Sample<'a>> 
     let length = record.u32("the length of a raw record")? as usize;
     let raw = record.take(length, "a raw record")?;
     if !has(TIME) || !has(CPU) {
-        return Err(Fault::at(record.at(), "samples without time or CPU", WAY_OUT));
+        return Err(ReadError::at(record.at(), "samples without time or CPU", HINT));
     }
-    Ok(Sample { at, cpu, raw })
+    Ok(PerfSample { at, cpu, raw })
 }
 
-fn skip_reading(format: u64, record: &mut Bytes<'_>) -> Read<()> {
+fn skip_reading(format: u64, record: &mut ByteReader<'_>) -> ReadResult<()> {
     let has = |part: u64| usize::from(format & part != 0);
     let times = has(READ_TIME_ENABLED) + has(READ_TIME_RUNNING);
     let each = 1 + has(READ_ID) + has(READ_LOST);

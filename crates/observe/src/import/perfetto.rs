@@ -2,8 +2,8 @@
 //! Perfetto's traces: bundles of ftrace events and columns of switches and wakings. Messages are declared with the fields that are
 //! used, by the numbers of Perfetto's public protocol; all others are skipped.
 
-use super::error::{Fault, Read};
-use super::event::{Context, Event, Name, Recording, State, UNKNOWN_PID, What, Who};
+use super::error::{ReadError, ReadResult};
+use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use prost::Message;
 
 /// The field of a trace that has a packet, as bytes.
@@ -207,17 +207,17 @@ struct CgroupAttachTask {
 }
 
 /// Whether a file looks like one: it begins with a packet that ends within it, or is cut.
-pub(super) fn looks_like_one(file: &[u8]) -> bool {
+pub(super) fn is_perfetto(file: &[u8]) -> bool {
     file.first() == Some(&PACKET) && file.get(1).is_some_and(|&byte| byte != 0)
 }
 
 /// Reads a file, packet by packet.
-pub(super) fn read(file: &[u8]) -> Read<Recording> {
+pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "Perfetto", ..Recording::default() };
     let mut rest = file;
     while !rest.is_empty() {
         let at = file.len() - rest.len();
-        let cut = |message: &str| Fault::at(at, message.to_owned(), "the file is damaged, or no trace of Perfetto");
+        let cut = |message: &str| ReadError::at(at, message.to_owned(), "the file is damaged, or no trace of Perfetto");
         if rest[0] != PACKET {
             return Err(cut("no packet begins here"));
         }
@@ -225,26 +225,26 @@ pub(super) fn read(file: &[u8]) -> Read<Recording> {
         let length = prost::encoding::decode_varint(&mut rest).map_err(|_| cut("the length of a packet has no end"))?;
         let Some((packet, after)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length))
         else {
-            recording.problem("a packet that the end of the file cuts", || format!("byte {at}"));
+            recording.record_problem("a packet that the end of the file cuts", || format!("byte {at}"));
             break;
         };
         rest = after;
         match TracePacket::decode(packet) {
             Ok(packet) => take(&mut recording, packet, at),
-            Err(_) => recording.problem("damaged packets", || format!("byte {at}")),
+            Err(_) => recording.record_problem("damaged packets", || format!("byte {at}")),
         }
     }
     if recording.events.is_empty() {
         let help =
             "record with ftrace_events sched/sched_switch and sched/sched_waking in the configuration's linux.ftrace";
-        return Err(Fault::whole("the trace has no events of the scheduler", help));
+        return Err(ReadError::whole("the trace has no events of the scheduler", help));
     }
     Ok(recording)
 }
 
 fn take(recording: &mut Recording, packet: TracePacket, at: usize) {
     if packet.compressed_packets.is_some() {
-        recording.problem("compressed packets, which are not read (record without `compression_type`)", || {
+        recording.record_problem("compressed packets, which are not read (record without `compression_type`)", || {
             format!("byte {at}")
         });
     }
@@ -252,7 +252,7 @@ fn take(recording: &mut Recording, packet: TracePacket, at: usize) {
         take_bundle(recording, bundle, at);
     }
     for ThreadName { tid, name } in packet.process_tree.into_iter().flat_map(|tree| tree.threads) {
-        let comm = recording.names.of(&name);
+        let comm = recording.names.intern(&name);
         recording.threads.insert(tid, comm);
     }
 }
@@ -260,97 +260,97 @@ fn take(recording: &mut Recording, packet: TracePacket, at: usize) {
 fn take_bundle(recording: &mut Recording, bundle: Bundle, place: usize) {
     let Bundle { cpu, event, lost_events, compact_sched, ftrace_clock } = bundle;
     if ftrace_clock.is_some_and(|clock| clock != 0) {
-        recording.problem("bundles with a clock of their own, taken as it is", || format!("byte {place}"));
+        recording.record_problem("bundles with a clock of their own, taken as it is", || format!("byte {place}"));
     }
     let compact = compact_sched.unwrap_or_default();
     if lost_events {
         let first = event.first().map(|event| event.timestamp);
         let at = [first, compact.switch_timestamp.first().copied(), compact.waking_timestamp.first().copied()];
         let at = at.into_iter().flatten().min().unwrap_or(0);
-        let what = What::Lost { nr: None };
-        recording.push(Event { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what });
+        let what = TraceEventKind::Lost { nr: None };
+        recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what });
     }
     take_compact(recording, cpu, &compact, place);
     for event in event {
         let at = event.timestamp;
         let pid = i32::try_from(event.pid).unwrap_or(UNKNOWN_PID);
-        match what(recording, event) {
-            Some(what) => recording.push(Event { at, cpu, pid, context: Context::Unknown, what }),
+        match event_kind(recording, event) {
+            Some(what) => recording.push(TraceEvent { at, cpu, pid, context: Context::Unknown, kind: what }),
             None => recording.others += 1,
         }
     }
 }
 
-fn what(recording: &mut Recording, event: FtraceEvent) -> Option<What> {
-    let mut who = |comm: &str, pid, prio| Who { pid, comm: recording.names.of(comm), prio };
+fn event_kind(recording: &mut Recording, event: FtraceEvent) -> Option<TraceEventKind> {
+    let mut who = |comm: &str, pid, prio| ThreadRef { pid, comm: recording.names.intern(comm), prio };
     let cpu = |cpu: i32| u32::try_from(cpu).ok();
     if let Some(it) = event.sched_switch {
         let prev = who(&it.prev_comm, it.prev_pid, it.prev_prio);
         let next = who(&it.next_comm, it.next_pid, it.next_prio);
-        return Some(What::Switch { prev, state: State::of_bits(it.prev_state), next });
+        return Some(TraceEventKind::Switch { prev, state: ThreadState::from_bits(it.prev_state), next });
     }
     if let Some(it) = event.sched_waking.filter(|it| it.success != Some(0)) {
-        return Some(What::Waking { who: who(&it.comm, it.pid, it.prio) });
+        return Some(TraceEventKind::Waking { who: who(&it.comm, it.pid, it.prio) });
     }
     let (is_new, woken) = match (event.sched_wakeup, event.sched_wakeup_new) {
         (Some(it), _) => (false, Some(it)),
         (None, it) => (true, it),
     };
     if let Some(it) = woken.filter(|it| it.success != Some(0)) {
-        return Some(What::Wakeup { who: who(&it.comm, it.pid, it.prio), cpu: cpu(it.target_cpu)?, is_new });
+        return Some(TraceEventKind::Wakeup { who: who(&it.comm, it.pid, it.prio), cpu: cpu(it.target_cpu)?, is_new });
     }
     if let Some(it) = event.sched_migrate_task {
-        return Some(What::Migrate { pid: it.pid, to: cpu(it.dest_cpu)? });
+        return Some(TraceEventKind::Migrate { pid: it.pid, to: cpu(it.dest_cpu)? });
     }
     if let Some(it) = event.sched_process_fork {
-        return Some(What::Fork { parent: it.parent_pid, child: who(&it.child_comm, it.child_pid, None) });
+        return Some(TraceEventKind::Fork { parent: it.parent_pid, child: who(&it.child_comm, it.child_pid, None) });
     }
     if let Some(it) = event.sched_process_exec {
-        return Some(What::Exec { pid: it.pid });
+        return Some(TraceEventKind::Exec { pid: it.pid });
     }
     if let Some(it) = event.sched_process_exit {
-        return Some(What::Exit { pid: it.pid });
+        return Some(TraceEventKind::Exit { pid: it.pid });
     }
     if let Some(it) = event.task_rename {
-        return Some(What::Rename { who: who(&it.newcomm, it.pid, None) });
+        return Some(TraceEventKind::Rename { who: who(&it.newcomm, it.pid, None) });
     }
     if let Some(it) = event.cgroup_attach_task {
         let path = it.dst_path.unwrap_or_else(|| format!("/{}", it.cname.trim_start_matches('/')));
-        return Some(What::Attach { pid: it.pid, root: it.dst_root, path: recording.names.of(&path) });
+        return Some(TraceEventKind::Attach { pid: it.pid, root: it.dst_root, path: recording.names.intern(&path) });
     }
     if let Some(it) = event.cpu_idle {
-        return Some(What::Idle { cpu: it.cpu_id, state: Some(it.state).filter(|&state| state != u32::MAX) });
+        return Some(TraceEventKind::Idle { cpu: it.cpu_id, state: Some(it.state).filter(|&state| state != u32::MAX) });
     }
     let it = event.cpu_frequency?;
-    Some(What::Frequency { cpu: it.cpu_id, khz: it.state.into() })
+    Some(TraceEventKind::Frequency { cpu: it.cpu_id, khz: it.state.into() })
 }
 
 /// Columns: times are distances, names are numbers in the bundle's table.
 fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, place: usize) {
-    let names: Vec<Name> = compact.intern_table.iter().map(|name| recording.names.of(name)).collect();
+    let names: Vec<InternedName> = compact.intern_table.iter().map(|name| recording.names.intern(name)).collect();
     let name = |index: Option<&u32>| index.and_then(|&index| names.get(index as usize)).copied().unwrap_or_default();
     let mut at = 0_u64;
     for (row, delta) in compact.switch_timestamp.iter().enumerate() {
         at = at.wrapping_add(*delta);
         let (Some(&bits), Some(&pid)) = (compact.switch_prev_state.get(row), compact.switch_next_pid.get(row)) else {
-            return recording.problem("columns of different lengths", || format!("byte {place}"));
+            return recording.record_problem("columns of different lengths", || format!("byte {place}"));
         };
         let prio = compact.switch_next_prio.get(row).copied();
-        let next = Who { pid, comm: name(compact.switch_next_comm_index.get(row)), prio };
-        let prev = Who { pid: UNKNOWN_PID, ..Who::default() };
-        let what = What::Switch { prev, state: State::of_bits(bits), next };
-        recording.push(Event { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what });
+        let next = ThreadRef { pid, comm: name(compact.switch_next_comm_index.get(row)), prio };
+        let prev = ThreadRef { pid: UNKNOWN_PID, ..ThreadRef::default() };
+        let what = TraceEventKind::Switch { prev, state: ThreadState::from_bits(bits), next };
+        recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what });
     }
     let mut at = 0_u64;
     for (row, delta) in compact.waking_timestamp.iter().enumerate() {
         at = at.wrapping_add(*delta);
         let Some(&pid) = compact.waking_pid.get(row) else {
-            return recording.problem("columns of different lengths", || format!("byte {place}"));
+            return recording.record_problem("columns of different lengths", || format!("byte {place}"));
         };
         let prio = compact.waking_prio.get(row).copied();
         let flags = compact.waking_common_flags.get(row);
-        let context = flags.map_or(Context::Unknown, |&flags| Context::of_flags(flags as u8));
-        let who = Who { pid, comm: name(compact.waking_comm_index.get(row)), prio };
-        recording.push(Event { at, cpu, pid: UNKNOWN_PID, context, what: What::Waking { who } });
+        let context = flags.map_or(Context::Unknown, |&flags| Context::from_flags(flags as u8));
+        let who = ThreadRef { pid, comm: name(compact.waking_comm_index.get(row)), prio };
+        recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context, kind: TraceEventKind::Waking { who } });
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Pages of the kernel's ring buffer: a time and a length, then events, each with its distance in time from the one before.
 
-use super::bytes::Bytes;
-use super::error::Read;
-use super::event::{Event, Recording, UNKNOWN_PID, What};
-use super::fields::{self, Head};
-use super::format::Formats;
+use super::bytes::ByteReader;
+use super::error::ReadResult;
+use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::fields::{self, EventHead};
+use super::format::TracepointFormats;
 
 /// Types of heads above the lengths of records: see `header_event` of a file.
 const PADDING: u32 = 29;
@@ -21,7 +21,7 @@ const STAMP_BITS: u32 = 59;
 
 /// How pages are in a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pages {
+pub(super) struct PageLayout {
     /// Bytes of a page.
     pub(super) size: usize,
     /// Bytes of the length in its head.
@@ -29,18 +29,30 @@ pub(super) struct Pages {
 }
 
 /// Reads the pages of a CPU. What is damaged in a page is noted, and the next page goes on.
-pub(super) fn read(recording: &mut Recording, formats: &Formats, pages: Pages, cpu: u32, bytes: Bytes<'_>) {
+pub(super) fn read(
+    recording: &mut Recording,
+    formats: &TracepointFormats,
+    pages: PageLayout,
+    cpu: u32,
+    bytes: ByteReader<'_>,
+) {
     recording.nr_cpus = recording.nr_cpus.max(cpu.saturating_add(1).min(super::event::MAX_CPUS));
     let (all, from) = (bytes.rest(), bytes.at());
     for (place, page) in all.chunks(pages.size).enumerate() {
         let at = from + place * pages.size;
-        if read_page(recording, formats, pages, cpu, Bytes::new(page, at)).is_err() {
-            recording.problem("damaged pages of events", || format!("byte {at}"));
+        if read_page(recording, formats, pages, cpu, ByteReader::new(page, at)).is_err() {
+            recording.record_problem("damaged pages of events", || format!("byte {at}"));
         }
     }
 }
 
-fn read_page(recording: &mut Recording, formats: &Formats, pages: Pages, cpu: u32, mut page: Bytes<'_>) -> Read<()> {
+fn read_page(
+    recording: &mut Recording,
+    formats: &TracepointFormats,
+    pages: PageLayout,
+    cpu: u32,
+    mut page: ByteReader<'_>,
+) -> ReadResult<()> {
     let mut time = page.u64("the time of a page")?;
     let length = match pages.length_size {
         4 => u64::from(page.u32("the length of a page")?),
@@ -50,7 +62,13 @@ fn read_page(recording: &mut Recording, formats: &Formats, pages: Pages, cpu: u3
     let mut events = page.part(used, "the events of a page")?;
     if length & MISSED != 0 {
         let nr = if length & MISSED_STORED != 0 { page.u64("how many events were lost").ok() } else { None };
-        recording.push(Event { at: time, cpu, pid: UNKNOWN_PID, context: Default::default(), what: What::Lost { nr } });
+        recording.push(TraceEvent {
+            at: time,
+            cpu,
+            pid: UNKNOWN_PID,
+            context: Default::default(),
+            kind: TraceEventKind::Lost { nr },
+        });
     }
     while !events.is_empty() {
         let at = events.at();
@@ -84,9 +102,16 @@ fn read_page(recording: &mut Recording, formats: &Formats, pages: Pages, cpu: u3
 }
 
 /// Adds a record.
-pub(super) fn push(recording: &mut Recording, formats: &Formats, time: u64, cpu: u32, data: &[u8], at: usize) {
+pub(super) fn push(
+    recording: &mut Recording,
+    formats: &TracepointFormats,
+    time: u64,
+    cpu: u32,
+    data: &[u8],
+    at: usize,
+) {
     let Some(event) = formats.of(data) else {
-        recording.problem("events of which the file has no format", || format!("byte {at}"));
+        recording.record_problem("events of which the file has no format", || format!("byte {at}"));
         return;
     };
     let Some(tracepoint) = event.format.tracepoint else {
@@ -94,6 +119,6 @@ pub(super) fn push(recording: &mut Recording, formats: &Formats, time: u64, cpu:
         return;
     };
     let (pid, context) = event.common();
-    let head = Head { at: time, cpu, pid, context };
+    let head = EventHead { at: time, cpu, pid, context };
     fields::push(recording, head, tracepoint, &event, || format!("byte {at}"));
 }

@@ -2,15 +2,15 @@
 //! systrace's page: ftrace text inside HTML, in a script of type `application/text`, or as a string of a program with `\n\` at the
 //! ends of its lines.
 
-use super::error::{Fault, Read};
+use super::error::{ReadError, ReadResult};
 use super::event::Recording;
 use super::text;
 
 /// Reads a page.
-pub(super) fn read(page: &str) -> Read<Recording> {
+pub(super) fn read(page: &str) -> ReadResult<Recording> {
     let Some(start) = page.match_indices("# tracer:").map(|(at, _)| at).find(|&at| !is_in_program(page, at)) else {
         let help = "give a page that systrace has written with sched events, or the text of the trace itself";
-        return Err(Fault::whole("the page has no trace (`# tracer: nop`) in it", help));
+        return Err(ReadError::whole("the page has no trace (`# tracer: nop`) in it", help));
     };
     let first_line = page[..start].matches('\n').count() + 1;
     let rest = &page[start..];
@@ -25,7 +25,7 @@ pub(super) fn read(page: &str) -> Read<Recording> {
         text::read(inside, first_line, "systrace")?
     };
     if end.is_none() {
-        recording.problem("a page that ends inside the trace", || format!("line {}", page.lines().count()));
+        recording.record_problem("a page that ends inside the trace", || format!("line {}", page.lines().count()));
     }
     Ok(recording)
 }

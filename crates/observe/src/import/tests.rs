@@ -2,17 +2,17 @@
 //! Round trips: a run, its trace in each format, and the run that replays it. And damaged traces.
 
 use super::behaviour::import;
-use super::credibility::{self, Credibility};
 use super::event::Recording;
-use super::measure::Basis;
-use crate::export::{Exporter, Format, Target};
+use super::fidelity::{self, ReplayFidelity};
+use super::measure::LatencyBasis;
+use crate::export::{ExportFormat, ExportTarget, Exporter};
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, START, Setup};
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::prices::Prices;
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::recorded;
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 use fairlab_workload::workload::Workload;
 
 const FORMATS: [&str; 5] = ["trace-dat", "trace-dat-7", "perf", "ftrace", "perfetto"];
@@ -48,8 +48,8 @@ fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
     let mut exporter = Exporter::new(&machine, None);
     for name in FORMATS {
         let out = std::fs::File::create(directory.path().join(name)).expect("a file");
-        let target = Target::File { out: Box::new(out), directory: directory.path() };
-        let format = Format::named(name).expect("a format of that name");
+        let target = ExportTarget::File { out: Box::new(out), directory: directory.path() };
+        let format = ExportFormat::from_name(name).expect("a format of that name");
         format.open(target, None, machine.hardware(), &mut exporter).expect("room for the trace");
     }
     exporter.begin(&machine);
@@ -63,7 +63,7 @@ fn read(name: &str, bytes: &[u8]) -> Recording {
 }
 
 /// Replays a trace on the machine on which it was recorded.
-fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Credibility {
+fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> ReplayFidelity {
     let imported = import(recording, knows_machine.then_some(hardware));
     // By way of the text, as people do it.
     let text = imported.recorded.to_text();
@@ -73,13 +73,14 @@ fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Cr
     let duration = again.end;
     let setup = setup(hardware.clone(), again.into_workload(nr_cpus), duration);
     let mut machine = Machine::new(setup).expect("a possible machine");
-    let simulated = credibility::replay(&mut machine, Basis::of(recording), &mut |_| {}).expect("tasks make progress");
-    credibility::compare(recording, &imported, &machine, &simulated)
+    let simulated =
+        fidelity::replay(&mut machine, LatencyBasis::of(recording), &mut |_| {}).expect("tasks make progress");
+    fidelity::compare(recording, &imported, &machine, &simulated)
 }
 
 /// Each task ran as long as it did, was switched and moved as often as it was.
-fn is_the_same(credibility: &Credibility, name: &str) {
-    for row in &credibility.tasks {
+fn is_the_same(fidelity: &ReplayFidelity, name: &str) {
+    for row in &fidelity.tasks {
         let (recorded, simulated) = (row.run_ns.recorded, row.run_ns.simulated);
         assert!(recorded.abs_diff(simulated) * 1000 <= recorded, "{name}: {row:?}");
         assert_eq!(row.switches.recorded, row.switches.simulated, "{name}: {row:?}");
@@ -87,12 +88,12 @@ fn is_the_same(credibility: &Credibility, name: &str) {
         assert_eq!(row.wait_ns.recorded, row.wait_ns.simulated, "{name}: {row:?}");
         assert_eq!(row.latency.recorded, row.latency.simulated, "{name}: {row:?}");
     }
-    assert!(credibility.tasks.len() > 5 && credibility.all.switches.recorded > 500, "{name}: {:?}", credibility.all);
+    assert!(fidelity.tasks.len() > 5 && fidelity.all.switches.recorded > 500, "{name}: {:?}", fidelity.all);
 }
 
 #[test]
 fn a_closed_run_survives_every_format_and_replays_exactly() {
-    let parse = || scn::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
+    let parse = || scenario::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
     let hardware = Hardware::from_scenario(&parse());
     let machine = Machine::new(Setup::from_scenario(parse())).expect("a possible machine");
     for (name, bytes) in traces(machine) {
@@ -110,7 +111,7 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
         "heavy": {"run": 9000, "timer": {"ref": "unique", "period": 16000}}}}"#;
     let hardware = || {
         let mut hardware = Hardware::from_description(&preset("sc7180").expect("it comes with the program"));
-        hardware.prices = Prices::free();
+        hardware.prices = CostModel::free();
         hardware
     };
     let capacities = hardware().topology.capacity;
@@ -119,18 +120,18 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
     let machine = Machine::new(setup(hardware(), workload, Nanos::from_millis(600))).expect("a possible machine");
     for (name, bytes) in traces(machine) {
         let recording = read(name, &bytes);
-        let credibility = replay(&recording, &hardware(), true);
-        for row in &credibility.tasks {
+        let fidelity = replay(&recording, &hardware(), true);
+        for row in &fidelity.tasks {
             let (recorded, simulated) = (row.run_ns.recorded, row.run_ns.simulated);
             assert!(recorded.abs_diff(simulated) * 1000 <= recorded, "{name}: {row:?}");
         }
-        assert_eq!(credibility.tasks.len(), 5, "{name}: three children");
+        assert_eq!(fidelity.tasks.len(), 5, "{name}: three children");
     }
 }
 
 #[test]
 fn a_trace_without_its_machine_says_what_it_does_not_tell() {
-    let scenario = scn::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     let (name, bytes) = traces(machine).remove(0);
     let imported = import(&read(name, &bytes), None);
@@ -141,9 +142,9 @@ fn a_trace_without_its_machine_says_what_it_does_not_tell() {
 }
 
 /// A small generator: each damage is the same in every run of the test.
-struct Dice(u64);
+struct TraceRandom(u64);
 
-impl Dice {
+impl TraceRandom {
     fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % most
@@ -153,9 +154,9 @@ impl Dice {
 #[test]
 fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
     let text = SCENARIO.replace("300ms", "12ms");
-    let scenario = scn::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
-    let mut dice = Dice(7);
+    let mut dice = TraceRandom(7);
     for (name, bytes) in traces(machine) {
         let whole = read(name, &bytes).events.len();
         let (mut refused, mut told) = (0, 0);
@@ -189,13 +190,13 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
 }
 
 /// What packs some bytes.
-type Packer<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+type TestPacker<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
 
 #[test]
 fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
     use std::io::Write;
     let text = SCENARIO.replace("300ms", "12ms");
-    let scenario = scn::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     let (_, bytes) = traces(machine).remove(1);
     let plain = read("plain", &bytes);
@@ -204,7 +205,7 @@ fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
         encoder.write_all(content).and_then(|()| encoder.finish()).expect("memory does not fail")
     };
     let zstd = |content: &[u8]| zstd::bulk::compress(content, 3).expect("memory does not fail");
-    let packers: [(&str, Packer<'_>); 2] = [("zlib", &zlib), ("zstd", &zstd)];
+    let packers: [(&str, TestPacker<'_>); 2] = [("zlib", &zlib), ("zstd", &zstd)];
     for (name, pack) in packers {
         let packed = pack_v7(&bytes, name, pack);
         assert!(packed.len() < bytes.len(), "{name} makes it smaller");
@@ -213,7 +214,7 @@ fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
 }
 
 /// The same trace.dat of version 7 with all sections and pages compressed.
-fn pack_v7(file: &[u8], algorithm: &str, pack: Packer<'_>) -> Vec<u8> {
+fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
     let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
     let u16_at = |at: usize| u16::from_le_bytes(file[at..at + 2].try_into().expect("two bytes"));
@@ -328,11 +329,11 @@ fn moves_to_cgroups_become_task_groups_where_the_hierarchy_is_known() {
     let (into, out) = (attach(10, 0, "/app.slice/a b"), attach(50, 0, "/"));
     let imported = import(&lines(&[&into, &out]), None);
     assert_eq!(imported.recorded.groups, ["/app.slice", "/app.slice/a_b"]);
-    let moves = |imported: &super::behaviour::Imported| {
+    let moves = |imported: &super::behaviour::ImportedWorkload| {
         let of_task = imported.recorded.tasks.iter().flat_map(|task| &task.ops);
-        of_task.filter(|op| matches!(op, recorded::Op::Group(_))).copied().collect::<Vec<_>>()
+        of_task.filter(|op| matches!(op, recorded::RecordedOp::Group(_))).copied().collect::<Vec<_>>()
     };
-    assert_eq!(moves(&imported), [recorded::Op::Group(Some(1)), recorded::Op::Group(None)]);
+    assert_eq!(moves(&imported), [recorded::RecordedOp::Group(Some(1)), recorded::RecordedOp::Group(None)]);
     assert!(imported.recorded.notes.iter().any(|note| note.starts_with("2 moves to cgroups are kept")));
     let again = recorded::parse("test.rec", &imported.recorded.to_text()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(again, imported.recorded);

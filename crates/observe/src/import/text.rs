@@ -4,21 +4,21 @@
 //! A line is `TASK-PID [CPU] FLAGS TIME: EVENT: FIELDS`. Fields are `key=value`, whose values may have blanks (names of threads do); what
 //! trace-cmd's plugins print instead (`comm:pid [prio] state ==> comm:pid [prio]`) is read too.
 
-use super::error::{Fault, Read};
-use super::event::{Context, Event, Recording, State, UNKNOWN_PID, What};
-use super::fields::{self, Fields, Head, Tracepoint};
+use super::error::{ReadError, ReadResult};
+use super::event::{Context, Recording, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::fields::{self, EventHead, Tracepoint, TracepointFields};
 use std::borrow::Cow;
 
 /// Which lines of a text are looked at before it is said to be none of a trace.
-const LOOKED_AT: usize = 2000;
+const MAX_DETECT_LINES: usize = 2000;
 
 /// Whether a text looks like one: an early line is an event, or says how events stand.
-pub(super) fn looks_like_one(text: &str) -> bool {
-    text.lines().take(LOOKED_AT).any(|line| line.starts_with("# tracer:") || line_of(line).is_some())
+pub(super) fn is_text_trace(text: &str) -> bool {
+    text.lines().take(MAX_DETECT_LINES).any(|line| line.starts_with("# tracer:") || line_of(line).is_some())
 }
 
 /// Reads a text. `first_line` is the number of its first line in the file.
-pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> Read<Recording> {
+pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadResult<Recording> {
     let mut recording = Recording { format, ..Recording::default() };
     // What is lost stands before the events that follow.
     let mut lost: Vec<(u32, Option<u64>)> = Vec::new();
@@ -28,8 +28,8 @@ pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> Read<
         if let Some(event) = line_of(line) {
             last = event.head.at;
             for (cpu, nr) in lost.drain(..) {
-                let (at, what) = (event.head.at, What::Lost { nr });
-                recording.push(Event { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what });
+                let (at, what) = (event.head.at, TraceEventKind::Lost { nr });
+                recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what });
             }
             take(&mut recording, &event, place);
         } else if let Some((cpu, nr)) = lost_of(line) {
@@ -37,18 +37,24 @@ pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> Read<
         } else if let Some(nr) = nr_cpus_of(line) {
             recording.nr_cpus = recording.nr_cpus.max(nr);
         } else if line.starts_with("# tracer:") && !line.trim_end().ends_with("nop") {
-            recording.problem("a tracer whose output is not events", place);
+            recording.record_problem("a tracer whose output is not events", place);
         } else if !is_about_the_trace(line) {
-            recording.problem("lines that are no events", place);
+            recording.record_problem("lines that are no events", place);
         }
     }
     for (cpu, nr) in lost {
-        recording.push(Event { at: last, cpu, pid: UNKNOWN_PID, context: Context::Unknown, what: What::Lost { nr } });
+        recording.push(TraceEvent {
+            at: last,
+            cpu,
+            pid: UNKNOWN_PID,
+            context: Context::Unknown,
+            kind: TraceEventKind::Lost { nr },
+        });
     }
     if recording.events.is_empty() {
         let help =
             "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
-        return Err(Fault::whole("the text has no events of the scheduler", help));
+        return Err(ReadError::whole("the text has no events of the scheduler", help));
     }
     Ok(recording)
 }
@@ -63,7 +69,7 @@ fn is_about_the_trace(line: &str) -> bool {
         || line.ends_with(" is empty")
 }
 
-fn take(recording: &mut Recording, event: &Line<'_>, place: impl FnOnce() -> String) {
+fn take(recording: &mut Recording, event: &EventLine<'_>, place: impl FnOnce() -> String) {
     // perf names the group too: `sched:sched_switch`.
     let name = event.name.rsplit(':').next().unwrap_or_default();
     let Some(tracepoint) = Tracepoint::named(name) else {
@@ -75,14 +81,14 @@ fn take(recording: &mut Recording, event: &Line<'_>, place: impl FnOnce() -> Str
 }
 
 /// A line of an event.
-struct Line<'a> {
-    head: Head,
+struct EventLine<'a> {
+    head: EventHead,
     name: &'a str,
     fields: &'a str,
 }
 
 /// The event of a line, if it is one.
-fn line_of(line: &str) -> Option<Line<'_>> {
+fn line_of(line: &str) -> Option<EventLine<'_>> {
     // The CPU in brackets is what can be found for sure: names may have blanks, dashes, brackets.
     let mut from = 0;
     while let Some(open) = line[from..].find('[').map(|at| at + from) {
@@ -94,7 +100,7 @@ fn line_of(line: &str) -> Option<Line<'_>> {
     None
 }
 
-fn line_with(line: &str, open: usize) -> Option<Line<'_>> {
+fn line_with(line: &str, open: usize) -> Option<EventLine<'_>> {
     let (cpu, rest) = line[open + 1..].split_once(']')?;
     if cpu.is_empty() || cpu.len() > 5 || !cpu.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -113,7 +119,7 @@ fn line_with(line: &str, open: usize) -> Option<Line<'_>> {
     let rest = rest.trim_start();
     let (name, fields) = name_of(rest)?;
     let context = if flags.len() >= 4 { context_of(flags) } else { Context::Unknown };
-    Some(Line { head: Head { at: time, cpu: cpu.parse().ok()?, pid, context }, name, fields })
+    Some(EventLine { head: EventHead { at: time, cpu: cpu.parse().ok()?, pid, context }, name, fields })
 }
 
 /// The name of an event is a word that ends with a colon; in perf's text one with the group before it.
@@ -176,15 +182,15 @@ enum TextFields<'a> {
     /// `key=value`, and what follows `==>` with the same keys.
     Keys(&'a str),
     /// What trace-cmd's plugin prints: `comm:pid [prio] state ==> comm:pid [prio]`.
-    Plugin { first: Plugin<'a>, second: Option<Plugin<'a>>, cpu: Option<i64>, success: Option<i64> },
+    Plugin { first: PluginThread<'a>, second: Option<PluginThread<'a>>, cpu: Option<i64>, success: Option<i64> },
 }
 
 /// A thread as that plugin prints it.
-struct Plugin<'a> {
+struct PluginThread<'a> {
     comm: &'a str,
     pid: i64,
     prio: i64,
-    state: Option<State>,
+    state: Option<ThreadState>,
 }
 
 impl<'a> TextFields<'a> {
@@ -210,13 +216,16 @@ impl<'a> TextFields<'a> {
 }
 
 /// `comm:pid [prio]`, and what follows.
-fn thread_of(text: &str) -> Option<(Plugin<'_>, &str)> {
+fn thread_of(text: &str) -> Option<(PluginThread<'_>, &str)> {
     let open = text.find(" [")?;
     let (who, rest) = (&text[..open], &text[open + 2..]);
     let (prio, rest) = rest.split_once(']')?;
     let (comm, pid) = who.rsplit_once(':')?;
-    let state = rest.split_whitespace().next().and_then(State::of_text);
-    Some((Plugin { comm: comm.trim_start(), pid: pid.parse().ok()?, prio: prio.trim().parse().ok()?, state }, rest))
+    let state = rest.split_whitespace().next().and_then(ThreadState::from_text);
+    Some((
+        PluginThread { comm: comm.trim_start(), pid: pid.parse().ok()?, prio: prio.trim().parse().ok()?, state },
+        rest,
+    ))
 }
 
 impl TextFields<'_> {
@@ -290,7 +299,7 @@ fn is_key(word: &str) -> bool {
     KEYS.contains(&word)
 }
 
-impl Fields for TextFields<'_> {
+impl TracepointFields for TextFields<'_> {
     fn number(&self, name: &str) -> Option<i64> {
         match self {
             Self::Keys(_) => {
@@ -320,9 +329,9 @@ impl Fields for TextFields<'_> {
         }
     }
 
-    fn state(&self, name: &str) -> Option<State> {
+    fn state(&self, name: &str) -> Option<ThreadState> {
         match self {
-            Self::Keys(_) => State::of_text(self.value(name)?),
+            Self::Keys(_) => ThreadState::from_text(self.value(name)?),
             Self::Plugin { first, .. } => first.state,
         }
     }
@@ -331,9 +340,9 @@ impl Fields for TextFields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::event::Who;
+    use crate::import::event::ThreadRef;
 
-    fn one(line: &str) -> (Event, Recording) {
+    fn parse_line(line: &str) -> (TraceEvent, Recording) {
         let recording = read(line, 1, "text").unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
         (recording.events[0], recording)
     }
@@ -350,12 +359,12 @@ mod tests {
             format!("a b=c    9/17 [001]    12.000345:      sched:sched_switch: {fields}"),
             "   x [2] y-17  [001]    12.000345: sched_switch:  a b=c:17 [120] S ==> swapper/1:0 [120]".to_owned(),
         ] {
-            let (event, recording) = one(&line);
+            let (event, recording) = parse_line(&line);
             assert_eq!((event.at, event.cpu, event.pid), (12_000_345_000, 1, 17), "{line}");
-            let What::Switch { prev, state, next } = event.what else { panic!("{line}: {event:?}") };
+            let TraceEventKind::Switch { prev, state, next } = event.kind else { panic!("{line}: {event:?}") };
             assert_eq!(
                 (recording.names.get(prev.comm), prev.pid, prev.prio, state),
-                ("a b=c", 17, Some(120), State::Blocked),
+                ("a b=c", 17, Some(120), ThreadState::Blocked),
                 "{line}"
             );
             assert_eq!((recording.names.get(next.comm), next.pid), ("swapper/1", 0), "{line}");
@@ -371,9 +380,11 @@ mod tests {
             ("", Context::Unknown),
         ] {
             let (event, recording) =
-                one(&format!("a-1 [000] {flags} 1.000001: sched_waking: comm=x y pid=5 prio=98 target_cpu=003"));
+                parse_line(&format!("a-1 [000] {flags} 1.000001: sched_waking: comm=x y pid=5 prio=98 target_cpu=003"));
             assert_eq!(event.context, context);
-            let What::Waking { who: Who { pid: 5, comm, prio: Some(98) } } = event.what else { panic!("{event:?}") };
+            let TraceEventKind::Waking { who: ThreadRef { pid: 5, comm, prio: Some(98) } } = event.kind else {
+                panic!("{event:?}")
+            };
             assert_eq!(recording.names.get(comm), "x y");
         }
     }
@@ -383,9 +394,9 @@ mod tests {
         let text = "version = 6\ncpus=4\nCPU:1 [LOST 12 EVENTS]\nCPU:2 [7 EVENTS DROPPED]\nnonsense\n\
                     a-1 [000] ..... 1.5: cpu_idle: state=4294967295 cpu_id=3\na-1 [000] ..... 1.6: other: x\n";
         let recording = read(text, 10, "text").expect("one event");
-        let lost: Vec<(u32, What)> = recording.events.iter().map(|event| (event.cpu, event.what)).collect();
-        assert_eq!(lost[..2], [(1, What::Lost { nr: Some(12) }), (2, What::Lost { nr: Some(7) })]);
-        assert_eq!(lost[2].1, What::Idle { cpu: 3, state: None });
+        let lost: Vec<(u32, TraceEventKind)> = recording.events.iter().map(|event| (event.cpu, event.kind)).collect();
+        assert_eq!(lost[..2], [(1, TraceEventKind::Lost { nr: Some(12) }), (2, TraceEventKind::Lost { nr: Some(7) })]);
+        assert_eq!(lost[2].1, TraceEventKind::Idle { cpu: 3, state: None });
         assert_eq!((recording.nr_cpus, recording.others), (4, 1));
         assert_eq!(recording.problems["lines that are no events"].first, "line 14");
     }

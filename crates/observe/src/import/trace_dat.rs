@@ -4,12 +4,12 @@
 //! Layout as in trace-cmd's own description, `trace-cmd.dat.v6(5)` and `trace-cmd.dat.v7(5)`. Of several buffers the first one, which
 //! has no name, is read.
 
-use super::bytes::{Bytes, slice};
-use super::error::{Fault, Read};
+use super::bytes::{ByteReader, slice};
+use super::compression::{self, Compression};
+use super::error::{ReadError, ReadResult};
 use super::event::Recording;
-use super::format::Formats;
-use super::packed::{self, Packing};
-use super::ring::{self, Pages};
+use super::format::TracepointFormats;
+use super::ring::{self, PageLayout};
 
 /// What a file begins with.
 pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -31,15 +31,15 @@ const MAX_OPTIONS: usize = 100_000;
 
 /// What the head tells.
 #[derive(Debug, Default)]
-struct Head {
-    formats: Formats,
+struct TraceDatHeader {
+    formats: TracepointFormats,
     length_size: usize,
     page: usize,
 }
 
-impl Head {
-    const fn pages(&self) -> Pages {
-        Pages { size: self.page, length_size: self.length_size }
+impl TraceDatHeader {
+    const fn pages(&self) -> PageLayout {
+        PageLayout { size: self.page, length_size: self.length_size }
     }
 }
 
@@ -51,9 +51,9 @@ struct CpuData {
 }
 
 /// Reads a file.
-pub(super) fn read(file: &[u8]) -> Read<Recording> {
+pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "trace.dat", ..Recording::default() };
-    let mut at = Bytes::new(file, 0);
+    let mut at = ByteReader::new(file, 0);
     at.expect(MAGIC, "the head of a trace.dat")?;
     let version_at = at.at();
     let version = at.text("the version")?;
@@ -63,30 +63,30 @@ pub(super) fn read(file: &[u8]) -> Read<Recording> {
         "7" => read_v7(&mut recording, file, at, &mut head)?,
         other => {
             let help = "record with a trace-cmd of version 2 or 3, or give what `trace-cmd report` writes";
-            return Err(Fault::at(version_at, format!("version {other:?}; versions 6 and 7 are known"), help));
+            return Err(ReadError::at(version_at, format!("version {other:?}; versions 6 and 7 are known"), help));
         }
     }
     Ok(recording)
 }
 
 /// Order of bytes, size of words, size of pages.
-fn begin(at: &mut Bytes<'_>) -> Read<Head> {
+fn begin(at: &mut ByteReader<'_>) -> ReadResult<TraceDatHeader> {
     let place = at.at();
     if at.u8("the order of bytes")? != 0 {
         let help = "give what `trace-cmd report` writes of it instead";
-        return Err(Fault::at(place, "the file is big-endian, which is not read", help));
+        return Err(ReadError::at(place, "the file is big-endian, which is not read", help));
     }
     at.u8("the size of words")?;
     let place = at.at();
     let page = at.u32("the size of pages")?;
     if !PAGE_SIZES.contains(&page) {
-        return Err(Fault::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
+        return Err(ReadError::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
     }
-    Ok(Head { page: page as usize, length_size: 8, ..Head::default() })
+    Ok(TraceDatHeader { page: page as usize, length_size: 8, ..TraceDatHeader::default() })
 }
 
 /// What perf.data has of a trace.dat: formats, and nothing behind them.
-pub(super) fn formats_of_perf(mut at: Bytes<'_>) -> Read<Formats> {
+pub(super) fn formats_of_perf(mut at: ByteReader<'_>) -> ReadResult<TracepointFormats> {
     at.expect(MAGIC, "the formats of events")?;
     at.text("the version")?;
     let mut head = begin(&mut at)?;
@@ -96,41 +96,46 @@ pub(super) fn formats_of_perf(mut at: Bytes<'_>) -> Read<Formats> {
     Ok(head.formats)
 }
 
-fn read_headers(at: &mut Bytes<'_>, head: &mut Head) -> Read<()> {
+fn read_headers(at: &mut ByteReader<'_>, head: &mut TraceDatHeader) -> ReadResult<()> {
     for name in [&b"header_page\0"[..], b"header_event\0"] {
         at.expect(name, "the description of pages")?;
         let length = at.length("the length of the description of pages")?;
         let text = String::from_utf8_lossy(at.take(length, "the description of pages")?);
-        if let Some(size) = Formats::size_of_field(&text, "commit") {
+        if let Some(size) = TracepointFormats::size_of_field(&text, "commit") {
             head.length_size = size;
         }
     }
     Ok(())
 }
 
-fn read_format(at: &mut Bytes<'_>, formats: &mut Formats) -> Read<()> {
+fn read_format(at: &mut ByteReader<'_>, formats: &mut TracepointFormats) -> ReadResult<()> {
     let length = at.length("the length of a format")?;
     formats.add(&String::from_utf8_lossy(at.take(length, "a format")?));
     Ok(())
 }
 
-fn read_ftrace(at: &mut Bytes<'_>, formats: &mut Formats) -> Read<()> {
+fn read_ftrace(at: &mut ByteReader<'_>, formats: &mut TracepointFormats) -> ReadResult<()> {
     (0..at.u32("the number of formats")?).try_for_each(|_| read_format(at, formats))
 }
 
-fn read_systems(at: &mut Bytes<'_>, formats: &mut Formats) -> Read<()> {
+fn read_systems(at: &mut ByteReader<'_>, formats: &mut TracepointFormats) -> ReadResult<()> {
     (0..at.u32("the number of groups of formats")?).try_for_each(|_| {
         at.text("the name of a group of formats")?;
         read_ftrace(at, formats)
     })
 }
 
-fn skip32(at: &mut Bytes<'_>, what: &str) -> Read<()> {
+fn skip32(at: &mut ByteReader<'_>, what: &str) -> ReadResult<()> {
     let length = at.u32(what)? as usize;
     at.take(length, what).map(|_| ())
 }
 
-fn read_v6(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut Head) -> Read<()> {
+fn read_v6(
+    recording: &mut Recording,
+    file: &[u8],
+    mut at: ByteReader<'_>,
+    head: &mut TraceDatHeader,
+) -> ReadResult<()> {
     read_headers(&mut at, head)?;
     read_ftrace(&mut at, &mut head.formats)?;
     read_systems(&mut at, &mut head.formats)?;
@@ -155,7 +160,7 @@ fn read_v6(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut
     }
     if kind != b"flyrecord\0" {
         let help = "record with `trace-cmd record`; files of its `latency` tracers have no events";
-        return Err(Fault::at(place, "the file has no recorded events", help));
+        return Err(ReadError::at(place, "the file has no recorded events", help));
     }
     for cpu in 0..nr_cpus {
         let (offset, length) = (at.u64("the place of a CPU's events")?, at.u64("the length of a CPU's events")?);
@@ -165,11 +170,17 @@ fn read_v6(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut
 }
 
 /// Reads the events of a CPU; of a file that is cut those that are there.
-fn read_cpu(recording: &mut Recording, file: &[u8], head: &Head, packing: Option<Packing>, data: &CpuData) -> Read<()> {
+fn read_cpu(
+    recording: &mut Recording,
+    file: &[u8],
+    head: &TraceDatHeader,
+    packing: Option<Compression>,
+    data: &CpuData,
+) -> ReadResult<()> {
     let &CpuData { cpu, at, length } = data;
     let there = (file.len() as u64).saturating_sub(at).min(length);
     if there < length {
-        recording.problem("events behind the end of the file, which is cut", || format!("byte {at}"));
+        recording.record_problem("events behind the end of the file, which is cut", || format!("byte {at}"));
     }
     if there == 0 {
         return Ok(());
@@ -178,8 +189,8 @@ fn read_cpu(recording: &mut Recording, file: &[u8], head: &Head, packing: Option
     match packing {
         None => ring::read(recording, &head.formats, head.pages(), cpu, bytes),
         Some(packing) => {
-            packed::chunks(packing, bytes, &mut |unpacked, at| {
-                ring::read(recording, &head.formats, head.pages(), cpu, Bytes::new(unpacked, at));
+            compression::chunks(packing, bytes, &mut |unpacked, at| {
+                ring::read(recording, &head.formats, head.pages(), cpu, ByteReader::new(unpacked, at));
             })?;
         }
     }
@@ -187,7 +198,7 @@ fn read_cpu(recording: &mut Recording, file: &[u8], head: &Head, packing: Option
 }
 
 /// Options that concern what is read.
-fn option(recording: &mut Recording, id: u16, data: Bytes<'_>) -> Read<()> {
+fn option(recording: &mut Recording, id: u16, data: ByteReader<'_>) -> ReadResult<()> {
     let text = String::from_utf8_lossy(data.rest());
     match id {
         OPTION_CLOCK => refuse_clock(&text, data.at()),
@@ -204,12 +215,12 @@ fn option(recording: &mut Recording, id: u16, data: Bytes<'_>) -> Read<()> {
 }
 
 /// Clocks that do not count nanoseconds cannot be read. The text has all clocks, the one in use in brackets.
-fn refuse_clock(text: &str, at: usize) -> Read<()> {
+fn refuse_clock(text: &str, at: usize) -> ReadResult<()> {
     let used = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(clock, _)| clock);
     let counts = ["counter", "uptime", "x86-tsc", "tsc2nsec", "ppc-tb"];
     if counts.contains(&used.trim()) {
         let help = "record with a clock of nanoseconds: trace-cmd record -C mono";
-        return Err(Fault::at(
+        return Err(ReadError::at(
             at,
             format!("the trace's clock is `{}`, which does not count nanoseconds", used.trim()),
             help,
@@ -219,22 +230,28 @@ fn refuse_clock(text: &str, at: usize) -> Read<()> {
 }
 
 /// A section of version 7: its content, unpacked if need be.
-struct Section<'a> {
-    packing: Option<Packing>,
-    content: Bytes<'a>,
+struct FileSection<'a> {
+    packing: Option<Compression>,
+    content: ByteReader<'a>,
     owned: Option<Vec<u8>>,
 }
 
-impl Section<'_> {
-    fn bytes(&self) -> Bytes<'_> {
+impl FileSection<'_> {
+    fn bytes(&self) -> ByteReader<'_> {
         match &self.owned {
-            Some(owned) => Bytes::new(owned, self.content.at()),
+            Some(owned) => ByteReader::new(owned, self.content.at()),
             None => self.content,
         }
     }
 }
 
-fn section(file: &[u8], at: u64, wanted: u16, packing: Option<Packing>, unpack: bool) -> Read<Section<'_>> {
+fn section(
+    file: &[u8],
+    at: u64,
+    wanted: u16,
+    packing: Option<Compression>,
+    unpack: bool,
+) -> ReadResult<FileSection<'_>> {
     let mut head = slice(file, at, 16, "the head of a section")?;
     let id = head.u16("the number of a section")?;
     let flags = head.u16("the flags of a section")?;
@@ -242,27 +259,32 @@ fn section(file: &[u8], at: u64, wanted: u16, packing: Option<Packing>, unpack: 
     let length = head.u64("the length of a section")?;
     if id != wanted {
         let help = "the file is damaged: copy it again";
-        return Err(Fault::at(at as usize, format!("section {id} where {wanted} should be"), help));
+        return Err(ReadError::at(at as usize, format!("section {id} where {wanted} should be"), help));
     }
     let there = length.min((file.len() as u64).saturating_sub(at + 16));
     let content = slice(file, at + 16, if unpack { length } else { there }, "a section")?;
     let packing = if flags & COMPRESSED != 0 { packing } else { None };
     let owned = match packing.filter(|_| unpack) {
-        Some(packing) => Some(packed::block(packing, &mut content.clone())?),
+        Some(packing) => Some(compression::block(packing, &mut content.clone())?),
         None => None,
     };
-    Ok(Section { packing, content, owned })
+    Ok(FileSection { packing, content, owned })
 }
 
-fn read_v7(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut Head) -> Read<()> {
+fn read_v7(
+    recording: &mut Recording,
+    file: &[u8],
+    mut at: ByteReader<'_>,
+    head: &mut TraceDatHeader,
+) -> ReadResult<()> {
     let place = at.at();
     let algorithm = at.text("the name of the compression")?;
     at.text("the version of the compression")?;
     let packing = match algorithm {
         "none" => None,
-        name => Some(Packing::named(name).ok_or_else(|| {
+        name => Some(Compression::from_name(name).ok_or_else(|| {
             let help = "give what `trace-cmd convert --compression none` makes of it";
-            Fault::at(place, format!("the file is compressed by `{name}`, which is not known"), help)
+            ReadError::at(place, format!("the file is compressed by `{name}`, which is not known"), help)
         })?),
     };
     let mut options_at = at.u64("the place of the options")?;
@@ -291,7 +313,7 @@ fn read_v7(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut
                 }
                 OPTION_BUFFER if buffer.is_none() => buffer = Some(read_buffer(&mut data)?),
                 OPTION_BUFFER => {
-                    recording.problem("further buffers, which are not read", || format!("byte {}", data.at()));
+                    recording.record_problem("further buffers, which are not read", || format!("byte {}", data.at()));
                 }
                 _ => option(recording, id, data)?,
             }
@@ -304,7 +326,7 @@ fn read_v7(recording: &mut Recording, file: &[u8], mut at: Bytes<'_>, head: &mut
         }
     }
     let Some(Buffer { at, page, cpus }) = buffer else {
-        return Err(Fault::whole("the file has no buffer of events", "record with `trace-cmd record`"));
+        return Err(ReadError::whole("the file has no buffer of events", "record with `trace-cmd record`"));
     };
     head.page = page;
     // Whether its pages are compressed stands in the buffer's section.
@@ -322,7 +344,7 @@ struct Buffer {
     cpus: Vec<CpuData>,
 }
 
-fn read_buffer(data: &mut Bytes<'_>) -> Read<Buffer> {
+fn read_buffer(data: &mut ByteReader<'_>) -> ReadResult<Buffer> {
     let at = data.u64("the place of a buffer")?;
     data.text("the name of a buffer")?;
     let clock_at = data.at();
@@ -331,7 +353,7 @@ fn read_buffer(data: &mut Bytes<'_>) -> Read<Buffer> {
     let place = data.at();
     let page = data.u32("the size of pages")?;
     if !PAGE_SIZES.contains(&page) {
-        return Err(Fault::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
+        return Err(ReadError::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
     }
     let nr_cpus = data.u32("the number of CPUs")?;
     let cpus = (0..nr_cpus).map(|_| {
@@ -342,5 +364,5 @@ fn read_buffer(data: &mut Bytes<'_>) -> Read<Buffer> {
             length: data.u64("the length of a CPU's events")?,
         })
     });
-    Ok(Buffer { at, page: page as usize, cpus: cpus.collect::<Read<_>>()? })
+    Ok(Buffer { at, page: page as usize, cpus: cpus.collect::<ReadResult<_>>()? })
 }

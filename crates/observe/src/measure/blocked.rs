@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Counts the calls.
 #[derive(Clone, Debug, Default)]
-pub struct Blocked {
+pub struct BlockedStats {
     by_caller: BTreeMap<BlockedCaller, (u64, u64)>,
 }
 
@@ -38,10 +38,10 @@ pub struct BlockedRow {
     pub cfs_rqs: u64,
 }
 
-impl Blocked {
+impl BlockedStats {
     /// A CPU's averages were brought up to date.
     #[inline]
-    pub fn updated(&mut self, update: &BlockedUpdate) {
+    pub fn on_update(&mut self, update: &BlockedUpdate) {
         let (calls, cfs_rqs) = self.by_caller.entry(update.caller).or_default();
         *calls += 1;
         *cfs_rqs += update.nr_cfs_rqs;
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn calls_are_told_by_caller_and_second() {
-        let mut blocked = Blocked::default();
+        let mut blocked = BlockedStats::default();
         let mut update = |caller, nr_cfs_rqs| {
-            blocked.updated(&BlockedUpdate { on: CpuId(0), cpu: CpuId(1), caller, nr_cfs_rqs });
+            blocked.on_update(&BlockedUpdate { on: CpuId(0), cpu: CpuId(1), caller, nr_cfs_rqs });
         };
         update(BlockedCaller::NohzKick, 300);
         update(BlockedCaller::Softirq, 1);

@@ -10,7 +10,7 @@ use super::search::searches_domain;
 use crate::latency::{Latency, LatencySummary};
 use fairlab_machine::observer::{KernelPath, MachineEvent};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::told::wakeup::WakeupDecision;
+use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ struct PathTimes {
 
 /// A call that is under way.
 #[derive(Clone, Copy, Debug, Default)]
-struct Open {
+struct OpenCall {
     took: Nanos,
     waited: Nanos,
 }
@@ -38,7 +38,7 @@ pub struct KernelTimes {
     by_path: BTreeMap<KernelPath, PathTimes>,
     /// Selections that searched a domain.
     searches: PathTimes,
-    open: BTreeMap<(CpuId, KernelPath), Open>,
+    open: BTreeMap<(CpuId, KernelPath), OpenCall>,
     /// Whether the last selection of each CPU searched a domain.
     searched: BTreeMap<CpuId, bool>,
 }
@@ -62,14 +62,14 @@ pub struct KernelTimeRow {
 
 impl KernelTimes {
     /// Forgets the calls so far; those that are under way will count as a whole.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.by_path.clear();
         self.searches = PathTimes::default();
     }
 
     /// A CPU was selected: the selection's time comes with the next phase that it executes.
     #[inline]
-    pub fn selected(&mut self, decision: &WakeupDecision) {
+    pub fn on_selection(&mut self, decision: &WakeupDecision) {
         self.searched.insert(decision.waker, searches_domain(decision));
     }
 
@@ -99,7 +99,7 @@ impl KernelTimes {
 }
 
 impl PathTimes {
-    fn record(&mut self, call: Open) {
+    fn record(&mut self, call: OpenCall) {
         let whole = call.took + call.waited;
         self.took.record(whole.0);
         self.total += whole;

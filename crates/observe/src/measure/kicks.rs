@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Calls of `kick_ilb()`: which CPU's tick asked a tickless one for help, and why.
 
+use fairlab_sched::interface::balance::NOHZ_STATS_KICK;
 use fairlab_sched::probe::{KickDecision, KickReason};
-use fairlab_sched::told::balance::NOHZ_STATS_KICK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Why `kick_ilb()` was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Why {
+enum KickCause {
     /// Balancing, by one of the rules.
     Balance(KickReason),
     /// Blocked load is to be updated, and nothing else.
@@ -19,19 +19,19 @@ enum Why {
 
 /// The calls that a CPU made.
 #[derive(Clone, Debug, Default)]
-struct Calls {
+struct CpuKicks {
     calls: u64,
     interrupts: u64,
     nobody_idle: u64,
-    by_reason: BTreeMap<Why, u64>,
+    by_reason: BTreeMap<KickCause, u64>,
     /// Ticks that thought of it and made no call, by what they found.
     none: BTreeMap<KickReason, u64>,
 }
 
 /// Counts the calls.
 #[derive(Clone, Debug, Default)]
-pub struct Kicks {
-    per_cpu: Vec<Calls>,
+pub struct KickStats {
+    per_cpu: Vec<CpuKicks>,
 }
 
 /// The calls of `kick_ilb()` that a CPU made.
@@ -58,25 +58,25 @@ pub struct NoKickRow {
     pub by_reason: BTreeMap<String, u64>,
 }
 
-impl Kicks {
+impl KickStats {
     /// For a machine with so many CPUs.
     pub fn new(nr_cpus: usize) -> Self {
-        Self { per_cpu: vec![Calls::default(); nr_cpus] }
+        Self { per_cpu: vec![CpuKicks::default(); nr_cpus] }
     }
 
     /// A tick thought of tickless CPUs.
     #[inline]
-    pub fn thought_of_kicking(&mut self, decision: &KickDecision) {
+    pub fn on_kick_decision(&mut self, decision: &KickDecision) {
         if decision.flags == 0 {
             *self.per_cpu[decision.cpu.index()].none.entry(decision.reason).or_default() += 1;
             return;
         }
-        let why = if decision.reason.asks() {
-            Why::Balance(decision.reason)
+        let why = if decision.reason.tries_kick() {
+            KickCause::Balance(decision.reason)
         } else if decision.flags & NOHZ_STATS_KICK != 0 {
-            Why::BlockedLoad
+            KickCause::BlockedLoad
         } else {
-            Why::NextBalance
+            KickCause::NextBalance
         };
         let calls = &mut self.per_cpu[decision.cpu.index()];
         calls.calls += 1;
@@ -87,7 +87,7 @@ impl Kicks {
 
     /// What was counted, of the CPUs that made calls.
     pub fn rows(&self) -> Vec<KickRow> {
-        let row = |(cpu, calls): (usize, &Calls)| KickRow {
+        let row = |(cpu, calls): (usize, &CpuKicks)| KickRow {
             cpu: cpu as u32,
             calls: calls.calls,
             interrupts: calls.interrupts,
@@ -98,10 +98,10 @@ impl Kicks {
     }
 }
 
-impl Kicks {
+impl KickStats {
     /// The ticks that made no call, of the CPUs that have any.
     pub fn rows_without(&self) -> Vec<NoKickRow> {
-        let row = |(cpu, calls): (usize, &Calls)| NoKickRow {
+        let row = |(cpu, calls): (usize, &CpuKicks)| NoKickRow {
             cpu: cpu as u32,
             by_reason: calls.none.iter().map(|(why, &count)| (why.name().to_owned(), count)).collect(),
         };
@@ -109,7 +109,7 @@ impl Kicks {
     }
 }
 
-impl Why {
+impl KickCause {
     const fn name(self) -> &'static str {
         match self {
             Self::Balance(reason) => reason.name(),
@@ -123,14 +123,14 @@ impl Why {
 mod tests {
     use super::*;
     use fairlab_sched::ids::CpuId;
-    use fairlab_sched::told::balance::{NOHZ_BALANCE_KICK, NOHZ_NEXT_KICK};
+    use fairlab_sched::interface::balance::{NOHZ_BALANCE_KICK, NOHZ_NEXT_KICK};
 
     #[test]
     fn calls_are_counted_with_their_reasons_whether_or_not_they_interrupt() {
-        let mut kicks = Kicks::new(3);
+        let mut kicks = KickStats::new(3);
         let mut tick = |reason, flags, target: Option<u32>, kicked| {
             let target = target.map(CpuId);
-            kicks.thought_of_kicking(&KickDecision { cpu: CpuId(1), reason, flags, target, kicked });
+            kicks.on_kick_decision(&KickDecision { cpu: CpuId(1), reason, flags, target, kicked });
         };
         tick(KickReason::Misfit, NOHZ_STATS_KICK | NOHZ_BALANCE_KICK, Some(2), true);
         tick(KickReason::Misfit, NOHZ_STATS_KICK | NOHZ_BALANCE_KICK, Some(2), false);

@@ -6,36 +6,36 @@
 //! tools print the same.
 
 pub mod blocked;
-pub mod complaints;
 pub mod histogram;
 pub mod kernel_time;
 pub mod kicks;
 pub mod passes;
 pub mod search;
 pub mod text;
+pub mod warnings;
 
-use blocked::{Blocked, BlockedSummary};
-use complaints::{ComplaintRow, Complaints};
-use fairlab_machine::engine::Machine;
+use blocked::{BlockedStats, BlockedSummary};
+use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::MachineEvent;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::probe::Event;
 use fairlab_sched::units::Nanos;
 use kernel_time::{KernelTimeRow, KernelTimes};
-use kicks::{KickRow, Kicks, NoKickRow};
-use passes::{PassRow, Passes};
-use search::{Search, SearchSummary};
+use kicks::{KickRow, KickStats, NoKickRow};
+use passes::{PassRow, PassStats};
+use search::{SearchStats, SearchSummary};
 use serde::{Deserialize, Serialize};
+use warnings::{WarningRow, Warnings};
 
 /// What is measured of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
-    search: Search,
-    kicks: Kicks,
-    blocked: Blocked,
-    passes: Passes,
+    search: SearchStats,
+    kicks: KickStats,
+    blocked: BlockedStats,
+    passes: PassStats,
     times: KernelTimes,
-    complaints: Complaints,
+    warnings: Warnings,
 }
 
 /// What was measured of a run.
@@ -57,19 +57,19 @@ pub struct MeasureSummary {
     pub times: Vec<KernelTimeRow>,
     /// Complaints of the scheduler about itself, if it was told to complain.
     #[serde(default)]
-    pub complaints: Vec<ComplaintRow>,
+    pub complaints: Vec<WarningRow>,
 }
 
 impl Measures {
     /// Measures a machine that has not started.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
-        Self { search: Search::new(nr_cpus), kicks: Kicks::new(nr_cpus), ..Self::default() }
+        Self { search: SearchStats::new(nr_cpus), kicks: KickStats::new(nr_cpus), ..Self::default() }
     }
 
     /// Forgets what was measured so far; paths that are under way go on.
-    pub(crate) fn forget(&mut self, machine: &Machine<impl Engine>) {
-        self.times.forget();
+    pub(crate) fn reset(&mut self, machine: &Machine<impl Engine>) {
+        self.times.reset();
         *self = Self { times: std::mem::take(&mut self.times), ..Self::new(machine) };
     }
 
@@ -78,13 +78,13 @@ impl Measures {
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::WakeupDecision(decision) => {
-                self.search.selected(decision);
-                self.times.selected(decision);
+                self.search.on_selection(decision);
+                self.times.on_selection(decision);
             }
-            Event::KickDecision(decision) => self.kicks.thought_of_kicking(decision),
-            Event::BlockedUpdate(update) => self.blocked.updated(update),
-            Event::BalanceDecision(decision) => self.passes.balanced(decision),
-            Event::Warning { cpu, warning, .. } => self.complaints.warned(*cpu, *warning),
+            Event::KickDecision(decision) => self.kicks.on_kick_decision(decision),
+            Event::BlockedUpdate(update) => self.blocked.on_update(update),
+            Event::BalanceDecision(decision) => self.passes.on_balance(decision),
+            Event::Warning { cpu, warning, .. } => self.warnings.on_warning(*cpu, *warning),
             _ => {}
         }
     }
@@ -104,7 +104,7 @@ impl Measures {
             blocked: self.blocked.summary(measured),
             passes: self.passes.rows(machine),
             times: self.times.rows(),
-            complaints: self.complaints.rows(),
+            complaints: self.warnings.rows(),
         }
     }
 }

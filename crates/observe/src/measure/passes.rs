@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Passes of `load_balance()`, by level of the domain and state of the CPU, with the work that they did.
 
-use fairlab_machine::engine::Machine;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::probe::{BalanceDecision, BalanceVerdict};
 use fairlab_sched::topology::CpuIdleType;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Counts the passes.
 #[derive(Clone, Debug, Default)]
-pub struct Passes {
+pub struct PassStats {
     rows: BTreeMap<(u32, CpuIdleType), PassRow>,
 }
 
@@ -59,10 +59,10 @@ pub struct PassRow {
     pub max_newidle_lb_cost_ns: Option<u64>,
 }
 
-impl Passes {
+impl PassStats {
     /// A pass is over.
     #[inline]
-    pub fn balanced(&mut self, decision: &BalanceDecision) {
+    pub fn on_balance(&mut self, decision: &BalanceDecision) {
         let row = self.rows.entry((decision.level, decision.idle)).or_default();
         row.passes += 1;
         *match decision.verdict {

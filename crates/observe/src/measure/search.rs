@@ -10,7 +10,7 @@
 //!   published ratios of netperf and tbench follow from each other, before the change and after it;
 //! - `sis_failed`: searches that found no idle CPU.
 
-use fairlab_sched::told::wakeup::{WakeRule, WakeupDecision};
+use fairlab_sched::interface::wakeup::{WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 
 /// The counters.
@@ -58,13 +58,13 @@ pub struct SearchSummary {
 
 /// Counts searches.
 #[derive(Clone, Debug, Default)]
-pub struct Search {
+pub struct SearchStats {
     per_cpu: Vec<SearchCounters>,
 }
 
 /// How far a selection went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
+enum SearchReach {
     /// It did not come to `select_idle_sibling()`.
     NoSearch,
     /// One of the fast checks ended it.
@@ -73,7 +73,7 @@ enum Reach {
     Domain { found: bool },
 }
 
-impl Search {
+impl SearchStats {
     /// For a machine with so many CPUs.
     pub fn new(nr_cpus: usize) -> Self {
         Self { per_cpu: vec![SearchCounters::default(); nr_cpus] }
@@ -81,15 +81,15 @@ impl Search {
 
     /// Counts a selection.
     #[inline]
-    pub fn selected(&mut self, decision: &WakeupDecision) {
+    pub fn on_selection(&mut self, decision: &WakeupDecision) {
         let reach = reach(decision);
-        if reach == Reach::NoSearch {
+        if reach == SearchReach::NoSearch {
             return;
         }
         let counters = &mut self.per_cpu[decision.waker.index()];
         counters.sis_search += 1;
         counters.sis_scanned += 1;
-        if let Reach::Domain { found } = reach {
+        if let SearchReach::Domain { found } = reach {
             counters.sis_domain_search += 1;
             counters.sis_scanned += u64::from(decision.nr_scanned);
             counters.sis_failed += u64::from(!found);
@@ -124,11 +124,11 @@ impl Search {
 
 /// Whether a selection went on to search a domain.
 pub fn searches_domain(decision: &WakeupDecision) -> bool {
-    matches!(reach(decision), Reach::Domain { .. })
+    matches!(reach(decision), SearchReach::Domain { .. })
 }
 
 /// How far a selection went, by the rule that ended it.
-fn reach(decision: &WakeupDecision) -> Reach {
+fn reach(decision: &WakeupDecision) -> SearchReach {
     use WakeRule::{
         AsymBest, AsymFits, EnergyBest, EnergyNone, EnergyPrev, EnergyUnsure, Fallback, IdleCore, IdleCpu,
         IdleCpuOfBusyCore, IdleSmt, NoCacheDomain, NoDomain, NothingIdle, PerCpuKthread, PinnedToOne, Policy, PrevIdle,
@@ -137,13 +137,13 @@ fn reach(decision: &WakeupDecision) -> Reach {
     match decision.rule {
         // A policy of one's own takes the place of `select_idle_sibling()`, so these counters have nothing to say of it.
         PinnedToOne | EnergyNone | EnergyPrev | EnergyBest | EnergyUnsure | NoDomain | SlowPathNotAllowed
-        | SlowPathIdlest | SlowPathStays | Policy => Reach::NoSearch,
-        TargetIdle | PrevIdle | PerCpuKthread | RecentUsedIdle => Reach::Fast,
-        AsymFits | AsymBest | IdleSmt | IdleCore | IdleCpuOfBusyCore | IdleCpu => Reach::Domain { found: true },
-        NoCacheDomain | ScanBusy | ScanLimit | NothingIdle => Reach::Domain { found: false },
+        | SlowPathIdlest | SlowPathStays | Policy => SearchReach::NoSearch,
+        TargetIdle | PrevIdle | PerCpuKthread | RecentUsedIdle => SearchReach::Fast,
+        AsymFits | AsymBest | IdleSmt | IdleCore | IdleCpuOfBusyCore | IdleCpu => SearchReach::Domain { found: true },
+        NoCacheDomain | ScanBusy | ScanLimit | NothingIdle => SearchReach::Domain { found: false },
         // The search had a choice that the task may not use. Idle CPUs that a scan finds are always allowed.
-        Fallback if decision.nr_scanned > 0 || decision.nr_idle_scan.is_some() => Reach::Domain { found: false },
-        Fallback => Reach::Fast,
+        Fallback if decision.nr_scanned > 0 || decision.nr_idle_scan.is_some() => SearchReach::Domain { found: false },
+        Fallback => SearchReach::Fast,
     }
 }
 
@@ -174,7 +174,7 @@ impl SearchCounters {
 mod tests {
     use super::*;
     use fairlab_sched::ids::{CpuId, TaskId};
-    use fairlab_sched::told::wakeup::{AffineRule, WakeKind};
+    use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
 
     fn decision(rule: WakeRule, nr_scanned: u32) -> WakeupDecision {
         WakeupDecision {
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn each_rule_counts_as_far_as_the_search_went() {
-        let mut search = Search::new(2);
+        let mut search = SearchStats::new(2);
         for (rule, nr_scanned) in [
             (WakeRule::TargetIdle, 0),
             (WakeRule::PrevIdle, 0),
@@ -266,7 +266,7 @@ mod tests {
             (WakeRule::SlowPathIdlest, 16),
             (WakeRule::PinnedToOne, 0),
         ] {
-            search.selected(&decision(rule, nr_scanned));
+            search.on_selection(&decision(rule, nr_scanned));
         }
         let summary = search.summary();
         let counted = SearchCounters { sis_search: 6, sis_domain_search: 4, sis_scanned: 16, sis_failed: 3 };
@@ -277,6 +277,6 @@ mod tests {
 
     #[test]
     fn a_run_without_searches_has_zeros_as_in_the_published_tables() {
-        assert_eq!(Search::new(4).summary().ratios, SearchRatios::default());
+        assert_eq!(SearchStats::new(4).summary().ratios, SearchRatios::default());
     }
 }

@@ -2,30 +2,30 @@
 //! What a page shows of a run, collected while it runs: segments, figures over time, latencies, searches, migrations.
 
 use super::segments::{Segment, Segments};
-use crate::export::Sink;
-use crate::export::record::{Counter, Group, Groups, Record, What};
-use crate::export::thread::{Thread, Threads};
-use fairlab_machine::engine::{Machine, START};
-use fairlab_machine::seam::Engine;
+use crate::export::TraceSink;
+use crate::export::record::{Counter, EventGroups, Group, RecordKind, TraceRecord};
+use crate::export::thread::{ThreadId, ThreadTable};
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::told::wakeup::{WakeKind, WakeRule};
+use fairlab_sched::interface::wakeup::{WakeKind, WakeRule};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
 /// Into so many parts of equal length a run is divided for figures over time.
-pub(super) const PARTS: usize = 400;
+pub(super) const NR_PARTS: usize = 400;
 /// Parts of an octave into which latencies are counted.
 pub(super) const PER_OCTAVE: u32 = 8;
 /// Room for segments of one run: a page with it stays below 30 MB.
-const MOST_SEGMENTS: usize = 1_200_000;
+const MAX_SEGMENTS: usize = 1_200_000;
 /// On machines of more CPUs, migrations are counted between groups of CPUs.
-pub(super) const MOST_CELLS: usize = 128;
+pub(super) const MAX_CELLS: usize = 128;
 
 /// What a page needs to know of a run.
-pub(super) const GROUPS: Groups =
-    Groups::of(&[Group::Sched, Group::Stat, Group::Frequency, Group::Counters, Group::Decisions]);
+pub(super) const GROUPS: EventGroups =
+    EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Frequency, Group::Counters, Group::Decisions]);
 
 /// A figure over time: sums of value times time, for each part of the run.
 #[derive(Clone, Debug)]
@@ -37,17 +37,17 @@ pub(super) struct Series {
 
 impl Series {
     fn new() -> Self {
-        Self { since: 0, value: 0, sums: vec![0; PARTS] }
+        Self { since: 0, value: 0, sums: vec![0; NR_PARTS] }
     }
 
     /// The value up to a time, of a run of some length, counts.
     fn advance(&mut self, to: u64, length: u64) {
         let mut at = self.since;
         while at < to {
-            let part = (u128::from(at) * PARTS as u128 / u128::from(length)) as usize;
-            let end = (u128::from(length) * (part as u128 + 1)).div_ceil(PARTS as u128) as u64;
+            let part = (u128::from(at) * NR_PARTS as u128 / u128::from(length)) as usize;
+            let end = (u128::from(length) * (part as u128 + 1)).div_ceil(NR_PARTS as u128) as u64;
             let until = end.min(to);
-            if part < PARTS {
+            if part < NR_PARTS {
                 self.sums[part] += self.value * (until - at);
             }
             at = until;
@@ -63,7 +63,7 @@ impl Series {
 
 /// What was collected.
 #[derive(Debug)]
-pub(super) struct Collected {
+pub(super) struct PageData {
     pub(super) length: u64,
     pub(super) segments: Segments,
     /// Names and pids of threads.
@@ -72,16 +72,16 @@ pub(super) struct Collected {
     pub(super) khz: Vec<Series>,
     pub(super) nr_running: Vec<Series>,
     /// Wake-up latencies of threads: how many of which size.
-    pub(super) latencies: BTreeMap<Thread, BTreeMap<u32, u64>>,
+    pub(super) latencies: BTreeMap<ThreadId, BTreeMap<u32, u64>>,
     /// Numbers of CPUs looked at, of selections that searched.
     pub(super) scanned: BTreeMap<u32, u64>,
     /// Migrations from CPU to CPU, or from group to group.
     pub(super) migrations: BTreeMap<(u32, u32), u64>,
     /// Since when who runs on each CPU, and how long he had waited.
-    running: Vec<(Thread, u64, u64)>,
-    woken: BTreeMap<Thread, u64>,
-    waited: BTreeMap<Thread, u64>,
-    rules: BTreeMap<Thread, u8>,
+    running: Vec<(ThreadId, u64, u64)>,
+    woken: BTreeMap<ThreadId, u64>,
+    waited: BTreeMap<ThreadId, u64>,
+    rules: BTreeMap<ThreadId, u8>,
     per_cell: u32,
 }
 
@@ -92,13 +92,13 @@ pub(super) fn size_of(ns: u64) -> u32 {
     octave * PER_OCTAVE + within as u32
 }
 
-impl Collected {
+impl PageData {
     fn new(machine: &Machine<impl Engine>) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         let series = || vec![Series::new(); nr_cpus];
         Self {
             length: machine.duration().0.max(1),
-            segments: Segments::new(nr_cpus, MOST_SEGMENTS),
+            segments: Segments::new(nr_cpus, MAX_SEGMENTS),
             threads: Vec::new(),
             util: series(),
             khz: series(),
@@ -106,11 +106,11 @@ impl Collected {
             latencies: BTreeMap::new(),
             scanned: BTreeMap::new(),
             migrations: BTreeMap::new(),
-            running: (0..nr_cpus).map(|cpu| (Threads::idle(CpuId::from_index(cpu)), 0, 0)).collect(),
+            running: (0..nr_cpus).map(|cpu| (ThreadTable::idle(CpuId::from_index(cpu)), 0, 0)).collect(),
             woken: BTreeMap::new(),
             waited: BTreeMap::new(),
             rules: BTreeMap::new(),
-            per_cell: nr_cpus.div_ceil(MOST_CELLS) as u32,
+            per_cell: nr_cpus.div_ceil(MAX_CELLS) as u32,
         }
     }
 
@@ -119,24 +119,24 @@ impl Collected {
         self.per_cell
     }
 
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let at = (record.at - START).0;
         match record.what {
-            What::Switch { next, .. } => self.switched(threads, record.cpu.index(), at, next),
-            What::Wakeup { thread, is_new: false, .. } => drop(self.woken.insert(thread, at)),
-            What::StatWait { thread, delay } => drop(self.waited.insert(thread, delay.0)),
-            What::Migrate { orig_cpu, dest_cpu, .. } => {
+            RecordKind::Switch { next, .. } => self.on_switch(threads, record.cpu.index(), at, next),
+            RecordKind::Wakeup { thread, is_new: false, .. } => drop(self.woken.insert(thread, at)),
+            RecordKind::StatWait { thread, delay } => drop(self.waited.insert(thread, delay.0)),
+            RecordKind::Migrate { orig_cpu, dest_cpu, .. } => {
                 let cell = |cpu: CpuId| cpu.0 / self.per_cell;
                 *self.migrations.entry((cell(orig_cpu), cell(dest_cpu))).or_default() += 1;
             }
-            What::Frequency { cpu_id, khz } => self.khz[cpu_id.index()].set(at, khz, self.length),
-            What::Counter { of, counter: Counter::UtilAvg, value } => {
+            RecordKind::Frequency { cpu_id, khz } => self.khz[cpu_id.index()].set(at, khz, self.length),
+            RecordKind::Counter { of, counter: Counter::UtilAvg, value } => {
                 self.util[of.index()].set(at, value, self.length);
             }
-            What::Counter { of, counter: Counter::NrRunning, value } => {
+            RecordKind::Counter { of, counter: Counter::NrRunning, value } => {
                 self.nr_running[of.index()].set(at, value, self.length);
             }
-            What::Selected { thread, decision } => {
+            RecordKind::Selected { thread, decision } => {
                 let place = WakeRule::ALL.iter().position(|&rule| rule == decision.rule);
                 self.rules.insert(thread, place.map_or(0, |place| place as u8 + 1));
                 if decision.kind == WakeKind::Wakeup {
@@ -147,7 +147,7 @@ impl Collected {
         }
     }
 
-    fn switched(&mut self, threads: &Threads, cpu: usize, at: u64, next: Thread) {
+    fn on_switch(&mut self, threads: &ThreadTable, cpu: usize, at: u64, next: ThreadId) {
         let (thread, start, waited) = self.running[cpu];
         if !threads.is_idle(thread) && at > start {
             let rule = self.rules.get(&thread).copied().unwrap_or(0);
@@ -160,10 +160,10 @@ impl Collected {
         self.running[cpu] = (next, at, self.waited.remove(&next).unwrap_or(0));
     }
 
-    fn finish(&mut self, threads: &Threads) {
+    fn finish(&mut self, threads: &ThreadTable) {
         let end = self.length;
         for cpu in 0..self.running.len() {
-            self.switched(threads, cpu, end, Threads::idle(CpuId::from_index(cpu)));
+            self.on_switch(threads, cpu, end, ThreadTable::idle(CpuId::from_index(cpu)));
             for series in [&mut self.util[cpu], &mut self.khz[cpu], &mut self.nr_running[cpu]] {
                 series.advance(end, end);
             }
@@ -175,26 +175,26 @@ impl Collected {
 
 /// Collects for a page while a run goes on. The collected is there afterwards.
 #[derive(Clone)]
-pub struct Collector(pub(super) Rc<RefCell<Collected>>);
+pub struct PageCollector(pub(super) Rc<RefCell<PageData>>);
 
-impl Collector {
+impl PageCollector {
     /// For a machine whose run has not begun.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
-        Self(Rc::new(RefCell::new(Collected::new(machine))))
+        Self(Rc::new(RefCell::new(PageData::new(machine))))
     }
 
     /// The groups of events that it needs.
-    pub const fn groups() -> Groups {
+    pub const fn groups() -> EventGroups {
         GROUPS
     }
 }
 
-impl Sink for Collector {
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+impl TraceSink for PageCollector {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         self.0.borrow_mut().record(threads, record);
     }
 
-    fn finish(&mut self, threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
         self.0.borrow_mut().finish(threads);
         Ok(())
     }

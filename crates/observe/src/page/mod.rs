@@ -9,13 +9,13 @@ mod collect;
 mod encode;
 mod segments;
 
-pub use collect::Collector;
+pub use collect::PageCollector;
 
-use crate::summary::Summary;
+use crate::summary::RunSummary;
 use encode::{base64, segments_of};
-use fairlab_machine::engine::Machine;
-use fairlab_machine::seam::Engine;
-use fairlab_sched::told::wakeup::WakeRule;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::Machine;
+use fairlab_sched::interface::wakeup::WakeRule;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -62,11 +62,11 @@ struct PageCpu {
 
 impl PageRun {
     /// Of a run that is over.
-    pub fn new(name: String, summary: &Summary, machine: &Machine<impl Engine>, collector: &Collector) -> Self {
+    pub fn new(name: String, summary: &RunSummary, machine: &Machine<impl Engine>, collector: &PageCollector) -> Self {
         let collected = collector.0.borrow();
         let hardware = machine.hardware();
         let topology = &hardware.topology;
-        let part = (collected.length / collect::PARTS as u64).max(1);
+        let part = (collected.length / collect::NR_PARTS as u64).max(1);
         let average = |sums: &[u64]| sums.iter().map(|sum| (sum + part / 2) / part).collect::<Vec<u64>>();
         let cpus = machine.sched().cpu_ids().map(|cpu| {
             let (place, index) = (topology.cpus[cpu.index()], cpu.index());
@@ -92,7 +92,7 @@ impl PageRun {
                 families.push(family.clone());
                 families.len() - 1
             });
-            family_of[crate::export::thread::Thread::of(id).index()] = place as i64;
+            family_of[crate::export::thread::ThreadId::from_task(id).index()] = place as i64;
         }
         let mut latencies: BTreeMap<String, BTreeMap<u32, u64>> = BTreeMap::new();
         for (thread, sizes) in &collected.latencies {
@@ -120,7 +120,7 @@ impl PageRun {
 
 /// Everything that the script reads.
 #[derive(Serialize)]
-struct Page<'a, R> {
+struct PageInput<'a, R> {
     fairlab: &'static str,
     /// Rules of selections: name and meaning, in the order of their numbers from 1.
     rules: Vec<(&'static str, &'static str)>,
@@ -131,10 +131,10 @@ struct Page<'a, R> {
 
 /// The page about some runs, the first of which others are compared with. A run is a [`PageRun`], or what one was written as.
 pub fn page<R: Serialize>(runs: &[R]) -> String {
-    let page = Page {
+    let page = PageInput {
         fairlab: env!("CARGO_PKG_VERSION"),
         rules: WakeRule::ALL.iter().map(|rule| (rule.name(), rule.meaning())).collect(),
-        parts: collect::PARTS,
+        parts: collect::NR_PARTS,
         per_octave: collect::PER_OCTAVE,
         runs,
     };

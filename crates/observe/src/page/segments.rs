@@ -5,7 +5,7 @@
 //! become one, which knows the task that ran longest in it and how much of it any task ran. So a page does not grow with the run, and
 //! long segments stay exact.
 
-use crate::export::thread::Thread;
+use crate::export::thread::ThreadId;
 
 /// A time in which tasks ran on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) struct Segment {
     pub(super) start: u64,
     pub(super) end: u64,
     /// Who ran, or who ran longest.
-    pub(super) thread: Thread,
+    pub(super) thread: ThreadId,
     /// For how long anybody ran.
     pub(super) busy: u64,
     /// How many segments it was.
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn segment(start: u64, end: u64) -> Segment {
-        Segment { start, end, thread: Thread::MAIN, busy: end - start, nr: 1, waited: 0, rule: 0 }
+        Segment { start, end, thread: ThreadId::MAIN, busy: end - start, nr: 1, waited: 0, rule: 0 }
     }
 
     #[test]

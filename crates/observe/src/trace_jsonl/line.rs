@@ -4,13 +4,13 @@
 //! A trace has a line for each event of a run, so that writing one must cost less than the event itself: keys and names are put together
 //! when the program is built, numbers are written without `format!`, and all goes into one buffer that is used again.
 
-use fairlab_sched::words::pelt::SchedAvg;
+use fairlab_sched::types::pelt::SchedAvg;
 use std::io::{self, Write};
 
 /// So much is collected before it is handed on.
-const FULL: usize = 1 << 17;
+const MAX_BUFFERED_BYTES: usize = 1 << 17;
 /// No line of an event is longer than this; that of a CPU's counters may be, and the buffer grows for it.
-const LONG: usize = 1 << 10;
+const MAX_LINE_BYTES: usize = 1 << 10;
 
 /// Lines on their way.
 pub(super) struct Lines<W: Write> {
@@ -21,21 +21,21 @@ pub(super) struct Lines<W: Write> {
 
 impl<W: Write> Lines<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, bytes: Vec::with_capacity(FULL + LONG), error: None }
+        Self { out, bytes: Vec::with_capacity(MAX_BUFFERED_BYTES + MAX_LINE_BYTES), error: None }
     }
 
     /// Where the next line goes. What was written so far is handed on once it is much.
     #[inline]
-    pub(super) fn next(&mut self) -> &mut Vec<u8> {
-        if self.bytes.len() >= FULL {
-            self.hand_on();
+    pub(super) fn buffer_mut(&mut self) -> &mut Vec<u8> {
+        if self.bytes.len() >= MAX_BUFFERED_BYTES {
+            self.write_buffer();
         }
         &mut self.bytes
     }
 
     /// After an error the rest is lost, which [`Self::finish`] tells.
     #[cold]
-    fn hand_on(&mut self) {
+    fn write_buffer(&mut self) {
         if self.error.is_none() {
             self.error = self.out.write_all(&self.bytes).err();
         }
@@ -49,20 +49,20 @@ impl<W: Write> Lines<W> {
 
     /// Writes what is left.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        self.hand_on();
+        self.write_buffer();
         self.error.map_or_else(|| self.out.flush(), Err)
     }
 }
 
 /// What may stand behind a key.
-pub(super) trait Value {
+pub(super) trait JsonValue {
     /// Appends it.
     fn put(self, bytes: &mut Vec<u8>);
 }
 
 macro_rules! numbers {
     ($($number:ty)*) => {
-        $(impl Value for $number {
+        $(impl JsonValue for $number {
             #[inline]
             fn put(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(itoa::Buffer::new().format(self).as_bytes());
@@ -74,7 +74,7 @@ macro_rules! numbers {
 numbers! { u32 u64 usize i32 i64 }
 
 /// A flag is 0 or 1.
-impl Value for bool {
+impl JsonValue for bool {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
         bytes.push(b'0' + u8::from(self));
@@ -82,7 +82,7 @@ impl Value for bool {
 }
 
 /// One of the program's own words, in which there is nothing to escape.
-impl Value for &'static str {
+impl JsonValue for &'static str {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
         bytes.push(b'"');
@@ -92,16 +92,16 @@ impl Value for &'static str {
 }
 
 /// A name that somebody has given: it may have quotes and control characters in it, which are escaped.
-pub(super) struct Name<'a>(pub(super) &'a str);
+pub(super) struct EscapedStr<'a>(pub(super) &'a str);
 
-impl Value for Name<'_> {
+impl JsonValue for EscapedStr<'_> {
     fn put(self, bytes: &mut Vec<u8>) {
         serde_json::to_writer(bytes, self.0).expect("text can be written into memory");
     }
 }
 
 /// Several between brackets.
-impl<T: Value, const N: usize> Value for [T; N] {
+impl<T: JsonValue, const N: usize> JsonValue for [T; N] {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
         List(self.into_iter(), T::put).put(bytes);
@@ -109,7 +109,7 @@ impl<T: Value, const N: usize> Value for [T; N] {
 }
 
 /// The averages of an entity or a cfs_rq.
-impl Value for &SchedAvg {
+impl JsonValue for &SchedAvg {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
         [
@@ -129,7 +129,7 @@ impl Value for &SchedAvg {
 /// Several of a kind between brackets; each is written by a function.
 pub(super) struct List<I, F>(pub(super) I, pub(super) F);
 
-impl<T, I: Iterator<Item = T>, F: Fn(T, &mut Vec<u8>)> Value for List<I, F> {
+impl<T, I: Iterator<Item = T>, F: Fn(T, &mut Vec<u8>)> JsonValue for List<I, F> {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
         bytes.push(b'[');
@@ -148,10 +148,10 @@ macro_rules! object {
     ($bytes:expr, $first:ident: $value:expr $(, $key:ident: $other:expr)* $(,)?) => {{
         let bytes: &mut Vec<u8> = $bytes;
         bytes.extend_from_slice(concat!("{\"", stringify!($first), "\":").as_bytes());
-        $crate::trace_jsonl::line::Value::put($value, bytes);
+        $crate::trace_jsonl::line::JsonValue::put($value, bytes);
         $(
             bytes.extend_from_slice(concat!(",\"", stringify!($key), "\":").as_bytes());
-            $crate::trace_jsonl::line::Value::put($other, bytes);
+            $crate::trace_jsonl::line::JsonValue::put($other, bytes);
         )*
         bytes.push(b'}');
     }};
@@ -173,9 +173,9 @@ mod tests {
     use super::*;
 
     /// Takes nothing.
-    struct Closed;
+    struct ClosedWriter;
 
-    impl Write for Closed {
+    impl Write for ClosedWriter {
         fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
             Err(io::ErrorKind::BrokenPipe.into())
         }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn lines_are_what_they_say() {
         let mut bytes = Vec::new();
-        line!(&mut bytes, t: u64::MAX, e: "x", pid: -1_i32, on: true, name: Name("a\"b\n"), of: [1_u32, 2]);
+        line!(&mut bytes, t: u64::MAX, e: "x", pid: -1_i32, on: true, name: EscapedStr("a\"b\n"), of: [1_u32, 2]);
         let twice = |number: u32, bytes: &mut Vec<u8>| object!(bytes, is: 2 * number);
         line!(&mut bytes, list: List([1_u32, 2].into_iter(), twice));
         let text = String::from_utf8(bytes).expect("JSON is text");
@@ -203,7 +203,7 @@ mod tests {
         let mut lines = Lines::new(&mut out);
         let capacity = lines.bytes.capacity();
         for number in 0..100_000_u32 {
-            line!(lines.next(), number: number);
+            line!(lines.buffer_mut(), number: number);
         }
         assert_eq!(lines.bytes.capacity(), capacity);
         lines.finish().expect("memory can be written");
@@ -213,14 +213,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_told_at_the_end_and_while_lines_are_added() {
-        let mut lines = Lines::new(Closed);
+        let mut lines = Lines::new(ClosedWriter);
         for number in 0..100_000_u32 {
-            line!(lines.next(), number: number);
+            line!(lines.buffer_mut(), number: number);
         }
         assert!(lines.has_failed());
         assert_eq!(lines.finish().expect_err("it is closed").kind(), io::ErrorKind::BrokenPipe);
-        let mut short = Lines::new(Closed);
-        line!(short.next(), number: 1_u32);
+        let mut short = Lines::new(ClosedWriter);
+        line!(short.buffer_mut(), number: 1_u32);
         assert!(!short.has_failed(), "nothing was handed on yet");
         assert!(short.finish().is_err());
     }

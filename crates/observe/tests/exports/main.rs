@@ -7,15 +7,15 @@ mod readers;
 mod texts;
 
 use fairlab_machine::description::preset;
-use fairlab_machine::engine::{Machine, Setup};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
-use fairlab_observe::export::record::{Group, Groups};
-use fairlab_observe::export::{Exporter, FORMATS, Format, Target};
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_observe::export::record::{EventGroups, Group};
+use fairlab_observe::export::{ExportFormat, ExportTarget, Exporter, FORMATS};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::rtapp;
-use fairlab_workload::scn;
-use readers::Found;
+use fairlab_workload::scenario;
+use readers::ReadBack;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -71,17 +71,21 @@ fn machine_with_workload(text: &str) -> Machine {
 fn scenario_machine() -> Machine {
     let text = std::fs::read_to_string(format!("{}/../../scenarios/eight-cpus.scn", env!("CARGO_MANIFEST_DIR")));
     let text = text.expect("the scenario is there");
-    let scenario = scn::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
 /// Runs a machine and returns what each format has written of it.
-fn export(machine: &mut Machine, process: Option<&str>, groups: Option<Groups>) -> BTreeMap<&'static str, Vec<u8>> {
+fn export(
+    machine: &mut Machine,
+    process: Option<&str>,
+    groups: Option<EventGroups>,
+) -> BTreeMap<&'static str, Vec<u8>> {
     let mut exporter = Exporter::new(machine, process);
-    let files: Vec<(&Format, Shared)> =
+    let files: Vec<(&ExportFormat, Shared)> =
         FORMATS.iter().filter(|format| !format.is_directory()).map(|format| (format, Shared::default())).collect();
     for (format, file) in &files {
-        let target = Target::File { out: Box::new(file.clone()), directory: &std::env::temp_dir() };
+        let target = ExportTarget::File { out: Box::new(file.clone()), directory: &std::env::temp_dir() };
         format.open(target, groups, machine.hardware(), &mut exporter).expect("there is room");
     }
     exporter.begin(machine);
@@ -91,7 +95,7 @@ fn export(machine: &mut Machine, process: Option<&str>, groups: Option<Groups>) 
 }
 
 /// What must be found in every format with tracepoints.
-fn compare(machine: &Machine, name: &str, found: &Found) {
+fn compare(machine: &Machine, name: &str, found: &ReadBack) {
     let counters = machine.counters();
     let count = |event: &str| found.counts.get(event).copied().unwrap_or(0);
     assert_eq!(count("sched_switch"), counters.switches, "{name}");
@@ -165,7 +169,7 @@ fn perfetto_gets_the_same_events_and_the_reasons_of_all_decisions() {
     for cpu in 0..8 {
         let nr_running = &found.counters[&("nr_running".to_owned(), format!("CPU {cpu}"))];
         let (_, last) = nr_running.last().expect("tasks ran everywhere");
-        assert_eq!(*last, u64::from(machine.sched().figures(fairlab_sched::ids::CpuId(cpu)).nr_running), "CPU {cpu}");
+        assert_eq!(*last, u64::from(machine.sched().snapshot(fairlab_sched::ids::CpuId(cpu)).nr_running), "CPU {cpu}");
     }
 }
 
@@ -190,7 +194,7 @@ fn chrome_gets_json_in_which_tasks_run_as_long_as_they_did() {
 
 #[test]
 fn a_run_with_traces_is_the_run_without_them_and_traces_are_the_same_each_time() {
-    let all = Some(Groups::of(Group::ALL));
+    let all = Some(EventGroups::from_slice(Group::ALL));
     for make in [rtapp_machine, scenario_machine] {
         let [mut plain, mut traced, mut again] = [make(), make(), make()];
         plain.run(&mut NoObserver).expect("the tasks make progress");
@@ -204,7 +208,7 @@ fn a_run_with_traces_is_the_run_without_them_and_traces_are_the_same_each_time()
 #[test]
 fn threads_of_rt_app_say_in_which_loop_they_are() {
     let mut machine = rtapp_machine();
-    let files = export(&mut machine, Some("rt-app"), Some(Groups::of(&[Group::Markers])));
+    let files = export(&mut machine, Some("rt-app"), Some(EventGroups::from_slice(&[Group::Markers])));
     let text = String::from_utf8(files["ftrace"].clone()).expect("a trace is text");
     let of = |pid: &str| {
         let lines = text.lines().filter(|line| line.contains(pid));
@@ -233,7 +237,7 @@ fn threads_of_rt_app_say_in_which_loop_they_are() {
 #[test]
 fn idle_states_are_left_as_often_as_entered_and_last_as_long_as_the_machine_says() {
     let mut machine = rtapp_machine();
-    let files = export(&mut machine, None, Some(Groups::of(&[Group::Idle])));
+    let files = export(&mut machine, None, Some(EventGroups::from_slice(&[Group::Idle])));
     let text = String::from_utf8(files["ftrace"].clone()).expect("a trace is text");
     let mut since: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
     let mut residency = vec![[(0_u64, 0_u64); 2]; 8];
@@ -266,8 +270,10 @@ fn tables_have_a_row_for_each_event_and_sums_that_the_machine_knows() {
     let mut machine = rtapp_machine();
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     let mut exporter = Exporter::new(&machine, Some("rt-app"));
-    let format = Format::named("csv").expect("there is such a format");
-    format.open(Target::Directory(directory.path()), None, machine.hardware(), &mut exporter).expect("there is room");
+    let format = ExportFormat::from_name("csv").expect("there is such a format");
+    format
+        .open(ExportTarget::Directory(directory.path()), None, machine.hardware(), &mut exporter)
+        .expect("there is room");
     exporter.begin(&machine);
     machine.run(&mut exporter).expect("the tasks make progress");
     exporter.finish(&machine).unwrap_or_else(|(place, error)| panic!("{place}: {error}"));
@@ -299,8 +305,10 @@ fn schedstat_before_and_after_a_run_tells_what_the_scheduler_has_counted() {
     let mut machine = rtapp_machine();
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     let mut exporter = Exporter::new(&machine, Some("rt-app"));
-    let format = Format::named("schedstat").expect("there is such a format");
-    format.open(Target::Directory(directory.path()), None, machine.hardware(), &mut exporter).expect("there is room");
+    let format = ExportFormat::from_name("schedstat").expect("there is such a format");
+    format
+        .open(ExportTarget::Directory(directory.path()), None, machine.hardware(), &mut exporter)
+        .expect("there is room");
     exporter.begin(&machine);
     machine.run(&mut exporter).expect("the tasks make progress");
     exporter.finish(&machine).unwrap_or_else(|(place, error)| panic!("{place}: {error}"));
@@ -319,7 +327,7 @@ fn schedstat_before_and_after_a_run_tells_what_the_scheduler_has_counted() {
     };
     assert!(after.iter().all(|line| line.len() == if line[0].starts_with("cpu") { 10 } else { 2 + 36 }));
     assert_eq!(after.iter().filter(|line| line[0] == "domain1").count(), 8, "hikey960 has two levels");
-    let stats = machine.sched().cpu_ids().map(|cpu| machine.sched().figures(cpu).stats);
+    let stats = machine.sched().cpu_ids().map(|cpu| machine.sched().snapshot(cpu).stats);
     assert_eq!(of(&after, 5), stats.map(|stats| u64::from(stats.ttwu_count)).sum::<u64>());
     let run = of(&after, 7) - of(&before, 7);
     let of_tasks: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 /// The fields of a message: number, and what it is.
-pub(crate) struct Message<'a>(Vec<(u32, Value<'a>)>);
+pub(crate) struct Message<'a>(Vec<(u32, ProtoValue<'a>)>);
 
 #[derive(Clone, Copy)]
-enum Value<'a> {
+enum ProtoValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
@@ -31,12 +31,12 @@ impl<'a> Message<'a> {
         while !bytes.is_empty() {
             let key = varint(&mut bytes);
             let value = match key & 7 {
-                0 => Value::Number(varint(&mut bytes)),
+                0 => ProtoValue::Number(varint(&mut bytes)),
                 2 => {
                     let length = varint(&mut bytes) as usize;
                     let (content, rest) = bytes.split_at(length);
                     bytes = rest;
-                    Value::Bytes(content)
+                    ProtoValue::Bytes(content)
                 }
                 kind => panic!("a field of kind {kind}"),
             };
@@ -47,7 +47,7 @@ impl<'a> Message<'a> {
 
     fn bytes(&self, field: u32) -> impl Iterator<Item = &'a [u8]> {
         self.0.iter().filter_map(move |&(own, value)| match value {
-            Value::Bytes(bytes) if own == field => Some(bytes),
+            ProtoValue::Bytes(bytes) if own == field => Some(bytes),
             _ => None,
         })
     }
@@ -58,7 +58,7 @@ impl<'a> Message<'a> {
 
     fn number(&self, field: u32) -> Option<u64> {
         self.0.iter().find_map(|&(own, value)| match value {
-            Value::Number(number) if own == field => Some(number),
+            ProtoValue::Number(number) if own == field => Some(number),
             _ => None,
         })
     }
@@ -75,7 +75,7 @@ impl<'a> Message<'a> {
 
 /// What was found in a trace.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundInPerfetto {
     /// Switches: CPU, time, pid and name of the next thread.
     pub(crate) switches: Vec<(u64, u64, u64, String)>,
     pub(crate) wakings: usize,
@@ -91,8 +91,8 @@ pub(crate) struct Found {
 }
 
 /// Reads a trace.
-pub(crate) fn read(file: &[u8]) -> Found {
-    let mut found = Found::default();
+pub(crate) fn read(file: &[u8]) -> FoundInPerfetto {
+    let mut found = FoundInPerfetto::default();
     let mut tracks: BTreeMap<u64, (Option<u64>, String)> = BTreeMap::new();
     let (mut keys, mut words) = (BTreeMap::new(), BTreeMap::new());
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("names are text");
@@ -141,7 +141,7 @@ pub(crate) fn read(file: &[u8]) -> Found {
     found
 }
 
-fn bundle_of(bundle: &Message<'_>, found: &mut Found) {
+fn bundle_of(bundle: &Message<'_>, found: &mut FoundInPerfetto) {
     let cpu = bundle.number(1).expect("a CPU");
     for event in bundle.messages(2) {
         let field = event.0.iter().map(|&(field, _)| field).find(|&field| field > 2).expect("an event");

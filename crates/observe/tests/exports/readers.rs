@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// What was found in a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ReadBack {
     /// How often each event.
     pub(crate) counts: BTreeMap<String, u64>,
     /// Time and event, in the order of the file or of time.
@@ -32,14 +32,14 @@ pub(crate) fn nanos(line: &str) -> u64 {
     seconds.parse::<u64>().expect("a number") * 1_000_000_000 + rest.parse::<u64>().expect("a number")
 }
 
-impl Found {
+impl ReadBack {
     fn add(&mut self, at: u64, event: &str) {
         *self.counts.entry(event.to_owned()).or_default() += 1;
         self.order.push((at, event.to_owned()));
     }
 
     /// An event as bytes, with its format.
-    fn add_bytes(&mut self, at: u64, cpu: u32, formats: &BTreeMap<u16, Event>, bytes: &[u8]) {
+    fn add_bytes(&mut self, at: u64, cpu: u32, formats: &BTreeMap<u16, ReadEvent>, bytes: &[u8]) {
         let event = &formats[&u16::from_le_bytes(bytes[..2].try_into().expect("two bytes"))];
         // The event of markers has another name as text.
         self.add(at, if event.name == "print" { "tracing_mark_write" } else { &event.name });
@@ -66,8 +66,8 @@ impl Found {
 }
 
 /// Reads ftrace text.
-pub(crate) fn text(bytes: &[u8]) -> Found {
-    let mut found = Found::default();
+pub(crate) fn text(bytes: &[u8]) -> ReadBack {
+    let mut found = ReadBack::default();
     let text = std::str::from_utf8(bytes).expect("a trace is text");
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (_, rest) = line.split_once(": ").expect("a time");
@@ -94,7 +94,7 @@ pub(crate) fn text(bytes: &[u8]) -> Found {
 }
 
 /// An event's name and where its fields are.
-struct Event {
+struct ReadEvent {
     name: String,
     fields: BTreeMap<String, (usize, usize)>,
 }
@@ -144,19 +144,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn formats(&mut self, nr: u32, formats: &mut BTreeMap<u16, Event>) {
+    fn formats(&mut self, nr: u32, formats: &mut BTreeMap<u16, ReadEvent>) {
         for _ in 0..nr {
             let (id, event) = format(self.sized());
             formats.insert(id, event);
         }
     }
 
-    fn ftrace(&mut self, formats: &mut BTreeMap<u16, Event>) {
+    fn ftrace(&mut self, formats: &mut BTreeMap<u16, ReadEvent>) {
         let nr = self.u32();
         self.formats(nr, formats);
     }
 
-    fn systems(&mut self, formats: &mut BTreeMap<u16, Event>) {
+    fn systems(&mut self, formats: &mut BTreeMap<u16, ReadEvent>) {
         for _ in 0..self.u32() {
             self.text();
             let nr = self.u32();
@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn format(text: &str) -> (u16, Event) {
+fn format(text: &str) -> (u16, ReadEvent) {
     let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).expect("the key is there").trim();
     let fields = text.lines().filter_map(|line| line.strip_prefix("\tfield:"));
     let number = |line: &str, key: &str| value(&line.replace(['\t', ';'], " "), key).parse().expect("a number");
@@ -175,18 +175,18 @@ fn format(text: &str) -> (u16, Event) {
         let name = name.split('[').next().expect("a name").to_owned();
         (name, (number(line, "offset:"), number(line, "size:")))
     });
-    let event = Event { name: line("name:").to_owned(), fields: fields.collect() };
+    let event = ReadEvent { name: line("name:").to_owned(), fields: fields.collect() };
     (line("ID:").parse().expect("a number"), event)
 }
 
 /// Reads a trace.dat of either version.
-pub(crate) fn trace_dat(file: &[u8]) -> Found {
+pub(crate) fn trace_dat(file: &[u8]) -> ReadBack {
     let mut at = Cursor(file);
     assert_eq!(at.take(10), b"\x17\x08\x44tracing");
     let version = at.text();
     assert_eq!((at.take(2), at.u32()), (&[0, 8][..], 4096));
     let mut formats = BTreeMap::new();
-    let mut found = Found::default();
+    let mut found = ReadBack::default();
     let places = if version == "6" { places_v6(&mut at, &mut formats) } else { places_v7(file, at, &mut formats) };
     for (cpu, (offset, length)) in (0..).zip(places) {
         for page in file[offset as usize..][..length as usize].chunks(4096) {
@@ -197,7 +197,7 @@ pub(crate) fn trace_dat(file: &[u8]) -> Found {
     found
 }
 
-fn places_v6(at: &mut Cursor<'_>, formats: &mut BTreeMap<u16, Event>) -> Vec<(u64, u64)> {
+fn places_v6(at: &mut Cursor<'_>, formats: &mut BTreeMap<u16, ReadEvent>) -> Vec<(u64, u64)> {
     at.headers();
     at.ftrace(formats);
     at.systems(formats);
@@ -213,7 +213,7 @@ fn places_v6(at: &mut Cursor<'_>, formats: &mut BTreeMap<u16, Event>) -> Vec<(u6
     (0..nr_cpus).map(|_| (at.u64(), at.u64())).collect()
 }
 
-fn places_v7(file: &[u8], mut at: Cursor<'_>, formats: &mut BTreeMap<u16, Event>) -> Vec<(u64, u64)> {
+fn places_v7(file: &[u8], mut at: Cursor<'_>, formats: &mut BTreeMap<u16, ReadEvent>) -> Vec<(u64, u64)> {
     assert_eq!((at.text(), at.text()), ("none", ""));
     let section = |offset: u64, id: u16| {
         let mut at = Cursor(&file[offset as usize..]);
@@ -247,7 +247,7 @@ fn places_v7(file: &[u8], mut at: Cursor<'_>, formats: &mut BTreeMap<u16, Event>
     }
 }
 
-fn read_page(page: &[u8], cpu: u32, formats: &BTreeMap<u16, Event>, found: &mut Found) {
+fn read_page(page: &[u8], cpu: u32, formats: &BTreeMap<u16, ReadEvent>, found: &mut ReadBack) {
     let mut at = Cursor(page);
     let (mut time, used) = (at.u64(), at.u64() as usize);
     let mut events = Cursor(&page[16..16 + used]);
@@ -266,7 +266,7 @@ fn read_page(page: &[u8], cpu: u32, formats: &BTreeMap<u16, Event>, found: &mut 
 }
 
 /// Reads a perf.data.
-pub(crate) fn perf_data(file: &[u8]) -> Found {
+pub(crate) fn perf_data(file: &[u8]) -> ReadBack {
     let mut at = Cursor(file);
     assert_eq!(at.take(8), b"PERFILE2");
     let numbers: Vec<u64> = (0..8).map(|_| at.u64()).collect();
@@ -284,7 +284,7 @@ pub(crate) fn perf_data(file: &[u8]) -> Found {
     tracing.headers();
     tracing.ftrace(&mut formats);
     tracing.systems(&mut formats);
-    let mut found = Found::default();
+    let mut found = ReadBack::default();
     let mut records = Cursor(&file[data..data + length]);
     let mut last = 0;
     while !records.0.is_empty() {

@@ -2,22 +2,22 @@
 //! Texts of the kernel and of bpftrace at the end of a run: small parsers, as scripts have them, find in them what the machine has counted.
 
 use super::{RTAPP, export, machine_with_workload, rtapp_machine, scenario_machine};
-use fairlab_machine::engine::Machine;
-use fairlab_observe::export::{Exporter, Format, Target};
+use fairlab_machine::sim::Machine;
+use fairlab_observe::export::{ExportFormat, ExportTarget, Exporter};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-type Fields = BTreeMap<String, String>;
+type FieldMap = BTreeMap<String, String>;
 
 /// A section of the text of debugfs: its head and its fields.
-struct Section {
+struct TextSection {
     head: String,
-    fields: Fields,
+    fields: FieldMap,
 }
 
 /// Sections with their fields, and the rows of the tables of tasks by CPU.
-fn sched_debug(text: &str) -> (Vec<Section>, Vec<Vec<Vec<String>>>) {
-    let (mut sections, mut tasks): (Vec<Section>, Vec<Vec<Vec<String>>>) = (Vec::new(), Vec::new());
+fn sched_debug(text: &str) -> (Vec<TextSection>, Vec<Vec<Vec<String>>>) {
+    let (mut sections, mut tasks): (Vec<TextSection>, Vec<Vec<Vec<String>>>) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.is_empty()) {
         if let Some((name, value)) = line.strip_prefix("  .").and_then(|field| field.split_once(':')) {
             assert_eq!(line.find(':'), Some(if sections.len() == 1 { 43 } else { 33 }), "{line}");
@@ -30,7 +30,7 @@ fn sched_debug(text: &str) -> (Vec<Section>, Vec<Vec<Vec<String>>>) {
             let rows = tasks.last_mut().expect("rows belong to a table");
             rows.push(line[2..].split_whitespace().map(str::to_owned).collect());
         } else if line == "sysctl_sched" || line.starts_with("cpu#") || line.contains("_rq[") {
-            sections.push(Section { head: line.to_owned(), fields: Fields::new() });
+            sections.push(TextSection { head: line.to_owned(), fields: FieldMap::new() });
         }
     }
     (sections, tasks)
@@ -56,7 +56,7 @@ fn debugfs_tells_what_runqueues_and_tasks_are_like_at_the_end() {
         assert_eq!((sections[0].head.as_str(), tables.len()), ("sysctl_sched", nr_cpus));
         let head = |head: &str| sections.iter().find(|section| section.head == head);
         for cpu in sched.cpu_ids() {
-            let (figures, field) = (sched.figures(cpu), |head_of: &str, name: &str| {
+            let (figures, field) = (sched.snapshot(cpu), |head_of: &str, name: &str| {
                 let section = head(&format!("{head_of}{}{}", cpu.0, if head_of == "cpu#" { "" } else { "]:" }));
                 section.unwrap_or_else(|| panic!("{head_of}{}", cpu.0)).fields[name].clone()
             });
@@ -94,8 +94,8 @@ fn groups_have_their_path_and_the_entity_that_stands_for_them() {
     let files = export(&mut machine, Some("rt-app"), None);
     let text = std::str::from_utf8(&files["sched-debug"]).expect("it is text");
     let (sections, tables) = sched_debug(text);
-    let inner = |section: &&Section| section.head.starts_with("cfs_rq[") && section.head.ends_with(":/outer/inner");
-    let inner: Vec<&Section> = sections.iter().filter(inner).collect();
+    let inner = |section: &&TextSection| section.head.starts_with("cfs_rq[") && section.head.ends_with(":/outer/inner");
+    let inner: Vec<&TextSection> = sections.iter().filter(inner).collect();
     assert!(!inner.is_empty(), "{text}");
     assert!(inner.iter().all(|section| section.fields.contains_key("se->load.weight")), "{text}");
     assert!(tables.iter().flatten().any(|row| row[0].starts_with("in-") && row[9] == "/outer/inner"), "{text}");
@@ -103,16 +103,16 @@ fn groups_have_their_path_and_the_entity_that_stands_for_them() {
 
 fn proc_sched(machine: &mut Machine, directory: &Path, only: Option<&str>) -> std::io::Result<()> {
     let mut exporter = Exporter::new(machine, Some("rt-app"));
-    let format = Format::named("proc-sched").expect("there is such a format");
-    only.into_iter().for_each(|only| exporter.tell_only_of(only.to_owned()));
-    format.open(Target::Directory(directory), None, machine.hardware(), &mut exporter).expect("there is room");
+    let format = ExportFormat::from_name("proc-sched").expect("there is such a format");
+    only.into_iter().for_each(|only| exporter.emit_only_for(only.to_owned()));
+    format.open(ExportTarget::Directory(directory), None, machine.hardware(), &mut exporter).expect("there is room");
     exporter.begin(machine);
     machine.run(&mut exporter).expect("the tasks make progress");
     exporter.finish(machine).map_err(|(_, error)| error)
 }
 
 /// The head and the fields of a task's text, whose lines end in one column.
-fn fields(directory: &Path, pid: i32) -> (String, Fields) {
+fn fields(directory: &Path, pid: i32) -> (String, FieldMap) {
     let text = std::fs::read_to_string(directory.join(pid.to_string()).join("sched"));
     let text = text.unwrap_or_else(|error| panic!("{pid}: {error}"));
     let mut lines = text.lines();

@@ -9,8 +9,8 @@ mod requests;
 
 use fairlab_cli::embed::MakePolicy;
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::told::policy;
-use fairlab_sched::told::policy::{BalanceChoice, Decides, IdleChoice, OwnPolicy, WakeChoice};
+use fairlab_sched::interface::policy;
+use fairlab_sched::interface::policy::{BalanceChoice, IdleChoice, PolicyHook, PolicyScope, WakeChoice};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -49,7 +49,7 @@ pub(crate) fn makers(policies: Option<Policies>, raised: &Raised) -> Vec<(String
         let make: MakePolicy = Arc::new(move || {
             Python::attach(|py| {
                 InPython::made_by(&make, py, raised.clone())
-                    .map(|policy| Box::new(policy) as Box<dyn OwnPolicy>)
+                    .map(|policy| Box::new(policy) as Box<dyn PolicyHook>)
                     .map_err(|error| {
                         let why = format!("could not be made: {error}");
                         raised.note(error);
@@ -72,7 +72,7 @@ enum Searcher {
 }
 
 /// What a function of a policy has come to.
-enum Answer<'py> {
+enum PolicyAnswer<'py> {
     /// It wants to look at this CPU.
     Look(CpuId),
     /// It is done.
@@ -96,41 +96,41 @@ struct InPython {
     raised: Raised,
 }
 
-impl OwnPolicy for InPython {
-    fn decides(&self) -> Decides {
-        Decides {
+impl PolicyHook for InPython {
+    fn decides(&self) -> PolicyScope {
+        PolicyScope {
             wakeups: self.select.is_some(),
             balancing: self.balance.is_some(),
             idle_states: self.idle_state.is_some(),
         }
     }
 
-    fn select(&mut self, request: &policy::WakeRequest<'_>, seen: Option<&policy::CpuLook>) -> WakeChoice {
+    fn select(&mut self, request: &policy::WakeRequest<'_>, seen: Option<&policy::CpuSample>) -> WakeChoice {
         Python::attach(|py| {
             let name = self.names.get(request.task.index()).and_then(Option::as_ref).map(|name| name.clone_ref(py));
             let name = name.unwrap_or_else(|| PyString::new(py, "").unbind());
             let function = self.select.as_ref().map(|function| function.clone_ref(py));
             let told = || WakeRequest::of(request, name);
             match self.ask(py, Searcher::Task(request.task), function, told, seen) {
-                Ok(Answer::Look(cpu)) => WakeChoice::Look(cpu),
-                Ok(Answer::Done(answer)) if answer.is_none() => WakeChoice::Kernel,
-                Ok(Answer::Done(answer)) => answer
+                Ok(PolicyAnswer::Look(cpu)) => WakeChoice::Look(cpu),
+                Ok(PolicyAnswer::Done(answer)) if answer.is_none() => WakeChoice::Kernel,
+                Ok(PolicyAnswer::Done(answer)) => answer
                     .extract()
                     .map_or_else(|_| WakeChoice::Fail(is_no(&answer, "CPU")), |cpu| WakeChoice::Cpu(CpuId(cpu))),
-                Ok(Answer::Nonsense(why)) => WakeChoice::Fail(why),
+                Ok(PolicyAnswer::Nonsense(why)) => WakeChoice::Fail(why),
                 Err(error) => WakeChoice::Fail(self.note(error)),
             }
         })
     }
 
-    fn balance(&mut self, request: &policy::BalanceRequest<'_>, seen: Option<&policy::CpuLook>) -> BalanceChoice {
+    fn balance(&mut self, request: &policy::BalanceRequest<'_>, seen: Option<&policy::CpuSample>) -> BalanceChoice {
         Python::attach(|py| {
             let function = self.balance.as_ref().map(|function| function.clone_ref(py));
             let told = || BalanceRequest::from(request);
             match self.ask(py, Searcher::Cpu(request.on), function, told, seen) {
-                Ok(Answer::Look(cpu)) => BalanceChoice::Look(cpu),
-                Ok(Answer::Done(answer)) => pulled(&answer),
-                Ok(Answer::Nonsense(why)) => BalanceChoice::Fail(why),
+                Ok(PolicyAnswer::Look(cpu)) => BalanceChoice::Look(cpu),
+                Ok(PolicyAnswer::Done(answer)) => pulled(&answer),
+                Ok(PolicyAnswer::Nonsense(why)) => BalanceChoice::Fail(why),
                 Err(error) => BalanceChoice::Fail(self.note(error)),
             }
         })
@@ -188,8 +188,8 @@ impl InPython {
         who: Searcher,
         function: Option<Py<PyAny>>,
         told: impl FnOnce() -> R,
-        seen: Option<&policy::CpuLook>,
-    ) -> PyResult<Answer<'py>>
+        seen: Option<&policy::CpuSample>,
+    ) -> PyResult<PolicyAnswer<'py>>
     where
         (R,): pyo3::call::PyCallArgs<'py>,
     {
@@ -198,7 +198,7 @@ impl InPython {
                 let function = function.expect("what a policy has no function for it does not decide");
                 let answer = function.into_bound(py).call1((told(),))?;
                 if !answer.is_instance(self.generator.bind(py))? {
-                    return Ok(Answer::Done(answer));
+                    return Ok(PolicyAnswer::Done(answer));
                 }
                 (answer, py.None().into_bound(py))
             }
@@ -211,12 +211,12 @@ impl InPython {
             Ok(look) => Ok(match look.extract() {
                 Ok(cpu) => {
                     self.searches.insert(who, search.unbind());
-                    Answer::Look(CpuId(cpu))
+                    PolicyAnswer::Look(CpuId(cpu))
                 }
-                Err(_) => Answer::Nonsense(format!("wants to look at {}, which is no CPU", repr(&look))),
+                Err(_) => PolicyAnswer::Nonsense(format!("wants to look at {}, which is no CPU", repr(&look))),
             }),
             Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
-                Ok(Answer::Done(error.value(py).getattr(intern!(py, "value"))?))
+                Ok(PolicyAnswer::Done(error.value(py).getattr(intern!(py, "value"))?))
             }
             Err(error) => Err(error),
         }

@@ -3,9 +3,9 @@
 
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::told::policy;
+use fairlab_sched::interface::policy;
+use fairlab_sched::types::idle_type::CpuIdleType;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::words::idle_type::CpuIdleType;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -98,9 +98,9 @@ impl CpuLook {
     }
 }
 
-impl From<&policy::CpuLook> for CpuLook {
-    fn from(look: &policy::CpuLook) -> Self {
-        let &policy::CpuLook { cpu, is_idle, nr_running, util, load, capacity_orig, capacity } = look;
+impl From<&policy::CpuSample> for CpuLook {
+    fn from(look: &policy::CpuSample) -> Self {
+        let &policy::CpuSample { cpu, is_idle, nr_running, util, load, capacity_orig, capacity } = look;
         Self { cpu: cpu.0, is_idle, nr_running, util, load, capacity_orig, capacity }
     }
 }

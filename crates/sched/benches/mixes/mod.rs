@@ -3,8 +3,8 @@
 
 use fairlab_sched::ids::{CfsRqId, TaskId};
 use fairlab_sched::state::entity::{Owner, SchedEntity};
-use fairlab_sched::words::pelt::Contribution;
-use fairlab_sched::words::pelt::util_est::UTIL_AVG_UNCHANGED;
+use fairlab_sched::types::pelt::Contribution;
+use fairlab_sched::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 
 /// Number of inputs in a mix.
 const NR_INPUTS: usize = 4096;

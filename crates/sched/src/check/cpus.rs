@@ -6,12 +6,12 @@ use crate::paths::sched::Sched;
 use crate::state::rq::Rq;
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, SchedClass, Task, TaskState};
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
 
 /// What a runqueue must have counted, by the tasks that are queued there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct CpuRecount {
     nr_stop: u32,
     nr_rt: u32,
     nr_dl: u32,
@@ -20,9 +20,9 @@ pub(crate) struct Tally {
     on_cpu: u32,
 }
 
-pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
+pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<CpuRecount>) -> Checked {
     tallies.clear();
-    tallies.resize(sched.rqs.len(), Tally::default());
+    tallies.resize(sched.rqs.len(), CpuRecount::default());
     for (index, task) in sched.tasks.iter().enumerate() {
         let id = TaskId::from_index(index);
         check_task(sched, id, task)?;
@@ -34,7 +34,7 @@ pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Chec
     Ok(())
 }
 
-fn count(sched: &Sched, id: TaskId, task: &Task, tally: &mut Tally) {
+fn count(sched: &Sched, id: TaskId, task: &Task, tally: &mut CpuRecount) {
     tally.on_cpu += u32::from(task.on_cpu);
     if !task.is_queued() {
         return;
@@ -110,7 +110,7 @@ fn check_affinity(rq: &Rq, id: TaskId, task: &Task) -> Checked {
     Ok(())
 }
 
-fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
+fn check_rq(sched: &Sched, rq: &Rq, tally: &CpuRecount) -> Checked {
     let cpu = rq.cpu;
     let root = &sched.cfs_rqs[cpu.index()];
     ensure!(tally.on_cpu == 1, "{} tasks are on {cpu:?}", tally.on_cpu);
@@ -133,7 +133,7 @@ fn check_rq(sched: &Sched, rq: &Rq, tally: &Tally) -> Checked {
 }
 
 /// The list of fair tasks has each of them once.
-fn check_task_list(sched: &Sched, cpu: CpuId, rq: &Rq, tally: &Tally) -> Checked {
+fn check_task_list(sched: &Sched, cpu: CpuId, rq: &Rq, tally: &CpuRecount) -> Checked {
     let mut nr_listed = 0;
     for id in rq.cfs_tasks.iter_from_oldest(&sched.tasks).take(sched.tasks.len() + 1) {
         let task = &sched.tasks[id.index()];

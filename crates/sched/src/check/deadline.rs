@@ -6,11 +6,11 @@ use crate::paths::sched::Sched;
 use crate::state::deadline::queue::ByDeadline;
 use crate::state::deadline::time_before;
 use crate::state::task::{SchedClass, Task, TaskState};
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 /// What a runqueue must have counted and summed.
 #[derive(Debug, Default)]
-struct Tally {
+struct DlRecount {
     nr_queued: u32,
     nr_migratory: u32,
     nr_pushable: usize,
@@ -35,10 +35,10 @@ fn deadline_tasks(sched: &Sched) -> impl Iterator<Item = &Task> {
     sched.tasks.iter().filter(|p| p.class == SchedClass::Deadline)
 }
 
-fn tally(sched: &Sched, cpu: CpuId) -> Tally {
+fn tally(sched: &Sched, cpu: CpuId) -> DlRecount {
     let curr = &sched.tasks[sched.rqs[cpu.index()].curr.index()];
     let here = deadline_tasks(sched).filter(|p| p.cpu == cpu);
-    here.fold(Tally::default(), |mut tally, p| {
+    here.fold(DlRecount::default(), |mut tally, p| {
         if p.dl.is_queued {
             tally.nr_queued += 1;
             let may_leave = p.nr_cpus_allowed > 1;

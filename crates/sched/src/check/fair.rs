@@ -5,11 +5,11 @@ use crate::check::{Checked, ensure};
 use crate::paths::sched::Sched;
 use crate::state::entity::{Owner, SchedEntity, vruntime_before};
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::words::ids::{CfsRqId, EntityId};
+use crate::types::ids::{CfsRqId, EntityId};
 
 /// What a cfs_rq must have counted, by its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct FairRecount {
     nr_running: u32,
     h_nr_running: u32,
     idle_nr_running: u32,
@@ -17,11 +17,11 @@ pub(crate) struct Tally {
     weight: u64,
 }
 
-pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Checked {
+pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) -> Checked {
     count(sched, tallies);
     for (index, (cfs_rq, tally)) in sched.cfs_rqs.iter().zip(&*tallies).enumerate() {
         let id = CfsRqId::from_index(index);
-        let kept = Tally {
+        let kept = FairRecount {
             nr_running: cfs_rq.nr_running,
             h_nr_running: cfs_rq.h_nr_running,
             idle_nr_running: cfs_rq.idle_nr_running,
@@ -40,9 +40,9 @@ pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) -> Chec
     check_running(sched)
 }
 
-fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<Tally>) {
+fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
     tallies.clear();
-    tallies.resize(sched.cfs_rqs.len(), Tally::default());
+    tallies.resize(sched.cfs_rqs.len(), FairRecount::default());
     for (index, se) in sched.entities.iter().enumerate().filter(|(_, se)| se.on_rq) {
         let is_idle = sched.se_is_idle(EntityId::from_index(index));
         let (h_nr_running, idle_h_nr_running) = match se.owner {

@@ -4,8 +4,8 @@
 use crate::check::{Checked, ensure};
 use crate::paths::sched::Sched;
 use crate::state::entity::Owner;
-use crate::words::ids::{CfsRqId, CpuId, GroupId};
-use crate::words::weight::SHARES_RANGE;
+use crate::types::ids::{CfsRqId, CpuId, GroupId};
+use crate::types::weight::SHARES_RANGE;
 use alloc::vec::Vec;
 
 /// `most_shares` has, for each group, the most shares that it has had so far. An entity may still have the weight of a share
@@ -36,7 +36,7 @@ fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> Checked {
         ensure!(cfs_rq.is_idle == group.is_idle, "{below:?} is idle: {}, {id:?}: {}", cfs_rq.is_idle, group.is_idle);
         let weight = se.load.weight;
         ensure!(
-            weight >= *SHARES_RANGE.start() && weight <= most_shares.max(crate::words::weight::NICE_0_LOAD),
+            weight >= *SHARES_RANGE.start() && weight <= most_shares.max(crate::types::weight::NICE_0_LOAD),
             "{entity:?} of {id:?} with {} shares, at most {most_shares} so far, has weight {weight}",
             group.shares
         );

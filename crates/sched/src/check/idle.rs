@@ -2,11 +2,11 @@
 //! Invariants of idleness and of what CPUs ask of each other.
 
 use crate::check::{Checked, ensure};
+use crate::interface::ctx::IpiKind;
 use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;
 use crate::state::task::{SchedClass, TaskState};
-use crate::told::ctx::IpiKind;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 pub(crate) fn check(sched: &Sched) -> Checked {
     let mut nr_tickless = 0;

@@ -7,11 +7,11 @@ use crate::state::prio::Prio;
 use crate::state::rt::NO_PRIO;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::task::SchedClass;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 /// What a runqueue must have counted.
 #[derive(Debug)]
-struct Tally {
+struct RtRecount {
     nr_running: u32,
     nr_migratory: u32,
     nr_pushable: usize,
@@ -34,9 +34,10 @@ fn queued_tasks(sched: &Sched, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ 
     sched.rqs[cpu.index()].rt.queues.iter(&sched.tasks).take(sched.tasks.len() + 1)
 }
 
-fn tally(sched: &Sched, cpu: CpuId) -> Tally {
+fn tally(sched: &Sched, cpu: CpuId) -> RtRecount {
     let curr = sched.rqs[cpu.index()].curr;
-    let none = Tally { nr_running: 0, nr_migratory: 0, nr_pushable: 0, highest: NO_PRIO, highest_pushable: NO_PRIO };
+    let none =
+        RtRecount { nr_running: 0, nr_migratory: 0, nr_pushable: 0, highest: NO_PRIO, highest_pushable: NO_PRIO };
     queued_tasks(sched, cpu).fold(none, |mut tally, id| {
         let p = &sched.tasks[id.index()];
         tally.nr_running += 1;
@@ -92,7 +93,7 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> Checked {
     check_pushable(sched, cpu, &tally)
 }
 
-fn check_pushable(sched: &Sched, cpu: CpuId, tally: &Tally) -> Checked {
+fn check_pushable(sched: &Sched, cpu: CpuId, tally: &RtRecount) -> Checked {
     let rq = &sched.rqs[cpu.index()];
     let (mut nr, mut before) = (0, Prio::MIN);
     for (prio, id) in rq.rt.pushable.iter() {

@@ -2,17 +2,17 @@
 //! Each kind of damage is found.
 
 use crate::check::InvariantChecker;
-use crate::golden::{CPU, Rig};
+use crate::golden::{CPU, GoldenTestMachine};
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::task::{Policy, TaskState};
-use crate::told::ctx::Ctx;
-use crate::words::ids::{EntityId, TaskId};
+use crate::types::ids::{EntityId, TaskId};
 use std::string::{String, ToString};
 
 /// A CPU with a running task in a group, and a waiting one in the root group.
-fn busy() -> (Rig, TaskId, TaskId) {
-    let mut rig = Rig::new();
-    rig.sched.boot(crate::words::units::Nanos::ZERO);
+fn busy() -> (GoldenTestMachine, TaskId, TaskId) {
+    let mut rig = GoldenTestMachine::new();
+    rig.sched.boot(crate::types::units::Nanos::ZERO);
     let (group, _) = rig.group();
     let fork = |sched: &mut Sched, ctx: &mut Ctx<'_>, group| {
         let new = crate::state::new_task::NewTask {
@@ -20,7 +20,7 @@ fn busy() -> (Rig, TaskId, TaskId) {
             policy: Policy::Normal,
             nice: 0,
             group,
-            cpus_allowed: crate::words::cpumask::CpuMask::full(1),
+            cpus_allowed: crate::types::cpumask::CpuMask::full(1),
             uclamp: None,
         };
         sched.handle_fork(ctx, new)
@@ -28,7 +28,7 @@ fn busy() -> (Rig, TaskId, TaskId) {
     let (running, waiting) = rig.with(|sched, ctx| {
         let running = fork(sched, ctx, group);
         sched.handle_reschedule(ctx);
-        (running, fork(sched, ctx, crate::words::ids::GroupId::ROOT))
+        (running, fork(sched, ctx, crate::types::ids::GroupId::ROOT))
     });
     assert_eq!(rig.sched.curr(CPU), running);
     assert_eq!(rig.sched.check_invariants(), Ok(()));
@@ -62,7 +62,7 @@ fn a_change_that_nobody_notes_is_found() {
     let (mut rig, _, _) = busy();
     rig.sched.refresh_tallies();
     rig.sched.cfs_rqs[0].avg.load_avg += 1;
-    rig.sched.tallies.note(CPU);
+    rig.sched.tallies.mark_dirty(CPU);
     assert_eq!(rig.sched.check_invariants(), Ok(()));
 }
 
@@ -72,7 +72,7 @@ fn damaged_orders_and_lists_are_found() {
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].curr = None).contains("2 entities, but 1 wait and 0 run"));
     assert!(damage(|sched, running, _| sched.cfs_rqs[0].next = Some(running)).contains("has as next"));
     let unlisted = damage(|sched, _, _| {
-        let cfs_rq = sched.cfs_rq_of_group(crate::words::ids::GroupId(1), CPU);
+        let cfs_rq = sched.cfs_rq_of_group(crate::types::ids::GroupId(1), CPU);
         sched.list_del_leaf_cfs_rq(cfs_rq);
     });
     assert!(unlisted.contains("is not in the list"), "{unlisted}");

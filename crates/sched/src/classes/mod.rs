@@ -3,17 +3,17 @@
 
 pub mod deadline;
 pub mod fair;
-pub mod figures;
 pub(crate) mod rt;
+pub mod snapshot;
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::task::{OnRq, SchedClass, TaskState};
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// Puts a task on a runqueue whose clock is up to date: `activate_task()`.

@@ -3,18 +3,18 @@
 //!
 //! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1). A running task cannot be pulled, so the
 //! CPU that wants it asks the stopper of the busiest CPU, which preempts it.
+use crate::interface::balance::MigrationType;
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::rules::balance::env::LbEnv;
 use crate::state::counters::DomainCounter;
 use crate::state::stop_work::StopWork;
 use crate::state::topology::SdFlags;
-use crate::told::balance::MigrationType;
-use crate::told::ctx::Ctx;
 use crate::track::capacity::check_cpu_capacity;
-use crate::words::cpumask::CpuMask;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
 
 /// How asking for a push went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@
 //! `start_cfs_slack_bandwidth()`, `do_sched_cfs_slack_timer()` and `distribute_cfs_runtime()` (6.1).
 
 use crate::classes::fair::bandwidth::timers::MIN_EXPIRATION_NS;
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
-use crate::words::ids::GroupId;
+use crate::types::ids::GroupId;
 
 /// After so many rounds of one period interrupt the period counts as too short.
 const MAX_ROUNDS: u32 = 3;
@@ -19,7 +19,7 @@ impl Sched {
     pub(crate) fn end_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         self.groups[group.index()].bandwidth.period_running = true;
         let resolution = self.hrtimer_resolution();
-        let mut goes_on = true;
+        let mut has_more = true;
         let mut round = 0;
         loop {
             let pool = &mut self.groups[group.index()].bandwidth;
@@ -27,7 +27,7 @@ impl Sched {
             if nr_ended == 0 {
                 break;
             }
-            goes_on = self.begin_cfs_period(ctx, group, nr_ended);
+            has_more = self.begin_cfs_period(ctx, group, nr_ended);
             round += 1;
             if round > MAX_ROUNDS {
                 self.groups[group.index()].bandwidth.scale_up();
@@ -35,9 +35,9 @@ impl Sched {
             }
         }
         let pool = &mut self.groups[group.index()].bandwidth;
-        pool.period_active = goes_on;
+        pool.period_active = has_more;
         pool.period_running = false;
-        if goes_on {
+        if has_more {
             let at = pool.period_expires;
             self.start_timer(ctx, Timer::CfsPeriod(group), at);
         }
@@ -76,8 +76,8 @@ impl Sched {
             let pool = &mut groups[group.index()].bandwidth;
             let Some(&id) = pool.throttled.front() else { return };
             let cfs_rq = &mut cfs_rqs[id.index()];
-            let lacks = (1 - cfs_rq.runtime_remaining) as u64;
-            cfs_rq.runtime_remaining += pool.take(lacks) as i64;
+            let unsupported = (1 - cfs_rq.runtime_remaining) as u64;
+            cfs_rq.runtime_remaining += pool.take(unsupported) as i64;
             let is_empty = pool.runtime == 0;
             if cfs_rq.runtime_remaining > 0 {
                 let cpu = cfs_rq.cpu;

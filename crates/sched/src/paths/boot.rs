@@ -4,15 +4,15 @@
 //! It leaves traces that later decisions see: each CPU has gone idle once and knows since when, and CPU 0 has the blocked
 //! load of `init`. So it is run, not made up.
 
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::probe::NoProbe;
 use crate::paths::sched::Sched;
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, SchedClass, TaskState};
-use crate::told::ctx::{Ctx, Effect};
-use crate::told::probe::NoProbe;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, GroupId, TaskId};
-use crate::words::units::Nanos;
-use crate::words::work::WorkMeter;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::OpCounts;
 use alloc::vec::Vec;
 
 /// Pid of `init`.
@@ -33,12 +33,12 @@ impl Sched {
     /// # Panics
     /// If it was booted before.
     pub fn boot(&mut self, now: Nanos) {
-        let (mut effects, mut work): (Vec<Effect>, WorkMeter) = Default::default();
+        let (mut effects, mut work): (Vec<Effect>, OpCounts) = Default::default();
         let ctx = &mut Ctx {
             cpu: CpuId(0),
             now,
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut effects,
             probe: &mut NoProbe,
             work: &mut work,

@@ -3,11 +3,11 @@
 //!
 //! Models `__balance_callbacks()` and the classes' `task_woken` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::task::SchedClass;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
     /// Does what classes have put off on a runqueue.

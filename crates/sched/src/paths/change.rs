@@ -8,6 +8,8 @@
 use crate::classes::deadline::admission::PolicyError;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::classes::fair::place::Placement;
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::lock::RqGuard;
@@ -15,14 +17,12 @@ use crate::state::new_task::weight_of;
 use crate::state::prio::{Prio, class_of, normal_prio};
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, GroupId, TaskId};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, GroupId, TaskId};
 
 /// How a task comes back after a change.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct PutBack {
+pub(crate) struct ReenqueueFlags {
     /// At another place; it was taken off like that.
     pub(crate) moved: bool,
     /// Before the others of its real-time priority.
@@ -33,7 +33,7 @@ pub(crate) struct PutBack {
 
 /// Where a task was when it was taken off for a change.
 #[derive(Clone, Copy)]
-pub(crate) struct TakenOff {
+pub(crate) struct DequeuedTask {
     queued: bool,
     running: bool,
 }
@@ -41,7 +41,7 @@ pub(crate) struct TakenOff {
 impl Sched {
     /// Sets the nice value of a task, -20 to 19.
     pub fn set_nice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, nice: i8) {
-        self.let_task_arrive(ctx, task);
+        self.finish_arrival(ctx, task);
         let p = &self.tasks[task.index()];
         if p.nice == nice {
             return;
@@ -59,12 +59,12 @@ impl Sched {
             self.report_priority(ctx, task, false);
             return;
         }
-        let taken = self.take_off(ctx, &rq, task, false);
+        let taken = self.sched_change_begin(ctx, &rq, task, false);
         self.tasks[task.index()].nice = nice;
         self.report_priority(ctx, task, false);
         let load = weight_of(self.tasks[task.index()].policy, nice);
         self.reweight_task(ctx, task, load);
-        self.put_back(ctx, &rq, task, taken, PutBack::default());
+        self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
         self.prio_changed_fair(ctx, &rq, task, i32::from(nice) - i32::from(old));
     }
 
@@ -80,7 +80,7 @@ impl Sched {
     /// # Errors
     /// If deadline parameters are refused. Then nothing has changed.
     pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
-        self.let_task_arrive(ctx, task);
+        self.finish_arrival(ctx, task);
         let policy = State::check_policy(policy)?;
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
@@ -91,8 +91,8 @@ impl Sched {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
-        let how = PutBack { moved: new_prio != old_prio, head: old_prio < new_prio, replenish: false };
-        let taken = self.take_off(ctx, &rq, task, how.moved);
+        let how = ReenqueueFlags { moved: new_prio != old_prio, head: old_prio < new_prio, replenish: false };
+        let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
         let p = &mut self.tasks[task.index()];
         p.policy = policy;
         if let Policy::Deadline { runtime, deadline, period } = policy {
@@ -107,7 +107,7 @@ impl Sched {
         self.tasks[task.index()].class = class_of(new_prio);
         self.report_priority(ctx, task, false);
         self.reset_uclamp(task);
-        self.put_back(ctx, &rq, task, taken, how);
+        self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);
         Ok(())
@@ -121,25 +121,25 @@ impl Sched {
 
     /// Sets the utilisation clamps of a task, which is taken off for that.
     pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
-        self.let_task_arrive(ctx, task);
+        self.finish_arrival(ctx, task);
         self.uclamp_used = true;
         let cpu = self.tasks[task.index()].cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
-        let taken = self.take_off(ctx, &rq, task, false);
+        let taken = self.sched_change_begin(ctx, &rq, task, false);
         let p = &mut self.tasks[task.index()];
         (p.uclamp, p.has_uclamp) = (clamps, true);
         let (class, prio) = (p.class, p.prio());
-        self.put_back(ctx, &rq, task, taken, PutBack::default());
+        self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
         self.check_class_changed(ctx, &rq, task, class, prio);
         self.balance_callbacks(ctx, cpu);
     }
 
     /// Moves a task to another group; one that is there already leaves it and comes back. Models `sched_move_task()`.
     pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
-        self.let_task_arrive(ctx, task);
+        self.finish_arrival(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
-        let taken = self.take_off(ctx, &rq, task, true);
+        let taken = self.sched_change_begin(ctx, &rq, task, true);
         if self.tasks[task.index()].class == SchedClass::Fair && self.tasks[task.index()].state != TaskState::New {
             self.detach_task_cfs_rq(ctx, task);
             let se = self.tasks[task.index()].se;
@@ -151,7 +151,7 @@ impl Sched {
             self.tasks[task.index()].group = group;
             self.enter_group(ctx, task, cpu);
         }
-        self.put_back(ctx, &rq, task, taken, PutBack { moved: true, ..PutBack::default() });
+        self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags { moved: true, ..ReenqueueFlags::default() });
         if taken.running {
             // After changing group the running task might not be the one that should run.
             self.resched_curr(ctx, cpu);
@@ -176,7 +176,7 @@ impl Sched {
         mask: &CpuMask,
         waiter: Option<TaskId>,
     ) -> bool {
-        self.let_task_arrive(ctx, task);
+        self.finish_arrival(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
         if self.tasks[task.index()].cpus_allowed == *mask {
@@ -203,17 +203,17 @@ impl Sched {
 
     /// Sets the CPUs that a task may use, wherever it is, under the lock of its runqueue: `do_set_cpus_allowed()`.
     pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mask: &CpuMask) {
-        let taken = self.take_off(ctx, rq, task, false);
+        let taken = self.sched_change_begin(ctx, rq, task, false);
         let p = &mut self.tasks[task.index()];
         p.cpus_allowed.copy_from(mask);
         p.nr_cpus_allowed = mask.weight() as u32;
-        self.put_back(ctx, rq, task, taken, PutBack::default());
+        self.sched_change_end(ctx, rq, task, taken, ReenqueueFlags::default());
     }
 
     /// The stopper of a task's CPU moves it: `migration_cpu_stop()`.
     pub(crate) fn migration_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
-        self.let_task_arrive(ctx, task);
+        self.finish_arrival(ctx, task);
         let p = &self.tasks[task.index()];
         if p.cpu == ctx.cpu && !p.cpus_allowed.contains(p.cpu) {
             self.migrate_from_here(ctx, task, to);
@@ -248,11 +248,17 @@ impl Sched {
         cpu
     }
 
-    pub(crate) fn take_off(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, moved: bool) -> TakenOff {
+    pub(crate) fn sched_change_begin(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        rq: &RqGuard,
+        task: TaskId,
+        moved: bool,
+    ) -> DequeuedTask {
         let p = &self.tasks[task.index()];
         debug_assert!(p.cpu == rq.cpu(), "{task:?} is on another CPU than {rq:?}");
         let running = self.rqs[rq.cpu().index()].curr == task;
-        let taken = TakenOff { queued: p.on_rq == OnRq::Queued, running };
+        let taken = DequeuedTask { queued: p.on_rq == OnRq::Queued, running };
         if taken.queued {
             let flags = DequeueFlags { save: true, moved, ..DequeueFlags::default() };
             self.dequeue_task(ctx, rq, task, flags);
@@ -263,9 +269,16 @@ impl Sched {
         taken
     }
 
-    pub(crate) fn put_back(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, taken: TakenOff, how: PutBack) {
+    pub(crate) fn sched_change_end(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        rq: &RqGuard,
+        task: TaskId,
+        taken: DequeuedTask,
+        how: ReenqueueFlags,
+    ) {
         if taken.queued {
-            let PutBack { moved, head, replenish } = how;
+            let ReenqueueFlags { moved, head, replenish } = how;
             let flags = EnqueueFlags { restore: true, moved, head, replenish, ..EnqueueFlags::default() };
             self.enqueue_task(ctx, rq, task, flags);
         }

@@ -3,11 +3,11 @@
 //!
 //! Models `update_cpumask()`, `cpuset_attach()` and `hotplug_update_tasks()` of `cgroup/cpuset.c` (6.1, cgroup v2).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::task::TaskState;
-use crate::told::ctx::Ctx;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpusetId, TaskId};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpusetId, TaskId};
 use alloc::vec::Vec;
 
 impl Sched {

@@ -4,10 +4,10 @@
 //! Models `dl_task_timer()`, `dl_task_offline_migration()` and `inactive_task_timer()` (6.1).
 
 use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::task::{SchedClass, TaskState};
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
     /// A throttled task wakes on a CPU that has gone offline: it goes to one where it may run at once, or to any that it may

@@ -4,17 +4,17 @@
 //! Models `trigger_load_balance()`, `run_rebalance_domains()` and `rebalance_domains()` (6.1; since 6.10
 //! `sched_balance_trigger()`, `sched_balance_softirq()` and `sched_balance_domains()`).
 
-use crate::paths::pass::{Pass, PassResult};
+use crate::interface::ctx::Ctx;
+use crate::paths::load_balance::{LbPass, PassResult};
+use crate::paths::resumable::{Step, YieldPoint};
 use crate::paths::sched::Sched;
-use crate::paths::walks::{Boundary, Step};
 use crate::state::topology::{DomainId, SdFlags};
-use crate::told::ctx::Ctx;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
 
 /// A walk through the domains of a CPU: what `rebalance_domains()` has in its variables.
 #[derive(Clone, Debug)]
-pub(crate) struct DomainWalk {
+pub(crate) struct RebalanceDomains {
     cpu: CpuId,
     idle: CpuIdleType,
     is_busy: bool,
@@ -26,14 +26,14 @@ pub(crate) struct DomainWalk {
     /// The domain that comes next.
     next: Option<DomainId>,
     /// The pass that is under way.
-    pass: Option<Pass>,
+    pass: Option<LbPass>,
     /// The pass whose time has to pass before it is over.
     passed: Option<(DomainId, PassResult)>,
 }
 
-impl DomainWalk {
+impl RebalanceDomains {
     /// The pass that is under way.
-    pub(crate) fn pass(&self) -> Option<&Pass> {
+    pub(crate) fn pass(&self) -> Option<&LbPass> {
         self.pass.as_ref()
     }
 }
@@ -47,8 +47,8 @@ impl Sched {
     /// 3. A domain between NUMA nodes is skipped while another CPU balances such a one (SD_SERIALIZE).
     /// 4. A domain is due when its interval is over, which is longer while the CPU is busy. A CPU that got tasks is busy.
     /// 5. The first domain to be due next says when this CPU balances again.
-    pub(crate) fn begin_domains(&self, cpu: CpuId, idle: CpuIdleType) -> DomainWalk {
-        DomainWalk {
+    pub(crate) fn begin_domains(&self, cpu: CpuId, idle: CpuIdleType) -> RebalanceDomains {
+        RebalanceDomains {
             cpu,
             idle,
             is_busy: self.counts_as_busy(cpu, idle),
@@ -64,7 +64,7 @@ impl Sched {
     }
 
     /// Does the next phase of that.
-    pub(crate) fn step_domains(&mut self, ctx: &mut Ctx<'_>, walk: &mut DomainWalk) -> Step<()> {
+    pub(crate) fn step_domains(&mut self, ctx: &mut Ctx<'_>, walk: &mut RebalanceDomains) -> Step<()> {
         loop {
             if let Some(pass) = &mut walk.pass {
                 let result = match self.step_pass(ctx, pass) {
@@ -73,7 +73,7 @@ impl Sched {
                 };
                 walk.passed = Some((pass.env.sd, result));
                 walk.pass = None;
-                return Step::Pause(Boundary::FREE);
+                return Step::Pause(YieldPoint::FREE);
             }
             if let Some((sd, result)) = walk.passed.take() {
                 self.end_domain_pass(walk, sd, result);
@@ -88,7 +88,7 @@ impl Sched {
     }
 
     /// Begins a pass over a domain if it is due. Returns whether the walk goes on.
-    fn enter_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut DomainWalk, sd: DomainId) -> bool {
+    fn enter_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut RebalanceDomains, sd: DomainId) -> bool {
         walk.has_decayed = self.decay_newidle_cost(sd);
         let domain = &self.domains.domains[sd];
         walk.next = domain.parent;
@@ -103,13 +103,13 @@ impl Sched {
             self.balancing |= is_serialized;
             walk.pass = Some(self.begin_pass(ctx, walk.cpu, sd, walk.idle));
         } else {
-            self.note_when_due(walk, sd, interval);
+            self.record_next_due(walk, sd, interval);
         }
         true
     }
 
     /// A pass is over.
-    fn end_domain_pass(&mut self, walk: &mut DomainWalk, sd: DomainId, result: PassResult) {
+    fn end_domain_pass(&mut self, walk: &mut RebalanceDomains, sd: DomainId, result: PassResult) {
         walk.continue_balancing = result.continue_balancing;
         if result.nr_moved > 0 {
             let is_idle = self.rqs[walk.cpu.index()].is_idle();
@@ -123,17 +123,17 @@ impl Sched {
             self.balancing = false;
         }
         let interval = self.get_sd_balance_interval(sd, walk.is_busy);
-        self.note_when_due(walk, sd, interval);
+        self.record_next_due(walk, sd, interval);
     }
 
-    fn note_when_due(&self, walk: &mut DomainWalk, sd: DomainId, interval: u64) {
+    fn record_next_due(&self, walk: &mut RebalanceDomains, sd: DomainId, interval: u64) {
         let due = self.domains.domains[sd].last_balance + interval;
         if due < walk.next_balance.unwrap_or(walk.latest) {
             walk.next_balance = Some(due);
         }
     }
 
-    fn end_domains(&mut self, walk: &DomainWalk) {
+    fn end_domains(&mut self, walk: &RebalanceDomains) {
         let migration_cost = self.migration_cost_u64();
         let rq = &mut self.rqs[walk.cpu.index()];
         if walk.has_decayed {

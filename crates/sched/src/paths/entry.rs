@@ -4,10 +4,10 @@
 //! A path that pauses says at each pause which lock comes next ([`super::walks`]). Before its first phase nothing is paused yet;
 //! what that phase locks is said here, so that the machine need not guess.
 
+use crate::interface::ctx::IpiKind;
+use crate::paths::resumable::PhaseLock;
 use crate::paths::sched::Sched;
-use crate::paths::walks::PhaseLock;
-use crate::told::ctx::IpiKind;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 /// A way into the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

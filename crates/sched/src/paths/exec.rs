@@ -4,14 +4,14 @@
 //! Models `sched_exec()`, and `migration_cpu_stop()` as far as it serves that (6.1). The other classes than the fair one never
 //! move a task on this occasion.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
+use crate::interface::wakeup::WakeFlags;
 use crate::paths::sched::Sched;
 use crate::rules::wakeup::search::Selection;
 use crate::state::stop_work::StopWork;
 use crate::state::task::SchedClass;
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
-use crate::told::wakeup::WakeFlags;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
     /// The running task calls exec.
@@ -39,7 +39,7 @@ impl Sched {
     /// The stopper of the CPU on which a task has called exec moves it, unless it has left meanwhile.
     pub(crate) fn exec_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
-        self.let_task_arrive(ctx, task);
+        self.finish_arrival(ctx, task);
         if self.tasks[task.index()].cpu == ctx.cpu {
             self.migrate_from_here(ctx, task, to);
         }

@@ -8,13 +8,13 @@
 mod golden_tests;
 
 use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::paths::sched::Sched;
 use crate::state::new_task::NewTask;
 use crate::state::task::{SchedClass, TaskState};
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 impl Sched {
     /// Forks a task on the CPU that executes this, as a child of whatever runs there, and lets it run where its class
@@ -29,7 +29,7 @@ impl Sched {
 
     /// Creates a task that is not runnable yet.
     pub(crate) fn fork_task(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
-        ctx.charge(Op::Fork);
+        ctx.charge(KernelOp::Fork);
         let has_uclamp = new.uclamp.is_some();
         let task = self.new_task(new, ctx.cpu);
         self.report_priority(ctx, task, false);

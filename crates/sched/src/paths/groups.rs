@@ -3,6 +3,7 @@
 //!
 //! Models `sched_create_group()`, `sched_online_group()` and `tg_set_cfs_bandwidth()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::entity::{Owner, SchedEntity};
 use crate::state::group::TaskGroup;
@@ -10,8 +11,7 @@ use crate::state::group::bandwidth::{Bandwidth, BandwidthError};
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::timeline::Timeline;
 use crate::state::task::Uclamp;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CfsRqId, EntityId, GroupId};
+use crate::types::ids::{CfsRqId, EntityId, GroupId};
 
 /// So many entities of a group can wait on a CPU before their queue has to grow. It never shrinks.
 const ROOM_OF_GROUP: usize = 8;

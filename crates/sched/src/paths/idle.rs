@@ -4,21 +4,21 @@
 //! Stands for the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1). Whether the tick stops is for the idle governor
 //! to say, who is outside.
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
-use crate::told::ctx::Ctx;
-use crate::words::ids::CpuId;
-use crate::words::units::Nanos;
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::units::Nanos;
+use crate::types::work::KernelOp;
 
 /// What becomes of the tick of a CPU that idles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleTick {
     /// It stops, if it has not stopped already.
-    Stops,
+    Stop,
     /// The governor would have it stop, but a timer comes within a tick.
-    NotWorthStopping,
+    RetainForTimer,
     /// It goes on.
-    GoesOn,
+    Retain,
 }
 
 impl Sched {
@@ -28,21 +28,21 @@ impl Sched {
     pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         let cpu = ctx.cpu;
         if self.is_dying(cpu) {
-            ctx.charge(Op::IdleEnter);
+            ctx.charge(KernelOp::IdleEnter);
             return self.die(ctx);
         }
         if !self.nohz_run_idle_balance(ctx, cpu) {
             return false;
         }
-        ctx.charge(Op::IdleEnter);
+        ctx.charge(KernelOp::IdleEnter);
         if self.rqs[cpu.index()].need_resched {
             return false;
         }
-        if tick == IdleTick::GoesOn {
+        if tick == IdleTick::Retain {
             return true;
         }
         self.rqs[cpu.index()].idle_calls += 1;
-        if tick == IdleTick::Stops && !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
+        if tick == IdleTick::Stop && !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
             self.nohz_balance_enter_idle(cpu);
         }
         true
@@ -67,7 +67,7 @@ impl Sched {
 
     /// The idle task of the CPU that executes this leaves its loop: the tick runs again.
     pub fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::IdleExit);
+        ctx.charge(KernelOp::IdleExit);
         self.rqs[ctx.cpu.index()].tick_stopped = false;
     }
 

@@ -4,12 +4,12 @@
 //! Models `rt_mutex_setprio()` and, of `locking/rtmutex.c`, the order of waiters (6.1). Who waits for whom is known outside: the
 //! caller names the most important waiter each time that it changes, also along chains of owners.
 
-use crate::paths::change::PutBack;
+use crate::interface::ctx::Ctx;
+use crate::paths::change::ReenqueueFlags;
 use crate::paths::sched::Sched;
 use crate::state::deadline::time_before;
 use crate::state::prio::{MAX_RT_PRIO, NOT_INHERITED, Prio, class_of};
-use crate::told::ctx::Ctx;
-use crate::words::ids::TaskId;
+use crate::types::ids::TaskId;
 
 impl Sched {
     /// Whether one task goes before another that waits for the same: it has a higher real-time priority, or an earlier
@@ -41,8 +41,9 @@ impl Sched {
         }
         let rq = self.rq_lock_clocked(ctx, cpu);
         let is_real_time = (0..MAX_RT_PRIO).contains(&prio);
-        let mut how = PutBack { moved: prio != old_prio, head: is_real_time && old_prio < prio, replenish: false };
-        let taken = self.take_off(ctx, &rq, task, how.moved);
+        let mut how =
+            ReenqueueFlags { moved: prio != old_prio, head: is_real_time && old_prio < prio, replenish: false };
+        let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
         let donated = waiter.filter(|_| prio < 0).map(|waiter| self.tasks[waiter.index()].dl);
         let p = &mut self.tasks[task.index()];
         p.dl.inherited = match donated {
@@ -54,7 +55,7 @@ impl Sched {
         };
         (p.pi_prio, p.class) = (inherited, class_of(prio));
         self.report_priority(ctx, task, true);
-        self.put_back(ctx, &rq, task, taken, how);
+        self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);
     }

@@ -3,16 +3,16 @@
 //!
 //! Models `scheduler_ipi()` and `flush_smp_call_function_queue()` (6.1). Sending is in [`crate::state::calls`].
 
+use crate::interface::ctx::{Ctx, IpiKind};
 use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;
-use crate::told::ctx::{Ctx, IpiKind};
-use crate::words::work::Op;
+use crate::types::work::KernelOp;
 
 impl Sched {
     /// An inter-processor interrupt arrives at the CPU that executes this.
     pub fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
         if !self.is_polling(ctx.cpu) {
-            ctx.charge(Op::IpiReceive);
+            ctx.charge(KernelOp::IpiReceive);
         }
         self.rqs[ctx.cpu.index()].ipi_pending[kind as usize] = false;
         if kind == IpiKind::CallFunction {

@@ -6,16 +6,16 @@
 //! as often as trying has been of use. The runqueue is unlocked meanwhile, with interrupts off: the CPU's last task still is
 //! the current one, so to others the CPU is not idle, and they may enqueue tasks there.
 
-use crate::paths::pass::Pass;
+use crate::interface::blocked::BlockedCaller;
+use crate::interface::ctx::Ctx;
+use crate::paths::load_balance::LbPass;
+use crate::paths::nohz::idle_balance::NohzIdleBalance;
+use crate::paths::resumable::{CpuPathStack, Resumable, Step, YieldPoint, Yielded};
 use crate::paths::sched::Sched;
-use crate::paths::tickless::idle_balance::TicklessWalk;
-use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
 use crate::state::topology::{DomainId, SchedDomain, SdFlags};
-use crate::told::blocked::BlockedCaller;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::features::Feature;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::{CpuId, TaskId};
 
 /// Throws with these odds: a thousand, as good as.
 const DICE_SIDES: u32 = 1024;
@@ -24,7 +24,7 @@ const RATIO_CALLS: u32 = 1024;
 
 /// A search for work: what `sched_balance_newidle()` has in its variables.
 #[derive(Clone, Debug)]
-pub(crate) struct NewIdleWalk {
+pub(crate) struct NewIdleBalance {
     cpu: CpuId,
     next_balance: u64,
     /// When the present part of the search began, by the CPU's clock.
@@ -34,40 +34,40 @@ pub(crate) struct NewIdleWalk {
     pulled: bool,
     /// The domain that comes next.
     next: Option<DomainId>,
-    stage: Stage,
+    stage: NewIdleStage,
 }
 
 /// What comes next.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a box would be made anew for each search, and nothing may allocate")]
-enum Stage {
+enum NewIdleStage {
     /// Update this CPU's blocked load.
     Blocked,
     /// Try the next domain.
     Domain,
     /// Balance it; a success counts so much.
-    Pass(Pass, u32),
+    Pass(LbPass, u32),
     /// Account what that has taken.
     Passed(DomainId, u32),
     /// Take this CPU's lock again, and see what has come of it.
     Relock,
     /// Before 5.12: update the blocked load of tickless CPUs.
-    Tickless(TicklessWalk),
+    Tickless(NohzIdleBalance),
     /// Take this CPU's lock again after that.
     RelockAfterTickless,
 }
 
-impl NewIdleWalk {
+impl NewIdleBalance {
     /// What lies before the first phase.
-    pub(crate) const fn begins_with(&self) -> Boundary {
-        if matches!(self.stage, Stage::Blocked) { Boundary::lock(self.cpu) } else { Boundary::FREE }
+    pub(crate) const fn begins_with(&self) -> YieldPoint {
+        if matches!(self.stage, NewIdleStage::Blocked) { YieldPoint::lock(self.cpu) } else { YieldPoint::FREE }
     }
 
     /// The pass that is under way.
-    pub(crate) fn pass(&self) -> Option<&Pass> {
+    pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
-            Stage::Pass(pass, _) => Some(pass),
-            Stage::Tickless(walk) => walk.pass(),
+            NewIdleStage::Pass(pass, _) => Some(pass),
+            NewIdleStage::Tickless(walk) => walk.pass(),
             _ => None,
         }
     }
@@ -101,24 +101,24 @@ pub(crate) struct NewIdleSchedule {
     /// From where it balances.
     pub site: NewIdleSite,
     /// The search.
-    pub walk: NewIdleWalk,
+    pub walk: NewIdleBalance,
 }
 
 impl NewIdleSchedule {
     /// The pass that is under way.
-    pub(crate) fn pass(&self) -> Option<&Pass> {
+    pub(crate) fn pass(&self) -> Option<&LbPass> {
         self.walk.pass()
     }
 }
 
-impl Walk for NewIdleSchedule {
+impl Resumable for NewIdleSchedule {
     type Output = NewIdle;
 
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<NewIdle> {
         sched.step_newidle(ctx, &mut self.walk)
     }
 
-    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.schedule
     }
 }
@@ -134,7 +134,7 @@ impl Sched {
     /// 4. Otherwise its blocked load is updated and its domains are tried, from the narrowest, until expected idle time
     ///    is used up, or something was found or has come by itself.
     /// 5. A CPU that got work does not count as idle; one that did not may have to update blocked load of others.
-    pub(crate) fn begin_newidle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<NewIdleWalk, NewIdle> {
+    pub(crate) fn begin_newidle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<NewIdleBalance, NewIdle> {
         self.update_misfit_status(ctx, cpu, None);
         let rq = &mut self.rqs[cpu.index()];
         if rq.ttwu_pending {
@@ -146,14 +146,14 @@ impl Sched {
         if !self.hotplug.active.contains(cpu) {
             return Err(NewIdle::Nothing);
         }
-        let mut walk = NewIdleWalk {
+        let mut walk = NewIdleBalance {
             cpu,
             next_balance: self.jiffies + self.hz,
             since: ctx.sched_clock(),
             cost: 0,
             pulled: false,
             next: self.domains.cpus[cpu.index()].base,
-            stage: Stage::Blocked,
+            stage: NewIdleStage::Blocked,
         };
         if let Some(base) = walk.next {
             let least = if self.tunables.changes.newidle_min_idle {
@@ -173,41 +173,41 @@ impl Sched {
     }
 
     /// Does the next phase of the search.
-    pub(crate) fn step_newidle(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleWalk) -> Step<NewIdle> {
+    pub(crate) fn step_newidle(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleBalance) -> Step<NewIdle> {
         let cpu = walk.cpu;
         loop {
             match &mut walk.stage {
-                Stage::Blocked => {
+                NewIdleStage::Blocked => {
                     self.update_blocked_averages(ctx, cpu, BlockedCaller::NewIdle);
-                    walk.stage = Stage::Domain;
-                    return Step::Pause(Boundary::FREE);
+                    walk.stage = NewIdleStage::Domain;
+                    return Step::Pause(YieldPoint::FREE);
                 }
-                Stage::Domain => self.try_next_domain(ctx, walk),
-                Stage::Pass(pass, weight) => {
+                NewIdleStage::Domain => self.try_next_domain(ctx, walk),
+                NewIdleStage::Pass(pass, weight) => {
                     let result = match self.step_pass(ctx, pass) {
                         Step::Pause(before) => return Step::Pause(before),
                         Step::Done(result) => result,
                     };
                     walk.pulled = result.nr_moved > 0;
-                    walk.stage = Stage::Passed(pass.env.sd, *weight);
-                    return Step::Pause(Boundary::FREE);
+                    walk.stage = NewIdleStage::Passed(pass.env.sd, *weight);
+                    return Step::Pause(YieldPoint::FREE);
                 }
-                &mut Stage::Passed(sd, weight) => self.account_domain(ctx, walk, sd, weight),
-                Stage::Relock => {
+                &mut NewIdleStage::Passed(sd, weight) => self.account_domain(ctx, walk, sd, weight),
+                NewIdleStage::Relock => {
                     let result = self.what_newidle_brought(walk);
                     if self.end_newidle(walk, result) {
                         return Step::Done(result);
                     }
-                    return Step::Pause(Boundary::FREE);
+                    return Step::Pause(YieldPoint::FREE);
                 }
-                Stage::Tickless(tickless) => {
+                NewIdleStage::Tickless(tickless) => {
                     if let Step::Pause(before) = self.step_tickless(ctx, tickless) {
                         return Step::Pause(before);
                     }
-                    walk.stage = Stage::RelockAfterTickless;
-                    return Step::Pause(Boundary::lock(cpu));
+                    walk.stage = NewIdleStage::RelockAfterTickless;
+                    return Step::Pause(YieldPoint::lock(cpu));
                 }
-                Stage::RelockAfterTickless => {
+                NewIdleStage::RelockAfterTickless => {
                     let result = self.what_newidle_brought(walk);
                     if result != NewIdle::Nothing {
                         self.rqs[cpu.index()].idle_stamp = 0;
@@ -215,15 +215,15 @@ impl Sched {
                     return Step::Done(result);
                 }
             }
-            if matches!(walk.stage, Stage::Relock) {
-                return Step::Pause(Boundary::lock(cpu));
+            if matches!(walk.stage, NewIdleStage::Relock) {
+                return Step::Pause(YieldPoint::lock(cpu));
             }
         }
     }
 
     /// Begins a pass over the next domain that is worth it, or ends the search.
-    fn try_next_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleWalk) {
-        walk.stage = Stage::Relock;
+    fn try_next_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleBalance) {
+        walk.stage = NewIdleStage::Relock;
         while let Some(sd) = walk.next {
             self.update_next_balance(sd, &mut walk.next_balance);
             let domain = &self.domains.domains[sd];
@@ -237,7 +237,7 @@ impl Sched {
                     continue;
                 };
                 let pass = self.begin_pass(ctx, walk.cpu, sd, CpuIdleType::NewlyIdle);
-                walk.stage = Stage::Pass(pass, weight);
+                walk.stage = NewIdleStage::Pass(pass, weight);
                 return;
             }
             if self.newidle_may_stop(walk) {
@@ -247,24 +247,24 @@ impl Sched {
     }
 
     /// Accounts the time that a domain has taken.
-    fn account_domain(&mut self, ctx: &Ctx<'_>, walk: &mut NewIdleWalk, sd: DomainId, weight: u32) {
+    fn account_domain(&mut self, ctx: &Ctx<'_>, walk: &mut NewIdleBalance, sd: DomainId, weight: u32) {
         let now = ctx.sched_clock();
         let domain_cost = now - core::mem::replace(&mut walk.since, now);
         walk.cost += domain_cost;
         let (jiffies, hz) = (self.jiffies, self.hz);
         let success = if walk.pulled { weight } else { 0 };
         self.domains.domains[sd].update_newidle_cost(domain_cost, success, jiffies, hz);
-        walk.stage = if self.newidle_may_stop(walk) { Stage::Relock } else { Stage::Domain };
+        walk.stage = if self.newidle_may_stop(walk) { NewIdleStage::Relock } else { NewIdleStage::Domain };
     }
 
     /// Whether something was found, or has come by itself.
-    fn newidle_may_stop(&self, walk: &NewIdleWalk) -> bool {
+    fn newidle_may_stop(&self, walk: &NewIdleBalance) -> bool {
         let rq = &self.rqs[walk.cpu.index()];
         walk.pulled || rq.nr_running > 0 || rq.ttwu_pending
     }
 
     /// What has come of the search. A task that others have enqueued here meanwhile is as good as one that was pulled.
-    fn what_newidle_brought(&mut self, walk: &NewIdleWalk) -> NewIdle {
+    fn what_newidle_brought(&mut self, walk: &NewIdleBalance) -> NewIdle {
         let h_nr_running = self.cfs_rqs[walk.cpu.index()].h_nr_running;
         let rq = &mut self.rqs[walk.cpu.index()];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(walk.cost);
@@ -278,7 +278,7 @@ impl Sched {
     }
 
     /// Returns whether the search is over.
-    fn end_newidle(&mut self, walk: &mut NewIdleWalk, result: NewIdle) -> bool {
+    fn end_newidle(&mut self, walk: &mut NewIdleBalance, result: NewIdle) -> bool {
         let of = &mut self.nohz.cpus[walk.cpu.index()];
         of.next_balance = of.next_balance.min(walk.next_balance);
         let rq = &mut self.rqs[walk.cpu.index()];
@@ -287,7 +287,7 @@ impl Sched {
             return true;
         }
         let Some(tickless) = self.nohz_newidle_balance(walk.cpu) else { return true };
-        walk.stage = Stage::Tickless(tickless);
+        walk.stage = NewIdleStage::Tickless(tickless);
         false
     }
 

@@ -3,11 +3,11 @@
 //!
 //! Models `push_dl_task()`, `pull_dl_task()`, `balance_dl()` and `task_woken_dl()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::deadline::entity::time_before;
 use crate::state::task::SchedClass;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
     /// A woken task that does not preempt where it is, although it may go elsewhere: tasks are pushed.

@@ -5,12 +5,12 @@
 //! Models `push_rt_task()`, `find_lock_lowest_rq()` and `pull_rt_task()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::prio::Prio;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 impl Sched {
     /// Pushes waiting tasks, until one has no better place.
@@ -52,7 +52,7 @@ impl Sched {
             return;
         }
         if self.features.has(Feature::RtPushIpi) {
-            self.tell_cpu_to_push(ctx);
+            self.send_push_ipi(ctx);
             return;
         }
         let mut pulled = false;
@@ -88,11 +88,11 @@ impl Sched {
     /// Moves a waiting task, of this class or the deadline class, to another CPU, under both locks.
     pub(crate) fn move_pushed_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
-        ctx.charge(Op::DetachTask);
+        ctx.charge(KernelOp::DetachTask);
         let from = self.rq_lock_clocked(ctx, from);
         self.deactivate_task(ctx, &from, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, to);
-        ctx.charge(Op::AttachTask);
+        ctx.charge(KernelOp::AttachTask);
         let to = self.rq_lock_second(ctx, &from, to);
         self.activate_task(ctx, &to, task, EnqueueFlags::default());
     }

@@ -3,10 +3,10 @@
 //!
 //! Models `sched_rt_period_timer()` and `do_sched_rt_period_timer()` (6.1); the limit is in [`crate::classes::rt::bandwidth`].
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::timers::{Timer, forward};
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
+use crate::types::features::Feature;
 
 impl Sched {
     /// The timer has expired: periods end. It goes on while there is real-time work or used runtime to forget.

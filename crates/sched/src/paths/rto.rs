@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! CPUs that are overloaded with real-time tasks are asked to push, one after the other (feature RT_PUSH_IPI).
 //!
-//! Models `tell_cpu_to_push()` and `rto_push_irq_work_func()` (6.1).
+//! Models `send_push_ipi()` and `rto_push_irq_work_func()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;
-use crate::told::ctx::Ctx;
 
 impl Sched {
     /// Asks the first overloaded CPU to push, unless a round of requests is under way: that will go on.
-    pub(crate) fn tell_cpu_to_push(&mut self, ctx: &mut Ctx<'_>) {
+    pub(crate) fn send_push_ipi(&mut self, ctx: &mut Ctx<'_>) {
         if let Some(cpu) = self.rt_root.overload.begin_round(ctx.cpu) {
             self.queue_call(ctx, cpu, CallFunction::RtPush);
         }

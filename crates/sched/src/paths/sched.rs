@@ -5,7 +5,7 @@
 //! [`super::fork`], [`super::schedule`], [`super::tick`], [`super::ipi`], [`super::timer`], [`super::stopper`], [`super::idle`];
 //! commands in [`super::change`], [`super::groups`], [`super::cpusets`] and [`super::hotplug`].
 
-use super::walks::Walks;
+use super::resumable::PathStacks;
 pub use crate::state::SchedConfig;
 use crate::state::State;
 use crate::state::topology::BuildError;
@@ -18,7 +18,7 @@ use core::ops::{Deref, DerefMut};
 #[derive(Clone, Debug)]
 pub struct Sched {
     pub(crate) state: State,
-    pub(crate) walks: Walks,
+    pub(crate) walks: PathStacks,
 }
 
 impl Sched {
@@ -27,7 +27,7 @@ impl Sched {
     /// # Errors
     /// If no sched domains can be built on the machine.
     pub fn new(config: SchedConfig) -> Result<Self, BuildError> {
-        Ok(Self { state: State::new(config)?, walks: Walks::default() })
+        Ok(Self { state: State::new(config)?, walks: PathStacks::default() })
     }
 }
 

@@ -4,14 +4,14 @@
 //! Models `__schedule()`, `pick_next_task()`, `context_switch()` and the handlers around them (6.1).
 
 use crate::classes::fair::enqueue::DequeueFlags;
+use crate::interface::ctx::{Ctx, Effect, PrevState};
+use crate::interface::probe::Event;
 use crate::paths::newidle::{NewIdle, NewIdleSchedule, NewIdleSite};
 use crate::paths::sched::Sched;
 use crate::state::lock::RqGuard;
 use crate::state::task::{SchedClass, TaskState};
-use crate::told::ctx::{Ctx, Effect, PrevState};
-use crate::told::probe::Event;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 impl Sched {
     /// The CPU that executes this has been told to reschedule. The idle task first serves what other CPUs have queued, and
@@ -46,7 +46,7 @@ impl Sched {
 
     /// The running task ends.
     pub fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::Exit);
+        ctx.charge(KernelOp::Exit);
         let curr = self.rqs[ctx.cpu.index()].curr;
         self.tasks[curr.index()].state = TaskState::Dead;
         self.schedule(ctx);
@@ -96,14 +96,14 @@ impl Sched {
             let flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
             self.deactivate_task(ctx, &rq, prev, flags);
         }
-        ctx.charge(Op::PickNext);
+        ctx.charge(KernelOp::PickNext);
         let Some(next) = self.pick_next_task(ctx, &rq, prev) else { return false };
         self.switch_to(ctx, cpu, prev, next);
         true
     }
 
     /// Goes on after a pause of newly-idle balancing.
-    pub(crate) fn carry_on_schedule(&mut self, ctx: &mut Ctx<'_>, walk: NewIdleSchedule) {
+    pub(crate) fn resume_schedule(&mut self, ctx: &mut Ctx<'_>, walk: NewIdleSchedule) {
         let cpu = ctx.cpu;
         let NewIdleSchedule { prev, site, .. } = walk;
         let Some(result) = self.drive(ctx, walk) else { return };
@@ -124,7 +124,7 @@ impl Sched {
 
     fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.rqs[cpu.index()].need_resched = false;
-        self.forget_resched_latency(cpu);
+        self.clear_resched_latency(cpu);
         // If it has waited for I/O, that is over.
         self.tasks[next.index()].in_iowait = false;
         if next == prev {
@@ -136,7 +136,7 @@ impl Sched {
     }
 
     fn context_switch(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
-        ctx.charge(Op::ContextSwitch);
+        ctx.charge(KernelOp::ContextSwitch);
         self.rqs[cpu.index()].nr_switches += 1;
         self.set_curr(cpu, next);
         self.sched_info_switch(cpu, prev, next);

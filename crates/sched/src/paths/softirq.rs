@@ -6,25 +6,25 @@
 //! 1. It runs when an interrupt ends, with interrupts on, and not on top of itself: raised meanwhile, it runs again
 //!    afterwards, ten times at the most.
 //! 2. The CPU does not reschedule before it is over.
-//! 3. Where softirqs go over ([`Sched::let_softirqs_go_over`]), one that was raised meanwhile is left pending if the CPU has to
+//! 3. Where softirqs go over ([`Sched::set_softirq_deferral`]), one that was raised meanwhile is left pending if the CPU has to
 //!    reschedule, or if 2 ms have passed, counted in jiffies. Who drives the CPU sees that and wakes the thread ksoftirqd.
 //! 4. While that thread is runnable, softirqs at the end of an interrupt are left to it, if `ksoftirqd_first`.
 //
 // DIFFERS: where softirqs do not go over, which is where kernel code is free, one that is still pending after its tenth round waits for
 // the end of the next interrupt.
 
-use crate::paths::domains::DomainWalk;
-use crate::paths::pass::Pass;
+use crate::interface::blocked::BlockedCaller;
+use crate::interface::ctx::Ctx;
+use crate::paths::domains::RebalanceDomains;
+use crate::paths::load_balance::LbPass;
+use crate::paths::nohz::idle_balance::NohzIdleBalance;
+use crate::paths::resumable::{CpuPathStack, Resumable, Step, YieldPoint, Yielded};
 use crate::paths::sched::Sched;
-use crate::paths::tickless::idle_balance::TicklessWalk;
-use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
 use crate::state::new_task::NewTask;
 use crate::state::task::TaskState;
-use crate::told::blocked::BlockedCaller;
-use crate::told::ctx::Ctx;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 /// How often it runs at the most, raised again each time: MAX_SOFTIRQ_RESTART.
 const MAX_ROUNDS: u32 = 10;
@@ -40,30 +40,30 @@ pub(crate) struct SoftirqRun {
     until: u64,
     /// The idle task had it run on its way to `schedule()`.
     then_reschedule: bool,
-    stage: Stage,
+    stage: SoftirqStage,
 }
 
 /// What comes next.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a box would be made anew for each run, and nothing may allocate")]
-enum Stage {
+enum SoftirqStage {
     /// See whether it is raised.
     Raised,
     /// Balance for this CPU, which is in that state: its blocked load first.
     Blocked(CpuIdleType),
     /// Its domains.
-    Domains(DomainWalk),
+    Domains(RebalanceDomains),
     /// Balance for all tickless CPUs.
-    Tickless(TicklessWalk),
+    Tickless(NohzIdleBalance),
 }
 
 impl SoftirqRun {
     /// The pass that is under way.
-    pub(crate) fn pass(&self) -> Option<&Pass> {
+    pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
-            Stage::Domains(walk) => walk.pass(),
-            Stage::Tickless(walk) => walk.pass(),
-            Stage::Raised | Stage::Blocked(_) => None,
+            SoftirqStage::Domains(walk) => walk.pass(),
+            SoftirqStage::Tickless(walk) => walk.pass(),
+            SoftirqStage::Raised | SoftirqStage::Blocked(_) => None,
         }
     }
 }
@@ -72,14 +72,14 @@ impl Sched {
     /// At the end of an interrupt: runs the softirq if it is pending on the CPU that executes this.
     #[inline]
     pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {
-        if self.rqs[ctx.cpu.index()].sched_softirq && !self.leaves_softirqs_to_thread(ctx.cpu) {
+        if self.rqs[ctx.cpu.index()].sched_softirq && !self.defers_softirqs(ctx.cpu) {
             self.enter_softirqs(ctx, false);
         }
     }
 
     /// Has softirqs that would take too long left pending, or not any more. Who drives the CPU then has to wake the thread.
-    pub fn let_softirqs_go_over(&mut self, go_over: bool) {
-        self.softirqs_go_over = go_over;
+    pub fn set_softirq_deferral(&mut self, go_over: bool) {
+        self.softirq_deferral = go_over;
     }
 
     /// Creates the thread ksoftirqd of the CPU that executes this. It has slept since the boot, so nothing is left of its averages.
@@ -95,7 +95,7 @@ impl Sched {
     }
 
     /// Whether softirqs that are raised on a CPU wait for its thread: `ksoftirqd_running()`.
-    pub fn leaves_softirqs_to_thread(&self, cpu: CpuId) -> bool {
+    pub fn defers_softirqs(&self, cpu: CpuId) -> bool {
         let Some(thread) = self.rqs[cpu.index()].ksoftirqd else { return false };
         let p = &self.tasks[thread.index()];
         self.tunables.ksoftirqd_first && p.state == TaskState::Running && (p.is_queued() || p.on_cpu)
@@ -114,9 +114,9 @@ impl Sched {
     }
 
     /// Whether a softirq that was raised again while it ran is left to the thread.
-    fn goes_over(&self, cpu: CpuId, run: &SoftirqRun) -> bool {
+    fn should_defer(&self, cpu: CpuId, run: &SoftirqRun) -> bool {
         let is_long = self.jiffies >= run.until || self.rqs[cpu.index()].need_resched;
-        self.softirqs_go_over && run.rounds > 0 && is_long
+        self.softirq_deferral && run.rounds > 0 && is_long
     }
 
     /// In the idle task, before it reschedules: the same. Returns whether it is over; otherwise rescheduling follows by
@@ -131,11 +131,11 @@ impl Sched {
             return true;
         }
         let until = self.jiffies + self.max_softirq_jiffies();
-        self.drive(ctx, SoftirqRun { rounds: 0, until, then_reschedule, stage: Stage::Raised }).is_some()
+        self.drive(ctx, SoftirqRun { rounds: 0, until, then_reschedule, stage: SoftirqStage::Raised }).is_some()
     }
 
     /// Goes on after a pause.
-    pub(crate) fn carry_on_softirqs(&mut self, ctx: &mut Ctx<'_>, run: SoftirqRun) {
+    pub(crate) fn resume_softirqs(&mut self, ctx: &mut Ctx<'_>, run: SoftirqRun) {
         let then_reschedule = run.then_reschedule;
         if self.drive(ctx, run).is_some() && then_reschedule && self.rqs[ctx.cpu.index()].need_resched {
             self.schedule(ctx);
@@ -143,50 +143,50 @@ impl Sched {
     }
 }
 
-impl Walk for SoftirqRun {
+impl Resumable for SoftirqRun {
     type Output = ();
 
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
         let cpu = ctx.cpu;
         loop {
             match &mut self.stage {
-                Stage::Raised => {
-                    if self.rounds == MAX_ROUNDS || sched.goes_over(cpu, self) {
+                SoftirqStage::Raised => {
+                    if self.rounds == MAX_ROUNDS || sched.should_defer(cpu, self) {
                         return Step::Done(());
                     }
                     if !core::mem::take(&mut sched.rqs[cpu.index()].sched_softirq) {
                         return Step::Done(());
                     }
                     self.rounds += 1;
-                    ctx.charge(Op::SoftirqRaise);
+                    ctx.charge(KernelOp::SoftirqRaise);
                     let is_idle = sched.rqs[cpu.index()].idle_balance;
                     let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                     // A CPU that was asked to balances for the tickless ones. That includes itself, so nothing else is left.
                     if let Some(walk) = sched.nohz_idle_balance(cpu, idle) {
-                        self.stage = Stage::Tickless(walk);
-                        return Step::Pause(Boundary::FREE);
+                        self.stage = SoftirqStage::Tickless(walk);
+                        return Step::Pause(YieldPoint::FREE);
                     }
-                    self.stage = Stage::Blocked(idle);
-                    return Step::Pause(Boundary::lock(cpu));
+                    self.stage = SoftirqStage::Blocked(idle);
+                    return Step::Pause(YieldPoint::lock(cpu));
                 }
-                &mut Stage::Blocked(idle) => {
+                &mut SoftirqStage::Blocked(idle) => {
                     sched.update_blocked_averages(ctx, cpu, BlockedCaller::Softirq);
-                    self.stage = Stage::Domains(sched.begin_domains(cpu, idle));
-                    return Step::Pause(Boundary::FREE);
+                    self.stage = SoftirqStage::Domains(sched.begin_domains(cpu, idle));
+                    return Step::Pause(YieldPoint::FREE);
                 }
-                Stage::Domains(walk) => match sched.step_domains(ctx, walk) {
+                SoftirqStage::Domains(walk) => match sched.step_domains(ctx, walk) {
                     Step::Pause(before) => return Step::Pause(before),
-                    Step::Done(()) => self.stage = Stage::Raised,
+                    Step::Done(()) => self.stage = SoftirqStage::Raised,
                 },
-                Stage::Tickless(walk) => match sched.step_tickless(ctx, walk) {
+                SoftirqStage::Tickless(walk) => match sched.step_tickless(ctx, walk) {
                     Step::Pause(before) => return Step::Pause(before),
-                    Step::Done(()) => self.stage = Stage::Raised,
+                    Step::Done(()) => self.stage = SoftirqStage::Raised,
                 },
             }
         }
     }
 
-    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.softirq
     }
 }

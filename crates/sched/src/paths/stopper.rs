@@ -3,11 +3,11 @@
 //!
 //! Stands for `stop_machine.c` as far as the scheduler uses it (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::stop_work::StopWork;
 use crate::state::task::TaskState;
-use crate::told::ctx::Ctx;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 impl Sched {
     /// Gives the stopper of a CPU something to do and wakes it: `stop_one_cpu_nowait()`.

@@ -4,17 +4,17 @@
 //! Models `scheduler_tick()` (6.1; since 6.10 `sched_tick()`), with the conditions of `trigger_load_balance()` and
 //! `nohz_balancer_kick()` under which it goes on to [`super::tickless::kick`].
 
+use crate::interface::balance::{KickDecision, KickReason};
+use crate::interface::ctx::Ctx;
+use crate::paths::resumable::{CpuPathStack, Resumable, Step, YieldPoint, Yielded};
 use crate::paths::sched::Sched;
-use crate::paths::walks::{Boundary, CpuWalks, Paused, Step, Walk};
 use crate::state::task::SchedClass;
-use crate::told::balance::{KickDecision, KickReason};
-use crate::told::ctx::Ctx;
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 
 /// The part of a tick without the runqueue's lock: what comes next.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum TickWalk {
+pub(crate) enum TickPath {
     /// See whether somebody has to balance. What that looks at others have written meanwhile.
     Look,
     /// See whether this CPU itself may be tickless: `nohz_balancer_kick()`.
@@ -26,7 +26,7 @@ pub(crate) enum TickWalk {
     Ask(KickDecision),
 }
 
-impl Walk for TickWalk {
+impl Resumable for TickPath {
     type Output = ();
 
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
@@ -44,30 +44,30 @@ impl Walk for TickWalk {
                 Self::Kick => {
                     if sched.rqs[cpu.index()].idle_balance {
                         let reason = KickReason::CpuIsIdle;
-                        sched.ask(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
+                        sched.send_nohz_kick(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
                         return Step::Done(());
                     }
                     *self = Self::LookForTickless;
                     if sched.nohz_balance_exit_idle(ctx, cpu) {
-                        return Step::Pause(Boundary::FREE);
+                        return Step::Pause(YieldPoint::FREE);
                     }
                 }
                 Self::LookForTickless => {
-                    let decision = sched.look_for_tickless(ctx, cpu);
+                    let decision = sched.find_tickless(ctx, cpu);
                     *self = Self::Ask(decision);
                     if decision.flags != 0 {
-                        return Step::Pause(Boundary::FREE);
+                        return Step::Pause(YieldPoint::FREE);
                     }
                 }
                 Self::Ask(decision) => {
-                    sched.ask(ctx, decision);
+                    sched.send_nohz_kick(ctx, decision);
                     return Step::Done(());
                 }
             }
         }
     }
 
-    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.tick
     }
 }
@@ -75,7 +75,7 @@ impl Walk for TickWalk {
 impl Sched {
     /// The scheduler's tick on the CPU that executes this.
     pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::Tick);
+        ctx.charge(KernelOp::Tick);
         let cpu = ctx.cpu;
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.update_thermal_load_avg(ctx, cpu);
@@ -87,13 +87,13 @@ impl Sched {
             SchedClass::Stop | SchedClass::Idle => {}
         }
         self.check_resched_latency(ctx, cpu);
-        if self.drive_after(ctx, TickWalk::Look, Boundary::FREE).is_some() {
+        if self.drive_after(ctx, TickPath::Look, YieldPoint::FREE).is_some() {
             self.run_softirqs(ctx);
         }
     }
 
     /// Goes on after a pause.
-    pub(crate) fn carry_on_tick(&mut self, ctx: &mut Ctx<'_>, walk: TickWalk) {
+    pub(crate) fn resume_tick(&mut self, ctx: &mut Ctx<'_>, walk: TickPath) {
         if self.drive(ctx, walk).is_some() {
             self.run_softirqs(ctx);
         }
@@ -113,12 +113,12 @@ impl Sched {
     /// Whether somebody has to balance for tickless CPUs, by itself: what the kernel's function of this name does.
     #[cfg(test)]
     pub(crate) fn nohz_balancer_kick(&mut self, ctx: &mut Ctx<'_>) {
-        self.drive(ctx, TickWalk::Kick);
+        self.drive(ctx, TickPath::Kick);
     }
 
     /// The part of the tick without the lock, by itself.
     #[cfg(test)]
     pub(crate) fn finish_tick(&mut self, ctx: &mut Ctx<'_>) {
-        self.carry_on_tick(ctx, TickWalk::Look);
+        self.resume_tick(ctx, TickPath::Look);
     }
 }

@@ -4,23 +4,23 @@
 //! Models `hrtimer_interrupt()` as far as the scheduler sees it, and `hrtick()` (6.1). The timers themselves are in
 //! [`crate::state::timers`].
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::task::SchedClass;
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 
 impl Sched {
     /// The timer of the CPU that executes this has expired.
     ///
     /// Models `hrtimer_interrupt()`.
     pub fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::IpiReceive);
+        ctx.charge(KernelOp::IpiReceive);
         let cpu = ctx.cpu;
         self.rqs[cpu.index()].timers.begin_interrupt();
         while let Some(timer) = self.rqs[cpu.index()].timers.begin_expired(ctx.now.0) {
-            ctx.charge(Op::HrtimerFire);
+            ctx.charge(KernelOp::HrtimerFire);
             match timer {
                 Timer::Hrtick => self.end_slice(ctx, cpu),
                 Timer::RtPeriod => self.sched_rt_period_timer(ctx),

@@ -7,46 +7,46 @@
 //! the interrupt that woke ends.
 
 use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
+use crate::interface::wakeup::{WakeFlags, WakeRule, WakeupDecision};
+use crate::paths::resumable::{CpuPathStack, PathKind, PhaseLock, Resumable, Step, YieldPoint, Yielded};
 use crate::paths::sched::Sched;
-use crate::paths::walks::{Boundary, CpuWalks, Paused, PausedPath, PhaseLock, Step, Walk};
-use crate::rules::wakeup::search::{Looks, Search, Selection};
+use crate::rules::wakeup::search::{IdleScan, ScanBudget, Selection};
 use crate::state::calls::CallFunction;
 use crate::state::lock::RqGuard;
 use crate::state::task::{OnRq, SchedClass, TaskState};
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
-use crate::told::wakeup::{WakeFlags, WakeRule, WakeupDecision};
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 /// A wake-up or a fork on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WakeWalk {
+pub(crate) struct WakePath {
     /// The task.
     task: TaskId,
     /// An interrupt wakes it.
     in_interrupt: bool,
-    stage: Stage,
+    stage: WakeStage,
 }
 
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a box would be made anew for each wake-up, and nothing may allocate")]
-enum Stage {
+enum WakeStage {
     /// Look for an idle CPU.
-    Search(Search),
+    Search(IdleScan),
     /// Take the lock of the chosen CPU's runqueue and do what enqueueing needs before its stores, or leave the wake-up to that CPU.
-    Enqueue(Chosen),
+    Enqueue(ChosenCpu),
     /// Enqueue the task, under that lock. Until then other CPUs do not see where it will be.
-    Store(Chosen),
+    Store(ChosenCpu),
     /// The interrupt ends: softirqs that are pending run.
     EndInterrupt,
 }
 
 /// A wake-up whose CPU is known.
 #[derive(Clone, Copy, Debug)]
-struct Chosen {
+struct ChosenCpu {
     task: TaskId,
     cpu: CpuId,
     /// It comes from another CPU: WF_MIGRATED.
@@ -60,69 +60,69 @@ enum Target {
     /// There.
     Cpu(CpuId),
     /// That has to be searched for.
-    Search(Search),
+    Search(IdleScan),
 }
 
-impl WakeWalk {
+impl WakePath {
     /// What is told of it while it pauses.
-    pub(crate) fn path(&self) -> PausedPath {
+    pub(crate) fn path(&self) -> PathKind {
         match self.stage {
-            Stage::Search(_) => PausedPath::Search,
-            Stage::Enqueue(_) | Stage::Store(_) => PausedPath::Wakeup,
-            Stage::EndInterrupt => PausedPath::InterruptEnd,
+            WakeStage::Search(_) => PathKind::Search,
+            WakeStage::Enqueue(_) | WakeStage::Store(_) => PathKind::Wakeup,
+            WakeStage::EndInterrupt => PathKind::InterruptEnd,
         }
     }
 
     /// The search that is under way.
     #[cfg(test)]
-    pub(crate) fn search(&mut self) -> Option<&mut Search> {
+    pub(crate) fn search(&mut self) -> Option<&mut IdleScan> {
         match &mut self.stage {
-            Stage::Search(search) => Some(search),
-            Stage::Enqueue(_) | Stage::Store(_) | Stage::EndInterrupt => None,
+            WakeStage::Search(search) => Some(search),
+            WakeStage::Enqueue(_) | WakeStage::Store(_) | WakeStage::EndInterrupt => None,
         }
     }
 }
 
-impl Walk for WakeWalk {
+impl Resumable for WakePath {
     type Output = ();
 
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
         match &mut self.stage {
-            Stage::Search(search) if !search.is_over() => {
-                let looks = sched.walks.looks();
-                sched.look_on(ctx, search, looks);
+            WakeStage::Search(search) if !search.is_over() => {
+                let looks = sched.walks.uses_scan_budget();
+                sched.resume_scan(ctx, search, looks);
             }
-            &mut Stage::Search(search) => {
+            &mut WakeStage::Search(search) => {
                 let selection = sched.conclude_search(ctx, search);
                 self.stage = match sched.target_of(ctx, selection) {
-                    Target::Cpu(cpu) => Stage::Enqueue(sched.chosen(self.task, cpu)),
-                    Target::Search(search) => Stage::Search(search),
+                    Target::Cpu(cpu) => WakeStage::Enqueue(sched.chosen(self.task, cpu)),
+                    Target::Search(search) => WakeStage::Search(search),
                 };
             }
-            &mut Stage::Enqueue(chosen) if !sched.is_left_to_its_cpu(ctx.cpu, chosen) => {
+            &mut WakeStage::Enqueue(chosen) if !sched.is_left_to_its_cpu(ctx.cpu, chosen) => {
                 // The kernel counts a task in at the end of `enqueue_task()`: who looks meanwhile sees the runqueue without it.
-                ctx.charge(Op::Enqueue);
+                ctx.charge(KernelOp::Enqueue);
                 ctx.work.touch_write(chosen.cpu);
-                self.stage = Stage::Store(chosen);
-                return Step::Pause(Boundary::keeps_lock(chosen.cpu));
+                self.stage = WakeStage::Store(chosen);
+                return Step::Pause(YieldPoint::with_lock_held(chosen.cpu));
             }
-            &mut (Stage::Enqueue(chosen) | Stage::Store(chosen)) => {
-                let is_queued = matches!(self.stage, Stage::Enqueue(_));
+            &mut (WakeStage::Enqueue(chosen) | WakeStage::Store(chosen)) => {
+                let is_queued = matches!(self.stage, WakeStage::Enqueue(_));
                 sched.finish_wakeup(ctx, chosen, is_queued);
                 if !self.in_interrupt || !sched.is_softirq_pending(ctx.cpu) {
                     return Step::Done(());
                 }
-                self.stage = Stage::EndInterrupt;
+                self.stage = WakeStage::EndInterrupt;
             }
-            Stage::EndInterrupt => {
+            WakeStage::EndInterrupt => {
                 sched.run_softirqs(ctx);
                 return Step::Done(());
             }
         }
-        Step::Pause(Boundary::FREE)
+        Step::Pause(YieldPoint::FREE)
     }
 
-    fn place(walks: &mut CpuWalks) -> &mut Option<Paused<Self>> {
+    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.wake
     }
 }
@@ -136,7 +136,7 @@ impl Sched {
 
     /// An interrupt that wakes a task: a sleep is over, or something has arrived.
     pub fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
-        ctx.charge(Op::IpiReceive);
+        ctx.charge(KernelOp::IpiReceive);
         self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() })
     }
 
@@ -161,16 +161,16 @@ impl Sched {
         let stage = self.select_for_wakeup(ctx, task, flags);
         let slept = stage.is_some();
         let in_interrupt = flags.in_interrupt;
-        let rest = (in_interrupt && self.is_softirq_pending(ctx.cpu)).then_some(Stage::EndInterrupt);
+        let rest = (in_interrupt && self.is_softirq_pending(ctx.cpu)).then_some(WakeStage::EndInterrupt);
         if let Some(stage) = stage.or(rest) {
-            self.drive_after(ctx, WakeWalk { task, in_interrupt, stage }, Boundary::FREE);
+            self.drive_after(ctx, WakePath { task, in_interrupt, stage }, YieldPoint::FREE);
         }
         slept
     }
 
     /// The first phase of a wake-up: a CPU is selected, or the search for one begins. `None` if the task does not sleep.
-    fn select_for_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> Option<Stage> {
-        ctx.charge(Op::Wakeup);
+    fn select_for_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> Option<WakeStage> {
+        ctx.charge(KernelOp::Wakeup);
         let p = &self.tasks[task.index()];
         if p.state != TaskState::Interruptible {
             return None;
@@ -183,13 +183,13 @@ impl Sched {
         let target = if is_on_cpu { Target::Cpu(own_cpu) } else { self.select_task_rq(ctx, task, prev_cpu, flags) };
         self.tasks[task.index()].in_wakeup = true;
         Some(match target {
-            Target::Cpu(cpu) => Stage::Enqueue(self.chosen(task, cpu)),
-            Target::Search(search) => Stage::Search(search),
+            Target::Cpu(cpu) => WakeStage::Enqueue(self.chosen(task, cpu)),
+            Target::Search(search) => WakeStage::Search(search),
         })
     }
 
-    fn chosen(&self, task: TaskId, cpu: CpuId) -> Chosen {
-        Chosen { task, cpu, migrated: self.tasks[task.index()].cpu != cpu, is_new: false }
+    fn chosen(&self, task: TaskId, cpu: CpuId) -> ChosenCpu {
+        ChosenCpu { task, cpu, migrated: self.tasks[task.index()].cpu != cpu, is_new: false }
     }
 
     /// Puts a new task on its CPU, as the second phase of a fork.
@@ -201,18 +201,18 @@ impl Sched {
         };
         self.place_task_on(ctx, task, cpu);
         self.tasks[task.index()].in_wakeup = true;
-        let stage = Stage::Enqueue(Chosen { task, cpu, migrated: false, is_new: true });
-        self.drive_after(ctx, WakeWalk { task, in_interrupt: false, stage }, Boundary::FREE);
+        let stage = WakeStage::Enqueue(ChosenCpu { task, cpu, migrated: false, is_new: true });
+        self.drive_after(ctx, WakePath { task, in_interrupt: false, stage }, YieldPoint::FREE);
     }
 
     /// Whether a wake-up ends with its task's being queued for a CPU, which then enqueues it itself.
-    fn is_left_to_its_cpu(&self, this_cpu: CpuId, chosen: Chosen) -> bool {
+    fn is_left_to_its_cpu(&self, this_cpu: CpuId, chosen: ChosenCpu) -> bool {
         !chosen.is_new && self.is_wakeup_queued(this_cpu, chosen.task, chosen.cpu)
     }
 
     /// What others see of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
-    fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, chosen: Chosen, is_queued: bool) {
-        let Chosen { task, cpu, migrated, is_new } = chosen;
+    fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, chosen: ChosenCpu, is_queued: bool) {
+        let ChosenCpu { task, cpu, migrated, is_new } = chosen;
         self.tasks[task.index()].in_wakeup = false;
         if is_new {
             return self.enqueue_new_task(ctx, task, cpu);
@@ -237,8 +237,8 @@ impl Sched {
     pub(crate) fn lock_of_wakeup(&self, on: CpuId) -> PhaseLock {
         let wake = self.walks.of(on).and_then(|walks| walks.wake.as_ref());
         match wake.map(|wake| wake.walk.stage) {
-            Some(Stage::Store(chosen)) => PhaseLock::Held(chosen.cpu),
-            Some(Stage::Enqueue(chosen)) if !self.is_left_to_its_cpu(on, chosen) => PhaseLock::Rq(chosen.cpu),
+            Some(WakeStage::Store(chosen)) => PhaseLock::Held(chosen.cpu),
+            Some(WakeStage::Enqueue(chosen)) if !self.is_left_to_its_cpu(on, chosen) => PhaseLock::Rq(chosen.cpu),
             _ => PhaseLock::None,
         }
     }
@@ -247,10 +247,10 @@ impl Sched {
     pub(crate) fn finish_searches(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
             let Some(wake) = self.walks.of_mut(cpu).and_then(|walks| walks.wake.as_mut()) else { continue };
-            if let Stage::Search(search) = &mut wake.walk.stage
+            if let WakeStage::Search(search) = &mut wake.walk.stage
                 && !search.is_over()
             {
-                self.state.look_on(ctx, search, Looks::ALL);
+                self.state.resume_scan(ctx, search, ScanBudget::ALL);
             }
         }
     }
@@ -303,7 +303,7 @@ impl Sched {
 
     /// Wakes a task that was about to sleep and is still on its runqueue: nothing is selected or enqueued.
     pub(crate) fn ttwu_runnable(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        ctx.charge(Op::Wakeup);
+        ctx.charge(KernelOp::Wakeup);
         let cpu = self.tasks[task.index()].cpu;
         ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
         let rq = self.rq_lock_clocked(ctx, cpu);

@@ -4,13 +4,13 @@
 //! Models `select_task_rq_dl()`, `find_later_rq()` and `cpudl_find()` (6.1). The aim is that, of all deadline tasks of the machine,
 //! those with the earliest deadlines run.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::WakeFlags;
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
 use crate::state::task::SchedClass;
 use crate::state::topology::SdFlags;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::WakeFlags;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 /// The first of some CPUs, which is remembered: `cpumask_any_and_distribute()`.
 pub(crate) fn next_distributed(mut cpus: impl Iterator<Item = CpuId>, last: &mut CpuId) -> Option<CpuId> {

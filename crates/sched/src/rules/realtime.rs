@@ -3,15 +3,15 @@
 //!
 //! Models `select_task_rq_rt()`, `find_lowest_rq()` and `rt_task_fits_capacity()` (6.1).
 
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::WakeFlags;
 use crate::state::State;
 use crate::state::rt::RtRoot;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::task::Uclamp;
 use crate::state::topology::SdFlags;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::WakeFlags;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::Capacity;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::Capacity;
 
 impl State {
     /// Selects a CPU for a real-time task that may use more than one.

@@ -10,23 +10,23 @@ use crate::state::deadline::DlRoot;
 use crate::state::entity::SchedEntity;
 use crate::state::group::TaskGroup;
 use crate::state::hotplug::Hotplug;
+use crate::state::lb_cache::LbCache;
 use crate::state::new_task::NewTask;
 use crate::state::nohz::Nohz;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::timeline::Timeline;
 use crate::state::rq::{Rq, Rqs};
 use crate::state::rt::RtRoot;
-use crate::state::tallies::Tallies;
 use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::state::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
-use crate::state::uclamp::FirstClamps;
+use crate::state::uclamp::DefaultClamps;
 use crate::state::warn::WarnState;
-use crate::words::cpumask::CpuMask;
-use crate::words::features::FeatureSet;
-use crate::words::ids::{CfsRqId, CpuId, GroupId, TaskId};
-use crate::words::pelt::SchedAvg;
-use crate::words::tunables::Tunables;
-use crate::words::units::{Capacity, Nanos, hz};
+use crate::types::cpumask::CpuMask;
+use crate::types::features::FeatureSet;
+use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
+use crate::types::pelt::SchedAvg;
+use crate::types::tunables::Tunables;
+use crate::types::units::{Capacity, Nanos, hz};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -58,7 +58,7 @@ pub struct State {
     pub(crate) cfs_rqs: Vec<CfsRq>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) domains: SchedDomains,
-    pub(crate) tallies: Tallies,
+    pub(crate) tallies: LbCache,
     pub(crate) hotplug: Hotplug,
     pub(crate) cpusets: Vec<Cpuset>,
     pub(crate) nohz: Nohz,
@@ -68,7 +68,7 @@ pub struct State {
     pub(crate) cpufreq: Cpufreq,
     /// Whether anybody has set a utilisation clamp yet.
     pub(crate) uclamp_used: bool,
-    pub(crate) first_clamps: FirstClamps,
+    pub(crate) first_clamps: DefaultClamps,
     pub(crate) warn: WarnState,
     pub(crate) masks: Vec<Masks>,
     /// Some CPU balances a domain between NUMA nodes: the kernel's lock `balancing`.
@@ -76,7 +76,7 @@ pub struct State {
     /// Whether idle CPUs are woken by a write instead of an interrupt.
     pub(crate) polling_idle: bool,
     /// Softirqs that would take too long go over to threads.
-    pub(crate) softirqs_go_over: bool,
+    pub(crate) softirq_deferral: bool,
     /// No timer is moved on by less than this: `hrtimer_resolution`.
     pub(crate) timer_resolution_ns: u64,
 }
@@ -117,7 +117,7 @@ impl State {
             entities: Vec::new(),
             cfs_rqs: Vec::with_capacity(nr_cpus),
             groups: Vec::new(),
-            tallies: Tallies::new(nr_cpus, &domains),
+            tallies: LbCache::new(nr_cpus, &domains),
             domains,
             hotplug: Hotplug::new(topology.clone()),
             cpusets: Vec::from([Cpuset::of_all(nr_cpus)]),
@@ -127,12 +127,12 @@ impl State {
             rt_root: RtRoot::new(nr_cpus),
             cpufreq: Cpufreq::default(),
             uclamp_used: false,
-            first_clamps: FirstClamps::default(),
+            first_clamps: DefaultClamps::default(),
             warn: WarnState::default(),
             masks: vec![Masks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) }; nr_cpus],
             balancing: false,
             polling_idle: false,
-            softirqs_go_over: false,
+            softirq_deferral: false,
             timer_resolution_ns: 1,
         };
         state.update_max_interval();
@@ -198,7 +198,7 @@ impl State {
     /// Switches features.
     pub fn features_mut(&mut self) -> &mut FeatureSet {
         // Whether utilisation is remembered.
-        self.tallies.note_all();
+        self.tallies.mark_all_dirty();
         &mut self.features
     }
 
@@ -213,7 +213,7 @@ impl State {
     }
 
     /// Starts the dice of a CPU anew (`sched_rnd_state`). Words below 128 are raised: the generator needs higher bits.
-    pub fn seed_dice(&mut self, cpu: CpuId, words: [u32; 4]) {
+    pub fn seed_random(&mut self, cpu: CpuId, words: [u32; 4]) {
         self.rqs[cpu.index()].rnd_state = words.map(|word| if word < 128 { word + 128 } else { word });
     }
 

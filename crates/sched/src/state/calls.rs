@@ -4,11 +4,11 @@
 //! Models `resched_curr()`, and of `smp.c` the call-function queue (6.1): remote wake-ups, kicks for idle
 //! balancing and starts of remote slice timers share one queue, and only the first entry sends an interrupt.
 
+use crate::interface::ctx::{Ctx, Effect, IpiKind};
+use crate::interface::probe::Event;
 use crate::state::State;
-use crate::told::ctx::{Ctx, Effect, IpiKind};
-use crate::told::probe::Event;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 /// Something that one CPU wants done on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl State {
             return;
         }
         if !self.is_polling(cpu) {
-            ctx.charge(Op::IpiSend);
+            ctx.charge(KernelOp::IpiSend);
         }
         ctx.report(Event::Ipi { cpu, kind, on: ctx.cpu });
         ctx.emit(Effect::SendIpi { cpu, kind });

@@ -3,11 +3,11 @@
 //!
 //! Stands for `schedstat_inc()` and `schedstat_add()` on a `struct sched_domain` in `fair.c` (6.1).
 
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::topology::{DomainId, DomainStats};
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
-use crate::words::idle_type::CpuIdleType;
+use crate::types::idle_type::CpuIdleType;
 
 /// A counter that is kept for each kind of balancing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 //! which would need root domains of their own, memory nodes, and exclusive CPUs.
 
 use crate::state::State;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpusetId, TaskId};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpusetId, TaskId};
 
 /// A cpuset.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl State {
     }
 
     /// A new task belongs to a cpuset; its CPUs were limited before.
-    pub fn note_cpuset(&mut self, task: TaskId, id: CpusetId) {
+    pub fn record_cpuset(&mut self, task: TaskId, id: CpusetId) {
         self.tasks[task.index()].cpuset = id;
     }
 

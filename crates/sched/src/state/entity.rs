@@ -2,9 +2,9 @@
 //! Scheduling entities: what a cfs_rq orders by virtual runtime, a task or a whole group.
 
 use crate::state::State;
-use crate::words::ids::{CfsRqId, EntityId, TaskId};
-use crate::words::pelt::SchedAvg;
-use crate::words::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
+use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::pelt::SchedAvg;
+use crate::types::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
 
 /// What an entity stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use crate::state::State;
 use crate::state::topology::MachineTopology;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use core::fmt;
 
 /// Which CPUs take part.

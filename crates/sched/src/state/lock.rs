@@ -4,7 +4,7 @@
 //! Stands for `rq->__lock` (6.1). Verbs that change a runqueue ask to be shown its guard, so that a path which forgets the lock
 //! does not compile. Whether a CPU has to wait for a lock is the machine's affair; see [`crate::paths::walks`].
 
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 /// The lock of a runqueue, held.
 #[derive(Debug)]

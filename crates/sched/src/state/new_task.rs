@@ -6,9 +6,9 @@
 use crate::state::State;
 use crate::state::entity::{Owner, SchedEntity};
 use crate::state::task::{OnRq, Policy, SchedInfo, Task, TaskState, Uclamp};
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
-use crate::words::weight::{LoadWeight, scale_load_down};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
+use crate::types::weight::{LoadWeight, scale_load_down};
 
 /// What a new task is like.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@
 //! Models `nohz_balance_enter_idle()`, `nohz_balance_exit_idle()`, `set_cpu_sd_state_idle()` and
 //! `set_cpu_sd_state_busy()` (6.1). A CPU counts as tickless until its first tick after it was idle.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::told::ctx::Ctx;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -79,7 +79,7 @@ impl State {
     pub(crate) fn nohz_balance_exit_idle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let was_tickless = core::mem::take(&mut self.rqs[cpu.index()].nohz_tick_stopped);
         if was_tickless {
-            ctx.charge(Op::NohzExit);
+            ctx.charge(KernelOp::NohzExit);
             self.nohz.idle_cpus_mask.clear(cpu);
             self.nohz.nr_cpus -= 1;
             self.set_cpu_sd_state(cpu, false);

@@ -60,7 +60,7 @@ impl Task {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::units::Nanos;
+    use crate::types::units::Nanos;
 
     #[test]
     fn a_lower_number_is_more_important() {

@@ -5,7 +5,7 @@
 
 use crate::state::State;
 use crate::state::task::TaskState;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// Accounts waiting and running time at a switch, but for the idle task: `sched_info_switch()`.

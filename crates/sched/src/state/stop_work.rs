@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the stopper of a CPU has to do.
 
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 /// Work for the stopper of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks: what the scheduler keeps of one, beside its fair entity.
 
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
-use crate::words::units::Nanos;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
+use crate::types::units::Nanos;
 
 /// Scheduling policy with its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub struct Task {
     /// The clamps that count for its runqueue, while it is runnable and counts.
     pub uclamp_active: Option<Uclamp>,
     /// Neighbours in the list of its runqueue's fair tasks.
-    pub links: crate::state::rq::task_list::Links,
+    pub links: crate::state::rq::task_list::TaskLinks,
     /// State of the real-time class.
     pub rt: crate::state::rt::RtEntity,
     /// State of the deadline class.

@@ -9,13 +9,13 @@
 //! 4. While expired timers are served, starting one programs nothing; that is done at the end, for the first one left.
 //! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
 
+use crate::interface::ctx::{Ctx, Effect};
 use crate::state::State;
 use crate::state::calls::CallFunction;
 use crate::state::rq::ROOM;
-use crate::told::ctx::{Ctx, Effect};
-use crate::words::ids::{CpuId, GroupId, TaskId};
-use crate::words::units::Nanos;
-use crate::words::work::Op;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::KernelOp;
 use alloc::vec::Vec;
 
 /// Moves an expiry behind `now` by whole intervals, and returns by how many: `hrtimer_forward()`.
@@ -205,7 +205,7 @@ impl State {
 
     /// Programs the hardware timer of the CPU that executes this.
     pub(crate) fn program_timer(&self, ctx: &mut Ctx<'_>) {
-        ctx.charge(Op::HrtimerProgram);
+        ctx.charge(KernelOp::HrtimerProgram);
         let at = Nanos(self.rqs[ctx.cpu.index()].timers.expires_next);
         ctx.emit(Effect::ArmTimer { cpu: ctx.cpu, at });
     }

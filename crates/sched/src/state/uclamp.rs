@@ -5,16 +5,16 @@
 
 use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
-use crate::words::units::CAPACITY_FULL;
+use crate::types::units::SCHED_CAPACITY_SCALE;
 
 /// Number of buckets: `CONFIG_UCLAMP_BUCKETS_COUNT`.
 pub(crate) const NR_BUCKETS: usize = 5;
 
 /// Width of a bucket, to the nearest.
-pub(crate) const BUCKET_WIDTH: u32 = (CAPACITY_FULL as u32 + NR_BUCKETS as u32 / 2) / NR_BUCKETS as u32;
+pub(crate) const BUCKET_WIDTH: u32 = (SCHED_CAPACITY_SCALE as u32 + NR_BUCKETS as u32 / 2) / NR_BUCKETS as u32;
 
 /// What tasks of the real-time class ask for if nobody said otherwise: `sched_util_clamp_min_rt_default`.
-pub(crate) const RT_DEFAULT_MIN: u32 = CAPACITY_FULL as u32;
+pub(crate) const RT_DEFAULT_MIN: u32 = SCHED_CAPACITY_SCALE as u32;
 
 impl Uclamp {
     /// `util` within the clamps; the lower one prevails if they cross.
@@ -31,7 +31,7 @@ impl Uclamp {
 
 /// The clamps that tasks and task groups have before anybody sets some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FirstClamps {
+pub struct DefaultClamps {
     /// What a new task inherits.
     pub tasks: Uclamp,
     /// Between what a new group allows the clamps of its tasks to be; none: anything.
@@ -64,7 +64,7 @@ pub struct RqUclamp {
 
 impl Default for RqUclamp {
     fn default() -> Self {
-        Self { min: RqClamp::new(0), max: RqClamp::new(CAPACITY_FULL as u32), is_idle: true }
+        Self { min: RqClamp::new(0), max: RqClamp::new(SCHED_CAPACITY_SCALE as u32), is_idle: true }
     }
 }
 
@@ -138,7 +138,7 @@ impl State {
     }
 
     /// Sets what clamps tasks and groups begin with from now on.
-    pub fn set_first_clamps(&mut self, first: FirstClamps) {
+    pub fn set_first_clamps(&mut self, first: DefaultClamps) {
         self.first_clamps = first;
     }
 

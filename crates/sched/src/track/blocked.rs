@@ -3,23 +3,23 @@
 //!
 //! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1).
 
+use crate::interface::blocked::{BlockedCaller, BlockedUpdate};
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::state::State;
-use crate::told::blocked::{BlockedCaller, BlockedUpdate};
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::words::ids::{CfsRqId, CpuId};
-use crate::words::work::Op;
+use crate::types::ids::{CfsRqId, CpuId};
+use crate::types::work::KernelOp;
 
 impl State {
     /// Brings all averages of a CPU up to date. A CPU with nothing left to decay says so.
     pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
-        let visited_before = ctx.work.of(Op::BlockedCfsRq);
+        let visited_before = ctx.work.of(KernelOp::BlockedCfsRq);
         let rq = self.rq_lock(cpu);
         self.nohz.cpus[cpu.index()].last_blocked_load_update_tick = self.jiffies;
         self.update_rq_clock(ctx, &rq);
         let others_decayed = self.update_blocked_others(ctx, cpu);
-        let mut has_blocked = self.others_have_blocked(cpu);
+        let mut has_blocked = self.other_classes_have_blocked(cpu);
         let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
         if !has_blocked {
             self.nohz.cpus[cpu.index()].has_blocked_load = false;
@@ -27,7 +27,7 @@ impl State {
         if others_decayed || fair_decayed {
             self.cpufreq_update_util(ctx, cpu);
         }
-        let nr_cfs_rqs = ctx.work.of(Op::BlockedCfsRq) - visited_before;
+        let nr_cfs_rqs = ctx.work.of(KernelOp::BlockedCfsRq) - visited_before;
         ctx.report(Event::BlockedUpdate(&BlockedUpdate { on: ctx.cpu, cpu, caller, nr_cfs_rqs }));
     }
 
@@ -42,7 +42,7 @@ impl State {
         let mut root_changed = false;
         let mut next = self.first_leaf_cfs_rq(cpu);
         while let Some(id) = next {
-            ctx.charge(Op::BlockedCfsRq);
+            ctx.charge(KernelOp::BlockedCfsRq);
             next = self.next_leaf_cfs_rq(id);
             let now = self.cfs_rq_clock_pelt(id);
             if self.update_cfs_rq_load_avg(ctx, now, id) {

@@ -6,18 +6,18 @@
 use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::topology::{DomainId, SchedDomain, SdFlags};
-use crate::words::ids::CpuId;
-use crate::words::units::{Capacity, msecs_to_jiffies};
+use crate::types::ids::CpuId;
+use crate::types::units::{Capacity, msecs_to_jiffies};
 
 /// What a CPU can do: sum, weakest and strongest CPU of a set.
 #[derive(Clone, Copy, Debug)]
-struct Sum {
+struct CapacitySum {
     capacity: Capacity,
     min: Capacity,
     max: Capacity,
 }
 
-impl Sum {
+impl CapacitySum {
     const NONE: Self = Self { capacity: 0, min: Capacity::MAX, max: 0 };
 
     fn with(self, capacity: Capacity, min: Capacity, max: Capacity) -> Self {
@@ -60,18 +60,18 @@ impl State {
             None => {
                 let capacity = scale_rt_capacity(&self.rqs[cpu.index()]);
                 self.set_cpu_capacity(cpu, capacity);
-                Sum::NONE.with(capacity, capacity, capacity)
+                CapacitySum::NONE.with(capacity, capacity, capacity)
             }
             Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => {
                 let cpus = group.span.iter().map(|cpu| self.capacity_of(cpu));
-                cpus.fold(Sum::NONE, |sum, one| sum.with(one, one, one))
+                cpus.fold(CapacitySum::NONE, |sum, one| sum.with(one, one, one))
             }
             Some(child) => {
                 let parts = self.domains.ring(child).map(|group| {
                     let group = &self.domains.groups[group];
                     &self.domains.capacities[group.capacity]
                 });
-                parts.fold(Sum::NONE, |sum, part| sum.with(part.capacity, part.min_capacity, part.max_capacity))
+                parts.fold(CapacitySum::NONE, |sum, part| sum.with(part.capacity, part.min_capacity, part.max_capacity))
             }
         };
         let capacity = &mut self.domains.capacities[id];

@@ -4,11 +4,11 @@
 //! Models `update_rq_clock()`, `update_rq_clock_task()` and `rq_clock_skip_update()` (6.1). `clock` follows the machine's
 //! clock, `clock_task` leaves out interrupts and stolen time, and the clock of load tracking follows that ([`crate::track::pelt::clock`]).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::CpuId;
+use crate::types::features::Feature;
+use crate::types::ids::CpuId;
 
 impl State {
     /// Brings the clocks of a runqueue up to date, unless `schedule()` was told that they are.
@@ -62,13 +62,13 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use crate::interface::ctx::Ctx;
+    use crate::interface::probe::NoProbe;
     use crate::paths::sched::{Sched, SchedConfig};
     use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-    use crate::told::ctx::Ctx;
-    use crate::told::probe::NoProbe;
-    use crate::words::ids::CpuId;
-    use crate::words::units::Nanos;
-    use crate::words::work::WorkMeter;
+    use crate::types::ids::CpuId;
+    use crate::types::units::Nanos;
+    use crate::types::work::OpCounts;
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -80,11 +80,11 @@ mod tests {
         let ctx = &mut Ctx {
             cpu: CPU,
             now: Nanos(1_000 * MS + ms * MS),
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut Vec::new(),
             probe: &mut NoProbe,
-            work: &mut WorkMeter::default(),
+            work: &mut OpCounts::default(),
             policy: None,
         };
         let _rq = sched.rq_lock_clocked(ctx, CPU);

@@ -4,13 +4,13 @@
 //! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and `cpu_load()` (6.1).
 
 use crate::state::State;
-use crate::state::figures::TaskFit;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::snapshot::TaskFit;
 use crate::state::task::{SchedClass, Uclamp};
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::{CAPACITY_FULL, Capacity};
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
 /// Whether a CPU is big enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl State {
         }
         let orig = rq.cpu_capacity_orig;
         let (min, max) = (Capacity::from(clamps.min.min(clamps.max)), Capacity::from(clamps.max));
-        let is_unlimited = orig == CAPACITY_FULL && max == CAPACITY_FULL;
+        let is_unlimited = orig == SCHED_CAPACITY_SCALE && max == SCHED_CAPACITY_SCALE;
         let clamp_keeps_it_here = !is_unlimited && max <= orig;
         if !fits_capacity(util, rq.cpu_capacity) && !clamp_keeps_it_here {
             Fit::No

@@ -6,7 +6,7 @@
 
 use crate::state::State;
 use crate::state::task::Uclamp;
-use crate::words::ids::{GroupId, TaskId};
+use crate::types::ids::{GroupId, TaskId};
 
 /// What a group has of which nobody asked anything.
 const ANYTHING: Uclamp = Uclamp { min: 0, max: 1024 };

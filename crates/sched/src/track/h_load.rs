@@ -6,7 +6,7 @@
 //! The kernel notes on its way up where to go down again (`h_load_next`); here the way up is a recursion.
 
 use crate::state::State;
-use crate::words::ids::{CfsRqId, TaskId};
+use crate::types::ids::{CfsRqId, TaskId};
 
 impl State {
     /// The load of a task as a part of its CPU's load.

@@ -7,11 +7,11 @@
 //! 3. Most paths have the price of their own lock in the operation that stands for them. A lock that comes on top, such as that
 //!    of a busiest runqueue, is charged.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
-use crate::told::ctx::Ctx;
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 
 impl State {
     /// Takes the lock of a runqueue.
@@ -31,7 +31,7 @@ impl State {
 
     /// Takes a lock whose price is in no other operation.
     pub(crate) fn rq_lock_charged(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> RqGuard {
-        ctx.charge(Op::RqLock);
+        ctx.charge(KernelOp::RqLock);
         self.rq_lock(cpu)
     }
 

@@ -4,14 +4,14 @@
 //! Models `capacity_greater()`, `update_misfit_status()`, `check_misfit_status()` and `cpu_overutilized()` (6.1). A task
 //! that is too big for its CPU is a reason for a bigger CPU to pull it although it runs alone.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::topology::DomainId;
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
 use crate::track::capacity::check_cpu_capacity;
 use crate::track::fits::{ClampedUtil, Fit};
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::Capacity;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::Capacity;
 
 /// Whether a capacity is greater than another by more than 5 percent.
 #[inline]

@@ -9,8 +9,8 @@
 use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
 use crate::state::uclamp::RT_DEFAULT_MIN;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::CAPACITY_FULL;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::SCHED_CAPACITY_SCALE;
 impl State {
     /// A task has another policy now: what it asks for follows, unless somebody has set it (`__setscheduler_uclamp()`).
     pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
@@ -72,7 +72,7 @@ impl State {
     pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         let max = u64::from(rq.uclamp.clamps().max);
-        self.uclamp_used && max != CAPACITY_FULL && self.cpu_util_cfs(cpu) + rq.avg_rt.util_avg >= max
+        self.uclamp_used && max != SCHED_CAPACITY_SCALE && self.cpu_util_cfs(cpu) + rq.avg_rt.util_avg >= max
     }
 }
 

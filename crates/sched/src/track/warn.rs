@@ -4,12 +4,12 @@
 //! Models the check in `update_rq_clock()` and `cpu_resched_latency()` (6.1). The kernel prints; here the probe hears of it.
 //! Nothing else depends on it.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
+use crate::interface::warning::Warning;
 use crate::state::State;
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
-use crate::told::warning::Warning;
-use crate::words::features::Feature;
-use crate::words::ids::CpuId;
+use crate::types::features::Feature;
+use crate::types::ids::CpuId;
 
 impl State {
     /// The clock of a runqueue is being updated: with WARN_DOUBLE_CLOCK, complains if that is the second time under one lock.
@@ -52,28 +52,28 @@ impl State {
 
     /// `schedule()` has picked: the CPU does what it should.
     #[inline]
-    pub(crate) fn forget_resched_latency(&mut self, cpu: CpuId) {
+    pub(crate) fn clear_resched_latency(&mut self, cpu: CpuId) {
         self.rqs[cpu.index()].warn.resched_seen_ns = 0;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::lab::{Lab, flat};
+    use crate::interface::ctx::Ctx;
+    use crate::interface::probe::{Event, Probe};
+    use crate::interface::warning::Warning;
     use crate::paths::sched::Sched;
-    use crate::told::ctx::Ctx;
-    use crate::told::probe::{Event, Probe};
-    use crate::told::warning::Warning;
-    use crate::words::features::Feature;
-    use crate::words::ids::CpuId;
-    use crate::words::units::Nanos;
+    use crate::test_machine::{TestMachine, flat};
+    use crate::types::features::Feature;
+    use crate::types::ids::CpuId;
+    use crate::types::units::Nanos;
     use std::vec::Vec;
 
     /// Keeps the complaints.
     #[derive(Default)]
-    struct Heard(Vec<(u32, Warning)>);
+    struct WarningLog(Vec<(u32, Warning)>);
 
-    impl Probe for Heard {
+    impl Probe for WarningLog {
         fn event(&mut self, _now: Nanos, event: &Event<'_>) {
             if let Event::Warning { cpu, warning, .. } = *event {
                 self.0.push((cpu.0, warning));
@@ -81,12 +81,24 @@ mod tests {
         }
     }
 
-    fn heard(lab: &mut Lab, act: impl FnOnce(&mut Sched, &mut Ctx<'_>)) -> Vec<(u32, Warning)> {
-        let mut heard = Heard::default();
+    fn heard(lab: &mut TestMachine, act: impl FnOnce(&mut Sched, &mut Ctx<'_>)) -> Vec<(u32, Warning)> {
+        let mut heard = WarningLog::default();
         lab.on(0, |sched, ctx| {
-            let (cpu, now, ahead) = (ctx.cpu, ctx.now, ctx.ahead);
+            let (cpu, now, ahead) = (ctx.cpu, ctx.now, ctx.clock_offset);
             let (effects, work) = (&mut *ctx.effects, &mut *ctx.work);
-            act(sched, &mut Ctx { cpu, now, ahead, elapses: None, effects, probe: &mut heard, work, policy: None });
+            act(
+                sched,
+                &mut Ctx {
+                    cpu,
+                    now,
+                    clock_offset: ahead,
+                    self_timed: None,
+                    effects,
+                    probe: &mut heard,
+                    work,
+                    policy: None,
+                },
+            );
         });
         heard.0
     }

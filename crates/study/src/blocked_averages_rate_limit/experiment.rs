@@ -5,17 +5,17 @@ use super::MACHINE;
 use crate::StudyError;
 use crate::definition::ArmDefinition;
 use crate::run::machine;
-use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::{FrequencyDomain, Hardware};
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
-use fairlab_machine::prices::Prices;
-use fairlab_observe::bench::schbench::{SchbenchMeter, SchbenchResult};
-use fairlab_observe::bench::{self, Meter, Reached};
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_observe::bench::schbench::{SchbenchObserver, SchbenchResult};
+use fairlab_observe::bench::{self, BenchObserver, RunProgress};
 use fairlab_sched::ids::TaskId;
+use fairlab_sched::interface::wakeup::WakeRule;
 use fairlab_sched::probe::{BlockedCaller, Event, Probe};
-use fairlab_sched::told::wakeup::WakeRule;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::Op;
+use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::schbench::{SAMPLE, Schbench};
 use fairlab_workload::bench::services::Services;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ const SLOW: Nanos = Nanos::from_millis(10);
 
 /// What differs between runs beside the arm.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Case {
+pub(super) struct ExperimentCase {
     /// Ticks a second.
     pub(super) hz: u64,
     /// Number of inactive groups.
@@ -43,7 +43,7 @@ pub(super) struct Case {
     /// All frequency domains stay at their n-th frequency; none: schedutil.
     pub(super) fixed: Option<usize>,
     /// In what the machine is another one.
-    pub(super) change: Change,
+    pub(super) change: MachineChange,
     /// Tunables beside the arm's.
     pub(super) set: &'static [(&'static str, i64)],
     /// Seed of schbench's and the services' sleeps.
@@ -52,7 +52,7 @@ pub(super) struct Case {
 
 /// A machine that differs from that of the file, to find out what a result depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Change {
+pub(super) enum MachineChange {
     /// It does not differ.
     None,
     /// Visiting a cfs_rq for its blocked load is free.
@@ -65,12 +65,12 @@ pub(super) enum Change {
     Powers(f64, f64),
 }
 
-impl Change {
+impl MachineChange {
     fn apply(self, hardware: &mut Hardware) {
         match self {
             Self::None => {}
-            Self::BlockedFree => hardware.prices.set(Op::BlockedCfsRq, 0),
-            Self::AllFree => hardware.prices = Prices::free(),
+            Self::BlockedFree => hardware.prices.set(KernelOp::BlockedCfsRq, 0),
+            Self::AllFree => hardware.prices = CostModel::free(),
             Self::NoPowers => set_powers(hardware, |_, _| None),
             Self::Powers(small, big) => {
                 let factors = [small, big];
@@ -92,7 +92,7 @@ fn set_powers(hardware: &mut Hardware, change: impl Fn(usize, u64) -> Option<u64
 
 /// What was measured.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct ExperimentRun {
     /// What schbench tells.
     pub(super) schbench: SchbenchResult,
     /// The same in its own form.
@@ -110,12 +110,12 @@ pub(super) struct Found {
     /// Visits of cfs_rqs in it.
     pub(super) longest_visits: u64,
     /// How workers were placed.
-    pub(super) placing: Placing,
+    pub(super) placing: Placements,
 }
 
 /// How workers were placed, as their samples tell.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Placing {
+pub(super) struct Placements {
     /// Samples whose CPU was chosen for the sake of energy.
     by_energy: u32,
     /// Samples that waited for another task's slice.
@@ -124,7 +124,7 @@ pub(super) struct Placing {
     slow_by_energy: u32,
 }
 
-impl Placing {
+impl Placements {
     fn add(&mut self, latency: Nanos, rule: WakeRule) {
         use WakeRule::{EnergyBest, EnergyNone, EnergyPrev, EnergyUnsure};
         let is_by_energy = u32::from(matches!(rule, EnergyBest | EnergyNone | EnergyPrev | EnergyUnsure));
@@ -150,7 +150,7 @@ impl Placing {
     }
 }
 
-impl Case {
+impl ExperimentCase {
     /// The machine of this case, from that of the file or from one with other prices.
     fn hardware(self, mut hardware: Hardware) -> Hardware {
         hardware.tick = Nanos(1_000_000_000 / self.hz);
@@ -174,12 +174,12 @@ impl Case {
     }
 
     /// Runs it.
-    pub(super) fn run(self, arm: &ArmDefinition) -> Result<Found, StudyError> {
+    pub(super) fn run(self, arm: &ArmDefinition) -> Result<ExperimentRun, StudyError> {
         self.run_on(machine(MACHINE), arm)
     }
 
     /// Runs it on a machine with other prices.
-    pub(super) fn run_on(self, hardware: Hardware, arm: &ArmDefinition) -> Result<Found, StudyError> {
+    pub(super) fn run_on(self, hardware: Hardware, arm: &ArmDefinition) -> Result<ExperimentRun, StudyError> {
         let schbench =
             Schbench { message_threads: 2, threads: 2, runtime: RUNTIME, seed: self.seed, ..Schbench::default() };
         let mut workload = schbench.workload();
@@ -198,17 +198,17 @@ impl Case {
             perturb: None,
             policy: None,
         })?;
-        let mut observer = Eyes::new(&schbench, &machine);
+        let mut observer = ExperimentObserver::new(&schbench, &machine);
         bench::warm_up(&mut machine, &mut observer, WARM_UP, &mut |_| true)?;
         observer.reset();
-        bench::go_on(&mut machine, &mut observer, &mut |_| true)?;
-        Ok(observer.found(&machine))
+        bench::run_to_end(&mut machine, &mut observer, &mut |_| true)?;
+        Ok(observer.result(&machine))
     }
 }
 
 /// Listens to a run.
-struct Eyes {
-    schbench: SchbenchMeter,
+struct ExperimentObserver {
+    schbench: SchbenchObserver,
     /// Updates by others, of each CPU.
     calls: Vec<u64>,
     visits: u64,
@@ -219,30 +219,30 @@ struct Eyes {
     /// What a `schedule()` under way has taken, and its visits of cfs_rqs, of each CPU.
     open: Vec<(Nanos, u64)>,
     longest: (Nanos, u64),
-    placing: Placing,
+    placing: Placements,
     /// Names in the scheduler of the machine's tasks.
     ids: BTreeMap<usize, TaskId>,
     /// The rule of each task's last selection.
     rules: BTreeMap<TaskId, WakeRule>,
     /// When the message thread last noted the time for each worker.
-    noted: BTreeMap<usize, Nanos>,
+    sent_at: BTreeMap<usize, Nanos>,
 }
 
-impl Eyes {
+impl ExperimentObserver {
     fn new(schbench: &Schbench, machine: &Machine) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         Self {
-            schbench: SchbenchMeter::new(schbench),
+            schbench: SchbenchObserver::new(schbench),
             calls: vec![0; nr_cpus],
             visits: 0,
             newidle: 0,
             idle_tasks: machine.sched().cpu_ids().map(|cpu| machine.sched().idle_task(cpu)).collect(),
             open: vec![(Nanos::ZERO, 0); nr_cpus],
             longest: (Nanos::ZERO, 0),
-            placing: Placing::default(),
+            placing: Placements::default(),
             ids: BTreeMap::new(),
             rules: BTreeMap::new(),
-            noted: BTreeMap::new(),
+            sent_at: BTreeMap::new(),
         }
     }
 
@@ -250,14 +250,14 @@ impl Eyes {
     fn reset(&mut self) {
         self.schbench.reset();
         self.calls.fill(0);
-        (self.visits, self.newidle, self.longest, self.placing) = (0, 0, (Nanos::ZERO, 0), Placing::default());
+        (self.visits, self.newidle, self.longest, self.placing) = (0, 0, (Nanos::ZERO, 0), Placements::default());
     }
 
-    fn found(&self, machine: &Machine) -> Found {
+    fn result(&self, machine: &Machine) -> ExperimentRun {
         let per_s = |count: u64| count as f64 * 1e9 / RUNTIME.0 as f64;
-        Found {
+        ExperimentRun {
             schbench: self.schbench.result(RUNTIME),
-            page: self.schbench.outcome(Reached::of(machine), RUNTIME).text,
+            page: self.schbench.outcome(RunProgress::from_machine(machine), RUNTIME).text,
             calls_per_s: per_s(self.calls.iter().sum()),
             calls_of_one_per_s: per_s(self.calls.iter().copied().max().unwrap_or(0)),
             visits_per_s: per_s(self.visits),
@@ -269,8 +269,8 @@ impl Eyes {
     }
 
     /// A worker has got its message.
-    fn sampled(&mut self, now: Nanos, task: usize) {
-        let noted = self.noted.get(&task).copied();
+    fn on_sample(&mut self, now: Nanos, task: usize) {
+        let noted = self.sent_at.get(&task).copied();
         let rule = self.ids.get(&task).and_then(|id| self.rules.get(id)).copied();
         if let (Some(noted), Some(rule)) = (noted, rule) {
             self.placing.add(now - noted, rule);
@@ -278,7 +278,7 @@ impl Eyes {
     }
 
     /// A part of a path of the kernel.
-    fn took(&mut self, cpu: u32, path: KernelPath, time: Nanos, ends: bool) {
+    fn on_phase(&mut self, cpu: u32, path: KernelPath, time: Nanos, ends: bool) {
         // Newly-idle balancing is a part of schedule(), which ends with the phase that ends either of them.
         if matches!(path, KernelPath::Schedule | KernelPath::NewIdle) {
             let open = &mut self.open[cpu as usize];
@@ -290,7 +290,7 @@ impl Eyes {
     }
 }
 
-impl Probe for Eyes {
+impl Probe for ExperimentObserver {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         use BlockedCaller::{NewIdle, NohzIdle, NohzKick, NohzNewIdle};
         match event {
@@ -312,7 +312,7 @@ impl Probe for Eyes {
     }
 }
 
-impl Observer for Eyes {
+impl Observer for ExperimentObserver {
     fn wants_kernel_paths(&self) -> bool {
         true
     }
@@ -324,10 +324,12 @@ impl Observer for Eyes {
                 self.ids.insert(task, id);
             }
             MachineEvent::TimeNoted { task } => {
-                self.noted.insert(task, now);
+                self.sent_at.insert(task, now);
             }
-            MachineEvent::Mark { task, phase: SAMPLE } => self.sampled(now, task),
-            MachineEvent::Kernel { cpu, path, took, waited, ends, .. } => self.took(cpu.0, path, took + waited, ends),
+            MachineEvent::Mark { task, phase: SAMPLE } => self.on_sample(now, task),
+            MachineEvent::Kernel { cpu, path, took, waited, ends, .. } => {
+                self.on_phase(cpu.0, path, took + waited, ends)
+            }
             _ => {}
         }
     }
@@ -344,11 +346,11 @@ mod tests {
         StudyDefinition::parse("studies/blocked-averages-rate-limit.toml", text).expect("it is a study")
     }
 
-    const CASE: Case = super::super::usual(0);
+    const CASE: ExperimentCase = super::super::usual(0);
 
     #[test]
     fn both_arms_are_the_kernel_5_4_but_for_the_limit() {
-        let kernel = Kernel::named("5.4").expect("it is one of them");
+        let kernel = Kernel::from_name("5.4").expect("it is one of them");
         for arm in &study().arms {
             let mut features = arm.switched_features();
             features.sort_unstable();
@@ -370,7 +372,7 @@ mod tests {
     fn the_limit_is_fifty_milliseconds_at_any_hz() {
         let study = study();
         let limit = |hz| {
-            let tunables = Case { hz, ..CASE }.tunables(study.arm("after"));
+            let tunables = ExperimentCase { hz, ..CASE }.tunables(study.arm("after"));
             tunables.into_iter().find(|(name, _)| name == "blocked_limit").expect("it is set").1
         };
         assert_eq!((limit(250), limit(1000)), (12, 50));
@@ -390,11 +392,12 @@ mod tests {
         // With the queue of 6.0 a worker that was put on an idle CPU is not seen there until that CPU is awake.
         let queue: &[_] = &[("wakelist_far", 0)];
         let slow = |change, set| -> u32 {
-            let found = |seed| Case { change, set, seed, ..CASE }.run(study.arm("before")).expect("it runs").placing;
+            let found =
+                |seed| ExperimentCase { change, set, seed, ..CASE }.run(study.arm("before")).expect("it runs").placing;
             (0..4).map(|seed| found(seed).slow).sum()
         };
-        assert!(slow(Change::None, queue) >= 10);
-        assert_eq!(slow(Change::NoPowers, queue), 0);
+        assert!(slow(MachineChange::None, queue) >= 10);
+        assert_eq!(slow(MachineChange::NoPowers, queue), 0);
     }
 
     #[test]

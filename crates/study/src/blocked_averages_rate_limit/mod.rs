@@ -8,12 +8,12 @@ mod experiment;
 mod scaling;
 
 use crate::definition::{ChangeAs, RowDefinition, StudyDefinition};
-use crate::forms::TableForm;
-use crate::report::{Measured, Report, Table};
+use crate::progress_sum::ProgressSum;
+use crate::report::{MeasuredFigure, ReportTable, StudyReport};
 use crate::statistics::Statistic;
-use crate::tally::Tally;
-use crate::{Choices, Progress, StudyError, pool, sensitivity};
-use experiment::{Case, Change, Found};
+use crate::table_schema::TableSchema;
+use crate::{ProgressReporter, StudyError, StudyOptions, pool, sensitivity};
+use experiment::{ExperimentCase, ExperimentRun, MachineChange};
 use fairlab_machine::hardware::Hardware;
 use std::collections::BTreeMap;
 
@@ -28,30 +28,30 @@ const GROUPS: u32 = 32;
 const PUBLISHED_99TH_US: f64 = 12_656.0;
 
 /// The tables.
-pub(crate) const TABLES: &[TableForm] = &[
-    TableForm::one_of("calls", &["all CPUs", "CPU with most", "cfs_rqs visited"]),
-    TableForm::one_of("newidle", &["calls"]),
-    TableForm::one_of("visits", &["visits"]),
-    TableForm::one_of("schedule", &["longest schedule()"]),
-    TableForm::one_of(
+pub(crate) const TABLES: &[TableSchema] = &[
+    TableSchema::one_of("calls", &["all CPUs", "CPU with most", "cfs_rqs visited"]),
+    TableSchema::one_of("newidle", &["calls"]),
+    TableSchema::one_of("visits", &["visits"]),
+    TableSchema::one_of("schedule", &["longest schedule()"]),
+    TableSchema::one_of(
         "schbench",
         &["50.0th", "75.0th", "90.0th", "95.0th", "99.0th", "99.5th", "99.9th", "min", "max"],
     ),
-    TableForm::one_of("effect", &["50.0th", "75.0th", "90.0th", "95.0th", "99.0th", "99.5th", "99.9th", "max"]),
-    TableForm::one_of("samples", &["samples"]),
-    TableForm::one_of("placing", &["slow", "slow, chosen otherwise", "chosen by energy"]),
-    TableForm::one_of("runs", &["three or more", "one or more", "99.0th as published before"]),
-    TableForm::own("sensitivity"),
+    TableSchema::one_of("effect", &["50.0th", "75.0th", "90.0th", "95.0th", "99.0th", "99.5th", "99.9th", "max"]),
+    TableSchema::one_of("samples", &["samples"]),
+    TableSchema::one_of("placing", &["slow", "slow, chosen otherwise", "chosen by energy"]),
+    TableSchema::one_of("runs", &["three or more", "one or more", "99.0th as published before"]),
+    TableSchema::own("sensitivity"),
 ];
 
 /// Seeds for each price in the table of prices halved and doubled.
 const SENSITIVITY_SEEDS: u64 = 21;
 
 /// What a run is: its arm's name, and the case.
-type Job = (String, Case);
+type Job = (String, ExperimentCase);
 
 /// Runs cases, several at a time, and gives what was found in their order. Each of them is told when it is done.
-fn run_all(study: &StudyDefinition, jobs: &[Job], told: impl Fn() + Sync) -> Result<Vec<Found>, StudyError> {
+fn run_all(study: &StudyDefinition, jobs: &[Job], told: impl Fn() + Sync) -> Result<Vec<ExperimentRun>, StudyError> {
     pool::all(jobs.iter().collect(), |(arm, case)| {
         let found = case.run(study.arm(arm))?;
         told();
@@ -60,32 +60,32 @@ fn run_all(study: &StudyDefinition, jobs: &[Job], told: impl Fn() + Sync) -> Res
 }
 
 /// The usual case with a seed.
-const fn usual(seed: u64) -> Case {
-    Case { hz: HZ, groups: GROUPS, fixed: None, change: Change::None, set: &[], seed }
+const fn usual(seed: u64) -> ExperimentCase {
+    ExperimentCase { hz: HZ, groups: GROUPS, fixed: None, change: MachineChange::None, set: &[], seed }
 }
 
 /// The tables with published figures.
-fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<Found>>) -> Vec<Table> {
+fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<ExperimentRun>>) -> Vec<ReportTable> {
     let published = ["calls", "newidle", "visits", "schedule", "schbench", "samples", "placing", "runs"];
-    let mut tables: Vec<Table> = published
-        .map(|name| Table::fill(study.table(name), |row| measured(&by_arm[row.arm.as_str()], name, row)))
+    let mut tables: Vec<ReportTable> = published
+        .map(|name| ReportTable::fill(study.table(name), |row| measured(&by_arm[row.arm.as_str()], name, row)))
         .into();
-    tables.insert(5, Table::fill(study.table("effect"), |row| effect(by_arm, row)));
+    tables.insert(5, ReportTable::fill(study.table("effect"), |row| effect(by_arm, row)));
     tables
 }
 
 /// The same with other prices.
-fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<Table>, StudyError> {
+fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<ReportTable>, StudyError> {
     let by_arm = pool::all(study.arms.iter().collect(), |arm| {
         let seeds = (0..SENSITIVITY_SEEDS).collect();
-        let found: Vec<Found> = pool::all(seeds, |seed| usual(seed).run_on(hardware.clone(), arm))?;
+        let found: Vec<ExperimentRun> = pool::all(seeds, |seed| usual(seed).run_on(hardware.clone(), arm))?;
         Ok::<_, StudyError>((arm.name.as_str(), found))
     })?;
     Ok(fill(study, &by_arm.into_iter().collect()))
 }
 
 /// The table of prices halved and doubled.
-fn prices(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
+fn prices(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
     let told = |price: &str, part| tally.add(price, 0.3 * part);
     sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, told, |hardware| {
         with_prices(study, &hardware)
@@ -93,12 +93,16 @@ fn prices(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyErro
 }
 
 /// Runs the study.
-pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Progress) -> Result<Report, StudyError> {
+pub(crate) fn run(
+    study: &StudyDefinition,
+    choices: &StudyOptions,
+    progress: &dyn ProgressReporter,
+) -> Result<StudyReport, StudyError> {
     let options = choices.options;
     let seeds = if options.quick { 11 } else { 101 };
     let jobs: Vec<Job> =
         study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), usual(seed)))).collect();
-    let tally = Tally::new(progress);
+    let tally = ProgressSum::new(progress);
     let (found, (scaling, prices)) = pool::both(
         || run_all(study, &jobs, || tally.add("schbench", 0.3 / jobs.len() as f64)),
         || {
@@ -108,7 +112,7 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
             )
         },
     )?;
-    let mut by_arm: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
+    let mut by_arm: BTreeMap<&str, Vec<ExperimentRun>> = BTreeMap::new();
     for ((arm, _), found) in jobs.iter().zip(found) {
         by_arm.entry(arm).or_default().push(found);
     }
@@ -119,7 +123,7 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
     let outputs = outputs.collect();
     let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(Report {
+    Ok(StudyReport {
         engine: None,
         schema: crate::report::SCHEMA,
         study: study.name.clone(),
@@ -133,23 +137,23 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
 }
 
 /// What the change does to a latency, run by run with the same seed.
-fn effect(by_arm: &BTreeMap<&str, Vec<Found>>, row: &RowDefinition) -> Measured {
+fn effect(by_arm: &BTreeMap<&str, Vec<ExperimentRun>>, row: &RowDefinition) -> MeasuredFigure {
     let of_arm = |arm: &str| by_arm[arm].iter().map(|found| latency(found, &row.label)).collect::<Vec<f64>>();
-    Measured::change_of_runs(Statistic::Median, ChangeAs::Percent, &of_arm("before"), &of_arm("after"))
+    MeasuredFigure::change_of_runs(Statistic::Median, ChangeAs::Percent, &of_arm("before"), &of_arm("after"))
 }
 
 /// A row's figure: the median over the seeds.
-fn measured(found: &[Found], table: &str, row: &RowDefinition) -> Measured {
+fn measured(found: &[ExperimentRun], table: &str, row: &RowDefinition) -> MeasuredFigure {
     if table == "runs" {
-        let counts = |found: &&Found| match row.label.as_str() {
+        let counts = |found: &&ExperimentRun| match row.label.as_str() {
             "three or more" => found.placing.slow() >= 3.0,
             "one or more" => found.placing.slow() >= 1.0,
             _ => percentile(found, "99.0th") >= PUBLISHED_99TH_US,
         };
         let nr_runs = found.iter().filter(counts).count();
-        return Measured::number((100.0 * nr_runs as f64 / found.len() as f64).round());
+        return MeasuredFigure::number((100.0 * nr_runs as f64 / found.len() as f64).round());
     }
-    let figure = |found: &Found| match (table, row.label.as_str()) {
+    let figure = |found: &ExperimentRun| match (table, row.label.as_str()) {
         ("calls", "all CPUs") => found.calls_per_s,
         ("calls", "CPU with most") => found.calls_of_one_per_s,
         ("calls", _) => found.visits_per_s,
@@ -162,36 +166,37 @@ fn measured(found: &[Found], table: &str, row: &RowDefinition) -> Measured {
         ("placing", _) => found.placing.by_energy(),
         (_, label) => latency(found, label),
     };
-    let measured = Measured::median_of_runs(found.iter().map(figure).collect());
+    let measured = MeasuredFigure::median_of_runs(found.iter().map(figure).collect());
     match (table, row.arm.as_str()) {
-        ("schedule", "before") => measured.because("the price of visiting a cfs_rq is calibrated against this row"),
-        ("visits", "before") => measured.because("the number of inactive groups is calibrated against this row"),
+        ("schedule", "before") => measured.with_remark("the price of visiting a cfs_rq is calibrated against this row"),
+        ("visits", "before") => measured.with_remark("the number of inactive groups is calibrated against this row"),
         ("calls", "before") if row.label == "all CPUs" => {
-            measured.because("how often services wake up is calibrated against this row")
+            measured.with_remark("how often services wake up is calibrated against this row")
         }
-        ("calls", "after") if row.label == "all CPUs" => measured.because(
+        ("calls", "after") if row.label == "all CPUs" => measured.with_remark(
             "the limit is one for each runqueue; what is published says what it allows, not what was counted in sum",
         ),
         ("schbench", "before") => match row.label.as_str() {
-            "50.0th" => measured.because("the small CPUs' exit latencies are calibrated against this row"),
-            "90.0th" => {
-                measured.because("the big CPUs' exit latencies and the services' work are calibrated against this row")
+            "50.0th" => measured.with_remark("the small CPUs' exit latencies are calibrated against this row"),
+            "90.0th" => measured
+                .with_remark("the big CPUs' exit latencies and the services' work are calibrated against this row"),
+            "75.0th" => {
+                measured.with_remark("published is a latency of the big CPUs, which here have one sample of eight")
             }
-            "75.0th" => measured.because("published is a latency of the big CPUs, which here have one sample of eight"),
             "99.0th" | "99.5th" | "99.9th" | "max" => {
-                measured.because("workers wait for a slice in few runs (table runs), and so not in the median one")
+                measured.with_remark("workers wait for a slice in few runs (table runs), and so not in the median one")
             }
             _ => measured,
         },
         ("placing", "before") if row.label == "slow" => {
-            measured.because("workers wait for a slice in few runs (table runs), and so not in the median one")
+            measured.with_remark("workers wait for a slice in few runs (table runs), and so not in the median one")
         }
         _ => measured,
     }
 }
 
 /// A latency by its label, in microseconds.
-fn latency(found: &Found, label: &str) -> f64 {
+fn latency(found: &ExperimentRun, label: &str) -> f64 {
     match label {
         "min" => f64::from(found.schbench.min_us),
         "max" => f64::from(found.schbench.max_us),
@@ -200,7 +205,7 @@ fn latency(found: &Found, label: &str) -> f64 {
 }
 
 /// A percentile by its label, such as `99.5th`.
-fn percentile(found: &Found, label: &str) -> f64 {
+fn percentile(found: &ExperimentRun, label: &str) -> f64 {
     let percentiles = &found.schbench.percentiles;
     let row = percentiles.iter().find(|row| format!("{:.1}th", row.percent) == label);
     f64::from(row.unwrap_or_else(|| panic!("schbench tells no percentile {label}")).value)

@@ -2,13 +2,13 @@
 //! How calls, the longest `schedule()` and slow samples depend on the number of inactive groups, on frequency, on HZ, on the price
 //! of kernel code, on the energy model, and on what later kernels do otherwise.
 
-use super::experiment::{Case, Change, Found};
+use super::experiment::{ExperimentCase, ExperimentRun, MachineChange};
 use super::{Job, run_all};
+use crate::charts::{Chart, lines};
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
-use crate::pictures::{Picture, lines};
-use crate::report::{Measured, Table};
-use crate::tally::Tally;
-use crate::{Options, StudyError, pool};
+use crate::progress_sum::ProgressSum;
+use crate::report::{MeasuredFigure, ReportTable};
+use crate::{StudyError, StudyLength, pool};
 
 /// Numbers of groups.
 const NUMBERS: [u32; 6] = [0, 25, 50, 100, 200, 400];
@@ -18,8 +18,11 @@ const PLACES: [usize; 5] = [0, 2, 4, 6, 9];
 const MHZ: [u32; 5] = [300, 768, 1248, 1516, 1804];
 
 /// What kernel code costs.
-const PRICES: [(&str, Change); 3] =
-    [("as they are", Change::None), ("visits free", Change::BlockedFree), ("all free", Change::AllFree)];
+const PRICES: [(&str, MachineChange); 3] = [
+    ("as they are", MachineChange::None),
+    ("visits free", MachineChange::BlockedFree),
+    ("all free", MachineChange::AllFree),
+];
 /// The kernel: 5.4, and with some of what came later.
 const KERNELS: [(&str, &[(&str, i64)]); 5] = [
     ("5.4", &[]),
@@ -32,28 +35,28 @@ const KERNELS: [(&str, &[(&str, i64)]); 5] = [
     ),
 ];
 /// Energy models: none, and coefficients as in the device tree of 6.1, 137 and 480 instead of 100 and 405.
-const POWERS: [(&str, Change); 5] = [
-    ("as they are", Change::None),
-    ("none", Change::NoPowers),
-    ("as in 6.1", Change::Powers(1.37, 480.0 / 405.0)),
-    ("big 20 % less", Change::Powers(1.0, 0.8)),
-    ("big 20 % more", Change::Powers(1.0, 1.2)),
+const POWERS: [(&str, MachineChange); 5] = [
+    ("as they are", MachineChange::None),
+    ("none", MachineChange::NoPowers),
+    ("as in 6.1", MachineChange::Powers(1.37, 480.0 / 405.0)),
+    ("big 20 % less", MachineChange::Powers(1.0, 0.8)),
+    ("big 20 % more", MachineChange::Powers(1.0, 1.2)),
 ];
 
 /// A question: its name and title, and the cases with their labels.
 struct Axis {
     name: &'static str,
     title: &'static str,
-    cases: Vec<(String, Case)>,
+    cases: Vec<(String, ExperimentCase)>,
 }
 
 fn axes() -> [Axis; 6] {
     let case = super::usual(0);
-    let changed = |(label, change): (&str, Change)| (label.to_owned(), Case { change, ..case });
-    let groups = NUMBERS.map(|groups| (format!("{groups} groups"), Case { groups, ..case }));
-    let frequencies =
-        std::iter::zip(PLACES, MHZ).map(|(place, mhz)| (format!("{mhz} MHz"), Case { fixed: Some(place), ..case }));
-    let rates = [250, 1000].map(|hz| (format!("HZ {hz}"), Case { hz, ..case }));
+    let changed = |(label, change): (&str, MachineChange)| (label.to_owned(), ExperimentCase { change, ..case });
+    let groups = NUMBERS.map(|groups| (format!("{groups} groups"), ExperimentCase { groups, ..case }));
+    let frequencies = std::iter::zip(PLACES, MHZ)
+        .map(|(place, mhz)| (format!("{mhz} MHz"), ExperimentCase { fixed: Some(place), ..case }));
+    let rates = [250, 1000].map(|hz| (format!("HZ {hz}"), ExperimentCase { hz, ..case }));
     [
         Axis {
             name: "groups",
@@ -79,13 +82,13 @@ fn axes() -> [Axis; 6] {
         Axis {
             name: "kernels",
             title: "By what 5.4 did not have yet: how energy is estimated, and who enqueues a task on an idle CPU",
-            cases: KERNELS.map(|(label, set)| (label.to_owned(), Case { set, ..case })).into(),
+            cases: KERNELS.map(|(label, set)| (label.to_owned(), ExperimentCase { set, ..case })).into(),
         },
     ]
 }
 
 /// Draws the longest `schedule()` against the number of groups and against frequency.
-pub(super) fn pictures(study: &StudyDefinition, tables: &[Table]) -> Vec<Picture> {
+pub(super) fn pictures(study: &StudyDefinition, tables: &[ReportTable]) -> Vec<Chart> {
     let groups = NUMBERS.map(f64::from);
     let mhz = MHZ.map(f64::from);
     [("groups", "inactive groups", &groups[..]), ("frequency", "MHz of the small CPUs", &mhz[..])]
@@ -112,7 +115,7 @@ pub(super) fn pictures(study: &StudyDefinition, tables: &[Table]) -> Vec<Picture
 const FIGURES: [(&str, &str); 6] =
     [("longest", "us"), ("calls", "1/s"), ("50.0th", "us"), ("99.0th", "us"), ("slow", "samples"), ("slow runs", "%")];
 
-fn figure(found: &Found, which: usize) -> f64 {
+fn figure(found: &ExperimentRun, which: usize) -> f64 {
     match which {
         0 => found.longest.0 as f64 / 1000.0,
         1 => found.calls_per_s,
@@ -123,7 +126,11 @@ fn figure(found: &Found, which: usize) -> f64 {
     }
 }
 
-pub(super) fn tables(study: &StudyDefinition, options: Options, tally: &Tally<'_>) -> Result<Vec<Table>, StudyError> {
+pub(super) fn tables(
+    study: &StudyDefinition,
+    options: StudyLength,
+    tally: &ProgressSum<'_>,
+) -> Result<Vec<ReportTable>, StudyError> {
     let seeds = if options.quick { 5 } else { 31 };
     let axes = Vec::from(axes());
     let part = 0.4 / axes.len() as f64;
@@ -133,7 +140,7 @@ pub(super) fn tables(study: &StudyDefinition, options: Options, tally: &Tally<'_
         for (label, case) in &axis.cases {
             for arm in &study.arms {
                 rows.push((label.clone(), arm.name.clone()));
-                jobs.extend((0..seeds).map(|seed| (arm.name.clone(), Case { seed, ..*case })));
+                jobs.extend((0..seeds).map(|seed| (arm.name.clone(), ExperimentCase { seed, ..*case })));
             }
         }
         let found = run_all(study, &jobs, || tally.add(axis.name, part / jobs.len() as f64))?;
@@ -142,12 +149,12 @@ pub(super) fn tables(study: &StudyDefinition, options: Options, tally: &Tally<'_
 }
 
 /// How many runs in a hundred: the mean, whose range says nothing.
-fn share_of_runs(figures: Vec<f64>) -> Measured {
-    Measured::number((figures.iter().sum::<f64>() / figures.len() as f64).round())
+fn share_of_runs(figures: Vec<f64>) -> MeasuredFigure {
+    MeasuredFigure::number((figures.iter().sum::<f64>() / figures.len() as f64).round())
 }
 
-fn table(axis: &Axis, rows: &[(String, String)], found: &[Found], seeds: usize) -> Table {
-    let mut table = Table { name: axis.name.to_owned(), title: axis.title.to_owned(), rows: Vec::new() };
+fn table(axis: &Axis, rows: &[(String, String)], found: &[ExperimentRun], seeds: usize) -> ReportTable {
+    let mut table = ReportTable { name: axis.name.to_owned(), title: axis.title.to_owned(), rows: Vec::new() };
     for (which, (metric, unit)) in FIGURES.into_iter().enumerate() {
         let definition = TableDefinition {
             name: axis.name.to_owned(),
@@ -159,8 +166,8 @@ fn table(axis: &Axis, rows: &[(String, String)], found: &[Found], seeds: usize) 
         for ((label, arm), found) in rows.iter().zip(found.chunks(seeds)) {
             let row = RowDefinition::unpublished(format!("{metric}, {label}"), arm);
             let figures = found.iter().map(|found| figure(found, which)).collect();
-            let measured = if unit == "%" { share_of_runs(figures) } else { Measured::median_of_runs(figures) };
-            table.rows.push(crate::report::Row::new(&definition, &row, measured));
+            let measured = if unit == "%" { share_of_runs(figures) } else { MeasuredFigure::median_of_runs(figures) };
+            table.rows.push(crate::report::ReportRow::new(&definition, &row, measured));
         }
     }
     table

@@ -2,11 +2,11 @@
 //! What can be wrong with a study that reads well: names of pictures and of what is varied, paths that lead nowhere, runs that do not
 //! begin. The last two show in a trial of each run, a few milliseconds long.
 
-use super::Study;
+use super::DataStudy;
+use super::charts::ChartKind;
 use super::execute::Variation;
-use super::figures::Lack;
-use super::path::Path;
-use super::pictures::Kind;
+use super::figures::MetricError;
+use super::path::ResultPath;
 use crate::StudyError;
 use crate::definition::DefinitionError;
 use crate::pool;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// Length of a trial, after the warm-up.
 const TRIAL: Nanos = Nanos::from_millis(20);
 
-impl Study<'_> {
+impl DataStudy<'_> {
     /// Checks names that no row holds.
     pub(super) fn check_names(&self) -> Result<(), DefinitionError> {
         let wrong = |place: &str, message: &str, help: &str| {
@@ -42,7 +42,7 @@ impl Study<'_> {
                 return Err(unknown(self.file, &place, "arm", arm, &arms));
             }
             let (names, what, given) = match picture.kind {
-                Kind::Histogram => (&runs, "run", &picture.run),
+                ChartKind::Histogram => (&runs, "run", &picture.run),
                 _ => (&tables, "table", &picture.table),
             };
             match given {
@@ -50,7 +50,9 @@ impl Study<'_> {
                 Some(name) => return Err(unknown(self.file, &place, what, name, names)),
                 None => return wrong(&place, &format!("there is no `{what}`"), &format!("add it: {what} = ...")),
             }
-            if picture.kind == Kind::Histogram && picture.path.as_ref().is_none_or(|path| Path::parse(path).is_err()) {
+            if picture.kind == ChartKind::Histogram
+                && picture.path.as_ref().is_none_or(|path| ResultPath::parse(path).is_err())
+            {
                 return wrong(
                     &place,
                     "there is no `path`, or it is none",
@@ -73,8 +75,8 @@ impl Study<'_> {
     /// # Errors
     /// If one does not begin, or no run has what is asked for.
     pub(crate) fn try_runs(&self) -> Result<u64, StudyError> {
-        let wanted = super::measure::wanted(self.questions.iter().flat_map(|(_, questions)| questions));
-        let taken = self.taken();
+        let wanted = super::measure::requested_metrics(self.questions.iter().flat_map(|(_, questions)| questions));
+        let taken = self.histogram_sources();
         let mut tried: BTreeSet<usize> = wanted.keys().map(|(case, _)| *case).collect();
         tried.extend(taken.iter().map(|taken| taken.case));
         let variation = Variation { trial: Some(TRIAL), ..Variation::default() };
@@ -91,13 +93,13 @@ impl Study<'_> {
             )?;
             let figures = wanted.iter().filter(|((of, _), _)| *of == case).flat_map(|(_, figures)| figures);
             for name in figures {
-                if let Err(Lack::Wrong(what, help)) = self.definition.figures[name].of_run(&told) {
-                    return Err(self.wrong(&format!("figure {name}"), case, what, help));
+                if let Err(MetricError::Wrong(what, help)) = self.definition.figures[name].of_run(&told) {
+                    return Err(self.check_error(&format!("figure {name}"), case, what, help));
                 }
             }
             for taken in taken.iter().filter(|taken| taken.case == case) {
-                if let Err(Lack::Wrong(what, help)) = (taken.extra().take)(&told) {
-                    return Err(self.wrong("a picture", case, what, help));
+                if let Err(MetricError::Wrong(what, help)) = (taken.extra().take)(&told) {
+                    return Err(self.check_error("a picture", case, what, help));
                 }
             }
             Ok::<_, StudyError>(())
@@ -105,7 +107,7 @@ impl Study<'_> {
         Ok(wanted.keys().map(|(case, _)| self.cases[*case].seeds).sum())
     }
 
-    fn wrong(&self, what: &str, case: usize, message: String, help: String) -> StudyError {
+    fn check_error(&self, what: &str, case: usize, message: String, help: String) -> StudyError {
         let place = format!("{what}, run {}", self.cases[case].name);
         StudyError::Definition(DefinitionError::name(self.file, place, message, help))
     }

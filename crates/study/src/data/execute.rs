@@ -2,26 +2,26 @@
 //! One run of an arm with a seed, and what it tells, as JSON: what `fairlab run --json` tells, with `bench` (what `fairlab bench --json`
 //! has as `result`), `marks` by their number, `done_s` (from the workload's begin to the end of the last task) and `count`.
 
-use super::runs::Case;
-use super::workloads::{Benches, Home, Prepared};
+use super::runs::RunCase;
+use super::workloads::{BenchReader, InputFiles, PreparedWorkload};
 use crate::definition::{ArmDefinition, DefinitionError, GovernorName};
 use crate::{Elsewhere, StudyError};
-use fairlab_machine::engine::{Machine, RunError, START, Setup};
+use fairlab_machine::costs::CostModel;
+use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::observer::{MachineEvent, NoObserver, Observer, Wants};
-use fairlab_machine::prices::Prices;
-use fairlab_machine::seam::Engine;
+use fairlab_machine::observer::{Interest, MachineEvent, NoObserver, Observer};
+use fairlab_machine::sim::{Machine, RunError, START, Setup};
 use fairlab_observe::bench::elapsed::LastExit;
-use fairlab_observe::bench::{self, Meter, Reached};
-use fairlab_observe::recorder::Recorder;
-use fairlab_observe::summary::{Subject, Summary};
+use fairlab_observe::bench::{self, BenchObserver, RunProgress};
+use fairlab_observe::summary::{RunSubject, RunSummary};
+use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_sched::probe::{Event, Probe};
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The longest that a workload is given which runs until it is done.
-const PATIENCE: Nanos = Nanos::from_secs(3600);
+const MAX_RUN_TIME: Nanos = Nanos::from_secs(3600);
 
 /// What is different from the data in one of several runs of a study: to find out what results depend on.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +43,8 @@ pub(crate) struct Variation {
 /// Everything that a run needs beside its case, arm and seed.
 pub(crate) struct Site<'a> {
     pub(crate) file: &'a str,
-    pub(crate) home: &'a Home,
-    pub(crate) benches: &'a dyn Benches,
+    pub(crate) home: &'a InputFiles,
+    pub(crate) benches: &'a dyn BenchReader,
     pub(crate) default_machine: &'a str,
     /// Who runs instead.
     pub(crate) elsewhere: Option<&'a dyn Elsewhere>,
@@ -53,9 +53,9 @@ pub(crate) struct Site<'a> {
 /// A run that has been set up, and is to have a machine.
 pub struct Begun {
     file: String,
-    case: Case,
+    case: RunCase,
     seed: u64,
-    meter: Option<Box<dyn Meter>>,
+    meter: Option<Box<dyn BenchObserver>>,
     begin: Nanos,
     warm_up: Nanos,
     /// Whether it has no length of its own, and must end by itself.
@@ -64,7 +64,7 @@ pub struct Begun {
 
 impl Site<'_> {
     /// The machine on which an arm has a case: the arm's own, the case's, or the study's.
-    pub(crate) fn machine_of<'c>(&'c self, case: &'c Case, arm: &'c ArmDefinition) -> &'c str {
+    pub(crate) fn machine_of<'c>(&'c self, case: &'c RunCase, arm: &'c ArmDefinition) -> &'c str {
         arm.machine.as_deref().or(case.machine.as_deref()).unwrap_or(self.default_machine)
     }
 
@@ -74,7 +74,7 @@ impl Site<'_> {
     /// If it cannot be set up, or makes no progress.
     pub(crate) fn run(
         &self,
-        case: &Case,
+        case: &RunCase,
         arm: &ArmDefinition,
         seed: u64,
         variation: &Variation,
@@ -92,7 +92,7 @@ impl Site<'_> {
     /// If it cannot be.
     pub(crate) fn begin(
         &self,
-        case: &Case,
+        case: &RunCase,
         arm: &ArmDefinition,
         seed: u64,
         variation: &Variation,
@@ -102,13 +102,13 @@ impl Site<'_> {
             StudyError::Definition(DefinitionError::Run { file, run, message })
         };
         let name = self.machine_of(case, arm);
-        let Prepared { mut setup, meter, has_length } =
+        let PreparedWorkload { mut setup, meter, has_length } =
             self.home.prepare(case, name, seed, self.benches).map_err(of_case)?;
-        if let Some((operation, up, down)) = variation.price.as_ref().filter(|_| has_prices(&setup.hardware)) {
+        if let Some((operation, up, down)) = variation.price.as_ref().filter(|_| has_cost_model(&setup.hardware)) {
             let prices = self.home.machine(name).prices();
-            setup.hardware.prices = Prices::from_list(&prices.with(operation, prices.ps(operation) * up / down));
+            setup.hardware.prices = CostModel::from_list(&prices.with(operation, prices.ps(operation) * up / down));
         }
-        arm.change(&mut setup.hardware, case);
+        arm.apply_to(&mut setup.hardware, case);
         setup.features = arm.features_around(setup.features);
         setup.named_tunables = arm.tunables_around(setup.named_tunables);
         setup.perturb = if case.permute { Some(order_of(seed, variation.perturb)) } else { variation.perturb };
@@ -123,7 +123,7 @@ impl Site<'_> {
         setup.duration = match span {
             Some(span) => warm_up + span,
             None if has_length => begin + setup.duration,
-            None => PATIENCE,
+            None => MAX_RUN_TIME,
         };
         if let Some(trial) = variation.trial {
             setup.duration = setup.duration.min(warm_up + trial);
@@ -144,24 +144,24 @@ impl Begun {
         if case.dice {
             machine.seed(seed);
         }
-        let mut ears = Ears::new(machine, meter);
+        let mut ears = RunObservers::new(machine, meter);
         ears.measure(machine, warm_up, case.warm_up > Nanos::ZERO)?;
         if is_until_done && !machine.is_done() {
-            let message = format!("does not end within {PATIENCE}\nhelp: say a `span`");
+            let message = format!("does not end within {MAX_RUN_TIME}\nhelp: say a `span`");
             return Err(StudyError::Definition(DefinitionError::Run { file, run: case.name, message }));
         }
-        Ok(ears.told(machine, begin, warm_up, &case))
+        Ok(ears.to_json(machine, begin, warm_up, &case))
     }
 }
 
 /// A scenario's machine has none, and is not changed.
-fn has_prices(hardware: &Hardware) -> bool {
+fn has_cost_model(hardware: &Hardware) -> bool {
     !hardware.prices.is_free()
 }
 
 impl ArmDefinition {
     /// Makes a machine that of this arm and a case.
-    fn change(&self, hardware: &mut Hardware, case: &Case) {
+    fn apply_to(&self, hardware: &mut Hardware, case: &RunCase) {
         for (operation, ns) in &self.prices {
             hardware.prices.set_named(operation, (ns * 1000.0).round() as u64);
         }
@@ -181,16 +181,16 @@ impl ArmDefinition {
 }
 
 /// Who listens to a run.
-struct Ears {
-    recorder: Recorder,
-    meter: Option<Box<dyn Meter>>,
+struct RunObservers {
+    recorder: SummaryObserver,
+    meter: Option<Box<dyn BenchObserver>>,
     marks: BTreeMap<u32, u64>,
     last_exit: LastExit,
 }
 
-impl Ears {
-    fn new(machine: &Machine<impl Engine>, meter: Option<Box<dyn Meter>>) -> Self {
-        Self { recorder: Recorder::new(machine), meter, marks: BTreeMap::new(), last_exit: LastExit::default() }
+impl RunObservers {
+    fn new(machine: &Machine<impl Engine>, meter: Option<Box<dyn BenchObserver>>) -> Self {
+        Self { recorder: SummaryObserver::new(machine), meter, marks: BTreeMap::new(), last_exit: LastExit::default() }
     }
 
     /// Runs a machine to its end, and forgets what was before the end of the warm-up if there is one.
@@ -206,11 +206,11 @@ impl Ears {
             machine.advance(self, START + warm_up)?;
             // A benchmark that runs until it is done tells nothing of a part; what else the run tells is of that part all the same.
             self.meter = self.meter.take().and_then(|mut meter| meter.reset().then_some(meter));
-            self.recorder.forget(machine, START + warm_up);
+            self.recorder.reset(machine, START + warm_up);
             self.marks.clear();
         }
         if is_bench {
-            bench::go_on(machine, self, &mut |_| true)?;
+            bench::run_to_end(machine, self, &mut |_| true)?;
         } else {
             machine.advance(self, Nanos(u64::MAX))?;
             machine.finish(&mut NoObserver);
@@ -218,10 +218,13 @@ impl Ears {
         Ok(())
     }
 
-    fn told(&self, machine: &Machine<impl Engine>, begin: Nanos, warm_up: Nanos, case: &Case) -> Value {
-        let subject =
-            Subject { workload: case.name.clone(), machine: machine.hardware().name.clone(), ..Subject::default() };
-        let summary = Summary::new(subject, machine, &self.recorder);
+    fn to_json(&self, machine: &Machine<impl Engine>, begin: Nanos, warm_up: Nanos, case: &RunCase) -> Value {
+        let subject = RunSubject {
+            workload: case.name.clone(),
+            machine: machine.hardware().name.clone(),
+            ..RunSubject::default()
+        };
+        let summary = RunSummary::new(subject, machine, &self.recorder);
         let mut told = serde_json::to_value(&summary).expect("a summary is JSON");
         // What an engine does not tell is not zero.
         if let (None, Some(keys)) = (machine.built_in(), told.as_object_mut()) {
@@ -230,7 +233,8 @@ impl Ears {
             }
         }
         let measured = machine.duration().saturating_since(warm_up);
-        let of_bench = self.meter.as_ref().map(|meter| meter.outcome(Reached::of(machine), measured).data);
+        let of_bench =
+            self.meter.as_ref().map(|meter| meter.outcome(RunProgress::from_machine(machine), measured).data);
         told["bench"] = of_bench.unwrap_or(Value::Null);
         told["marks"] = self.marks.iter().map(|(phase, count)| (phase.to_string(), json!(count))).collect();
         told["done_s"] = json!(self.last_exit.elapsed().saturating_since(begin).0 as f64 / 1e9);
@@ -239,7 +243,7 @@ impl Ears {
     }
 }
 
-impl Probe for Ears {
+impl Probe for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.recorder.event(now, event);
@@ -250,11 +254,11 @@ impl Probe for Ears {
     }
 }
 
-impl<E: Engine> Observer<E> for Ears {
-    fn wants(&self) -> Wants {
-        let meter = self.meter.as_ref().map_or(Wants::NOTHING, |meter| meter.wants());
+impl<E: Engine> Observer<E> for RunObservers {
+    fn wants(&self) -> Interest {
+        let meter = self.meter.as_ref().map_or(Interest::NOTHING, |meter| meter.wants());
         let last_exit = Observer::<E>::wants(&self.last_exit);
-        <Recorder as Observer<E>>::wants(&self.recorder).or(last_exit).or(meter)
+        <SummaryObserver as Observer<E>>::wants(&self.recorder).or(last_exit).or(meter)
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -265,7 +269,7 @@ impl<E: Engine> Observer<E> for Ears {
         if let MachineEvent::Mark { phase, .. } = *event {
             *self.marks.entry(phase).or_default() += 1;
         }
-        <Recorder as Observer<E>>::machine_event(&mut self.recorder, now, event);
+        <SummaryObserver as Observer<E>>::machine_event(&mut self.recorder, now, event);
         if let Some(meter) = &mut self.meter {
             meter.machine_event(now, event);
         }

@@ -2,41 +2,41 @@
 //! The runs that rows ask for, each once, and the tables that come of them.
 
 use super::execute::{Site, Variation};
-use super::figures::Lack;
-use super::rows::Question;
-use super::runs::Case;
+use super::figures::MetricError;
+use super::rows::RowQuery;
+use super::runs::RunCase;
 use crate::StudyError;
 use crate::definition::{StudyDefinition, TableDefinition};
 use crate::pool;
-use crate::report::{Measured, Row, Table};
+use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is asked of the runs of a case under an arm.
-pub(crate) type Wanted = BTreeMap<(usize, String), BTreeSet<String>>;
+pub(crate) type RequestedMetrics = BTreeMap<(usize, String), BTreeSet<String>>;
 
 /// Takes pairs of value and count from what a run tells.
-pub(crate) type Take = dyn Fn(&Value) -> Result<Vec<[f64; 2]>, Lack> + Sync;
+pub(crate) type ExtractPairsFn = dyn Fn(&Value) -> Result<Vec<[f64; 2]>, MetricError> + Sync;
 
 /// What is taken from a run beside its figures: the values at a path.
-pub(crate) struct Extra<'a> {
+pub(crate) struct HistogramRequest<'a> {
     pub(crate) case: usize,
     pub(crate) arm: &'a str,
     /// Takes them.
-    pub(crate) take: &'a Take,
+    pub(crate) take: &'a ExtractPairsFn,
 }
 
 /// The numbers of all runs, by case, arm and figure, in the order of the seeds.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct RunNumbers {
     by_figure: BTreeMap<(usize, String, String), Vec<f64>>,
     /// What was taken beside, in the order in which it was asked for; of the first seed.
     pub(crate) extras: Vec<Vec<[f64; 2]>>,
 }
 
 /// Which figures of which runs questions ask for; a change asks for both of its arms.
-pub(crate) fn wanted<'a>(questions: impl Iterator<Item = &'a Question>) -> Wanted {
-    let mut wanted = Wanted::new();
+pub(crate) fn requested_metrics<'a>(questions: impl Iterator<Item = &'a RowQuery>) -> RequestedMetrics {
+    let mut wanted = RequestedMetrics::new();
     for question in questions {
         for arm in [Some(&question.row.arm), question.from.as_ref()].into_iter().flatten() {
             wanted.entry((question.case, arm.clone())).or_default().insert(question.figure.clone());
@@ -51,13 +51,13 @@ pub(crate) fn wanted<'a>(questions: impl Iterator<Item = &'a Question>) -> Wante
 /// If a run fails, or has no such figure.
 pub(crate) fn run(
     study: &StudyDefinition,
-    cases: &[Case],
-    wanted: &Wanted,
-    extras: &[Extra<'_>],
+    cases: &[RunCase],
+    wanted: &RequestedMetrics,
+    extras: &[HistogramRequest<'_>],
     site: &Site<'_>,
     variation: &Variation,
     told: &(dyn Fn(&str, f64) + Sync),
-) -> Result<Numbers, StudyError> {
+) -> Result<RunNumbers, StudyError> {
     let mut jobs = Vec::new();
     let pairs: Vec<_> = wanted.iter().collect();
     for (place, ((case, _), _)) in pairs.iter().enumerate() {
@@ -73,7 +73,7 @@ pub(crate) fn run(
         let of_run = |figure: &str, lack| error_of(&cases[case], arm, seed, figure, lack);
         let number_of = |name: &String| study.figures[name].of_run(&answer).map_err(|lack| of_run(name, lack));
         let numbers: Vec<f64> = figures.iter().map(number_of).collect::<Result<_, _>>()?;
-        let beside = |(place, extra): (usize, &Extra<'_>)| {
+        let beside = |(place, extra): (usize, &HistogramRequest<'_>)| {
             (number == 0 && extra.case == case && extra.arm == arm.as_str())
                 .then(|| (extra.take)(&answer).map(|pairs| (place, pairs)).map_err(|lack| of_run("a picture", lack)))
         };
@@ -81,7 +81,7 @@ pub(crate) fn run(
         told(&format!("{}, {arm}", cases[case].name), part);
         Ok::<_, StudyError>((place, numbers, beside))
     };
-    let mut all = Numbers { extras: vec![Vec::new(); extras.len()], ..Numbers::default() };
+    let mut all = RunNumbers { extras: vec![Vec::new(); extras.len()], ..RunNumbers::default() };
     for (place, numbers, beside) in pool::all(jobs, one)? {
         let ((case, arm), figures) = pairs[place];
         for (figure, number) in figures.iter().zip(numbers) {
@@ -94,11 +94,11 @@ pub(crate) fn run(
     Ok(all)
 }
 
-fn error_of(case: &Case, arm: &str, seed: u64, figure: &str, lack: Lack) -> StudyError {
+fn error_of(case: &RunCase, arm: &str, seed: u64, figure: &str, lack: MetricError) -> StudyError {
     let place = format!("figure {figure}: run {}, arm {arm}, seed {seed}", case.name);
     StudyError::Measurement(match lack {
-        Lack::Wrong(what, help) => format!("{place}: {what}\nhelp: {help}"),
-        Lack::Nothing(path) => {
+        MetricError::Wrong(what, help) => format!("{place}: {what}\nhelp: {help}"),
+        MetricError::Nothing(path) => {
             format!(
                 "{place}: tells nothing at `{path}`\nhelp: if that is no mistake, say what the figure is then: missing = 0"
             )
@@ -106,24 +106,31 @@ fn error_of(case: &Case, arm: &str, seed: u64, figure: &str, lack: Lack) -> Stud
     })
 }
 
-impl Numbers {
-    fn of(&self, question: &Question, arm: &str) -> &[f64] {
+impl RunNumbers {
+    fn of(&self, question: &RowQuery, arm: &str) -> &[f64] {
         &self.by_figure[&(question.case, arm.to_owned(), question.figure.clone())]
     }
 
     /// A table filled with what the runs come to.
-    pub(crate) fn table(&self, study: &StudyDefinition, table: &TableDefinition, questions: &[Question]) -> Table {
-        let row = |question: &Question| {
+    pub(crate) fn table(
+        &self,
+        study: &StudyDefinition,
+        table: &TableDefinition,
+        questions: &[RowQuery],
+    ) -> ReportTable {
+        let row = |question: &RowQuery| {
             let statistic = study.figures[&question.figure].runs;
             let values = self.of(question, &question.row.arm);
             let measured = match &question.from {
-                Some(from) => Measured::change_of_runs(statistic, table.change_as, self.of(question, from), values),
-                None => Measured::of_runs(statistic, values),
+                Some(from) => {
+                    MeasuredFigure::change_of_runs(statistic, table.change_as, self.of(question, from), values)
+                }
+                None => MeasuredFigure::from_runs(statistic, values),
             };
-            let measured = measured.because(question.row.remark.clone().unwrap_or_default());
-            Row::new(table, &question.row, measured)
+            let measured = measured.with_remark(question.row.remark.clone().unwrap_or_default());
+            ReportRow::new(table, &question.row, measured)
         };
-        Table { name: table.name.clone(), title: table.title.clone(), rows: questions.iter().map(row).collect() }
+        ReportTable { name: table.name.clone(), title: table.title.clone(), rows: questions.iter().map(row).collect() }
     }
 
     /// The numbers of a case's runs, by figure and arm.

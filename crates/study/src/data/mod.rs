@@ -5,12 +5,12 @@
 //! once for all rows that ask for it, by [`execute`]; [`figures`] takes numbers from what a run tells, by [`path`]. The rest is
 //! [`pictures`] and [`sensitivity`].
 
+pub mod charts;
 mod check;
 pub(crate) mod execute;
 pub mod figures;
 mod measure;
 pub mod path;
-pub mod pictures;
 mod rows;
 pub mod runs;
 pub mod sensitivity;
@@ -18,48 +18,48 @@ pub mod span;
 pub mod tasks;
 pub mod workloads;
 
+use crate::charts::Chart;
 use crate::definition::{ArmDefinition, DefinitionError, StudyDefinition, TableDefinition};
-use crate::pictures::Picture;
-use crate::report::Table;
-use crate::{Choices, Elsewhere, Options, StudyError};
+use crate::report::ReportTable;
+use crate::{Elsewhere, StudyError, StudyLength, StudyOptions};
 use execute::{Begun, Site, Variation};
-use fairlab_machine::engine::Setup;
-use rows::Question;
-use runs::Case;
+use fairlab_machine::sim::Setup;
+use rows::RowQuery;
+use runs::RunCase;
 use std::path::Path;
-use workloads::{Benches, DEFAULT_MACHINE, Home};
+use workloads::{BenchReader, DEFAULT_MACHINE, InputFiles};
 
 /// A study's data, with all that they name.
-pub(crate) struct Study<'a> {
+pub(crate) struct DataStudy<'a> {
     definition: &'a StudyDefinition,
-    choices: &'a Choices,
+    choices: &'a StudyOptions,
     file: &'a str,
-    cases: Vec<Case>,
-    questions: Vec<(&'a TableDefinition, Vec<Question>)>,
+    cases: Vec<RunCase>,
+    questions: Vec<(&'a TableDefinition, Vec<RowQuery>)>,
     site: Site<'a>,
 }
 
 /// What came of them.
-pub(crate) struct Found {
+pub(crate) struct DataStudyResult {
     /// Tables, in the order of the data.
-    pub(crate) tables: Vec<Table>,
-    pub(crate) pictures: Vec<Picture>,
+    pub(crate) tables: Vec<ReportTable>,
+    pub(crate) pictures: Vec<Chart>,
     /// How it was done.
     pub(crate) notes: Vec<String>,
 }
 
 /// The part of a full study that finds out what verdicts hang on.
-const PART_OF_SENSITIVITY: f64 = 0.6;
+const SENSITIVITY_SHARE: f64 = 0.6;
 
 /// The cases of a study's runs.
 ///
 /// # Errors
 /// If one cannot be run, or two have one name.
-fn cases_of(file: &str, definition: &StudyDefinition, choices: &Choices) -> Result<Vec<Case>, DefinitionError> {
-    let mut cases: Vec<Case> = Vec::new();
+fn cases_of(file: &str, definition: &StudyDefinition, choices: &StudyOptions) -> Result<Vec<RunCase>, DefinitionError> {
+    let mut cases: Vec<RunCase> = Vec::new();
     for run in &definition.runs {
         let wrong = |message, help| Err(DefinitionError::name(file, format!("run {}", run.name), message, help));
-        if let Some((message, help)) = run.complaint() {
+        if let Some((message, help)) = run.validation_error() {
             return wrong(message, help);
         }
         for case in run.cases(definition.seeds, choices) {
@@ -80,21 +80,21 @@ pub(crate) fn home_of(
     file: &str,
     directory: Option<&Path>,
     definition: &StudyDefinition,
-    choices: &Choices,
-) -> Result<Home, DefinitionError> {
+    choices: &StudyOptions,
+) -> Result<InputFiles, DefinitionError> {
     let cases = cases_of(file, definition, choices)?;
     let default = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
     let of_arms: Vec<String> = definition.arms.iter().filter_map(|arm| arm.machine.clone()).collect();
-    let machines = |case: &Case| {
+    let machines = |case: &RunCase| {
         let mut names = of_arms.clone();
         names.push(case.machine.clone().unwrap_or_else(|| default.to_owned()));
         names
     };
-    Home::read(directory, cases.iter().map(|case| (case, machines(case))))
+    InputFiles::read(directory, cases.iter().map(|case| (case, machines(case))))
         .map_err(|(run, message)| DefinitionError::Run { file: file.to_owned(), run, message })
 }
 
-impl<'a> Study<'a> {
+impl<'a> DataStudy<'a> {
     /// A study whose files and machines have been read.
     ///
     /// # Errors
@@ -102,13 +102,13 @@ impl<'a> Study<'a> {
     pub(crate) fn new(
         file: &'a str,
         definition: &'a StudyDefinition,
-        choices: &'a Choices,
-        home: &'a Home,
-        benches: &'a dyn Benches,
+        choices: &'a StudyOptions,
+        home: &'a InputFiles,
+        benches: &'a dyn BenchReader,
         elsewhere: Option<&'a dyn Elsewhere>,
     ) -> Result<Self, DefinitionError> {
         let cases = cases_of(file, definition, choices)?;
-        let questions = rows::questions(file, definition, &cases)?;
+        let questions = rows::row_queries(file, definition, &cases)?;
         let default_machine = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
         let site = Site { file, home, benches, default_machine, elsewhere };
         let study = Self { definition, choices, file, cases, questions, site };
@@ -117,24 +117,24 @@ impl<'a> Study<'a> {
     }
 
     /// The same cases in their quick form.
-    fn quick_cases(&self) -> Result<Vec<Case>, DefinitionError> {
-        let choices = Choices { options: Options { quick: true }, ..self.choices.clone() };
+    fn quick_cases(&self) -> Result<Vec<RunCase>, DefinitionError> {
+        let choices = StudyOptions { options: StudyLength { quick: true }, ..self.choices.clone() };
         cases_of(self.file, self.definition, &choices)
     }
 
     /// The published rows of tables that are chosen, measured with cases that may be others than the study's own.
     fn published(
         &self,
-        cases: &[Case],
+        cases: &[RunCase],
         variation: &Variation,
         chosen: &dyn Fn(&TableDefinition) -> bool,
-    ) -> Result<Vec<Table>, StudyError> {
-        let rows = |questions: &[Question]| -> Vec<Question> {
+    ) -> Result<Vec<ReportTable>, StudyError> {
+        let rows = |questions: &[RowQuery]| -> Vec<RowQuery> {
             questions.iter().filter(|question| question.row.published.is_some()).cloned().collect()
         };
         let chosen = self.questions.iter().filter(|(table, _)| chosen(table));
         let chosen: Vec<_> = chosen.map(|(table, questions)| (table, rows(questions))).collect();
-        let wanted = measure::wanted(chosen.iter().flat_map(|(_, questions)| questions));
+        let wanted = measure::requested_metrics(chosen.iter().flat_map(|(_, questions)| questions));
         let numbers = measure::run(self.definition, cases, &wanted, &[], &self.site, variation, &|_, _| {})?;
         Ok(chosen.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect())
     }
@@ -163,31 +163,31 @@ impl<'a> Study<'a> {
     ///
     /// # Errors
     /// If a run fails, or has no such figure.
-    pub(crate) fn run(&self, told: &(dyn Fn(&str, f64) + Sync)) -> Result<Found, StudyError> {
+    pub(crate) fn run(&self, told: &(dyn Fn(&str, f64) + Sync)) -> Result<DataStudyResult, StudyError> {
         let varied = self.definition.sensitivity.as_ref().filter(|_| !self.choices.options.quick);
         let of_sensitivity =
             |table: &&TableDefinition| sensitivity::TABLES.contains(&table.name.as_str()) && !table.is_data();
         let to_vary: Vec<&TableDefinition> =
             self.definition.tables.iter().filter(|_| varied.is_some()).filter(of_sensitivity).collect();
-        let part = if to_vary.is_empty() { 1.0 } else { 1.0 - PART_OF_SENSITIVITY };
+        let part = if to_vary.is_empty() { 1.0 } else { 1.0 - SENSITIVITY_SHARE };
         let variation = Variation { perturb: self.choices.perturb, ..Variation::default() };
-        let taken = self.taken();
-        let mut wanted = measure::wanted(self.questions.iter().flat_map(|(_, questions)| questions));
+        let taken = self.histogram_sources();
+        let mut wanted = measure::requested_metrics(self.questions.iter().flat_map(|(_, questions)| questions));
         for extra in &taken {
             wanted.entry((extra.case, extra.arm.clone())).or_default();
         }
-        let extras: Vec<_> = taken.iter().map(pictures::Taken::extra).collect();
+        let extras: Vec<_> = taken.iter().map(charts::HistogramSource::extra).collect();
         let told_part = |step: &str, share: f64| told(step, part * share);
         let numbers = measure::run(self.definition, &self.cases, &wanted, &extras, &self.site, &variation, &told_part)?;
-        let mut tables: Vec<Table> =
+        let mut tables: Vec<ReportTable> =
             self.questions.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect();
         let pictures = self.pictures(&tables, &taken, &numbers);
         for table in to_vary {
-            let share = PART_OF_SENSITIVITY / 2.0;
+            let share = SENSITIVITY_SHARE / 2.0;
             let told = |step: &str, part: f64| told(step, share * part);
             tables.extend(varied.map(|varied| sensitivity::table(self, table, varied, &told)).transpose()?);
         }
-        Ok(Found { tables, pictures, notes: self.notes() })
+        Ok(DataStudyResult { tables, pictures, notes: self.notes() })
     }
 
     /// How it was done.
@@ -198,8 +198,8 @@ impl<'a> Study<'a> {
             let of_run = self.cases.iter().filter(|case| case.run == run.name);
             let Some(case) = of_run.clone().next() else { continue };
             let length = match (case.span, case.warm_up.0) {
-                (Some(span), 0) => format!(", {}", span::Span(span)),
-                (Some(span), _) => format!(", {} after {}", span::Span(span), span::Span(case.warm_up)),
+                (Some(span), 0) => format!(", {}", span::TimeSpan(span)),
+                (Some(span), _) => format!(", {} after {}", span::TimeSpan(span), span::TimeSpan(case.warm_up)),
                 (None, _) => String::new(),
             };
             let machine = case.machine.as_deref().unwrap_or(self.site.default_machine);
@@ -209,7 +209,7 @@ impl<'a> Study<'a> {
         notes.push(format!(
             "Runs: {}. A spread is half the range over the seeds; an interval has 95 % of {} bootstrap draws.",
             told.join("; "),
-            crate::statistics::DRAWS
+            crate::statistics::NR_DRAWS
         ));
         let perturbed =
             self.choices.perturb.map(|number| format!("What happens at one instant is permuted (--perturb {number})."));

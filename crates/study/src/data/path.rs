@@ -11,13 +11,13 @@ use serde_json::Value;
 
 /// A path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct ResultPath {
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Key(String),
     At(i64),
     Between(usize, usize),
@@ -29,7 +29,7 @@ enum Step {
 
 /// Why a path leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Miss {
+pub enum PathError {
     /// There is no such key, but these.
     Key {
         /// The path up to there.
@@ -48,7 +48,7 @@ pub enum Miss {
     },
 }
 
-impl Path {
+impl ResultPath {
     /// Reads a path.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Path {
             if end == 0 {
                 return wrong("a key is missing: write names with dots between them");
             }
-            steps.push(Step::Key(rest[..end].to_owned()));
+            steps.push(PathStep::Key(rest[..end].to_owned()));
             rest = &rest[end..];
             while let Some(inner) = rest.strip_prefix('[') {
                 let Some((selector, behind)) = inner.split_once(']') else { return wrong("`[` without `]`") };
@@ -89,16 +89,16 @@ impl Path {
     ///
     /// # Errors
     /// If no run has such a place.
-    pub fn find<'v>(&self, root: &'v Value) -> Result<Vec<&'v Value>, Miss> {
+    pub fn find<'v>(&self, root: &'v Value) -> Result<Vec<&'v Value>, PathError> {
         let mut found = vec![root];
         let mut at = String::new();
         for step in &self.steps {
             let mut next = Vec::new();
             for value in found.into_iter().filter(|value| !value.is_null()) {
-                step.go(value, &at, &mut next)?;
+                step.follow(value, &at, &mut next)?;
             }
             found = next;
-            at = step.behind(at);
+            at = step.append_to(at);
         }
         found.retain(|value| !value.is_null());
         Ok(found)
@@ -108,63 +108,63 @@ impl Path {
     ///
     /// # Errors
     /// If no run has such a place, or there is something else.
-    pub fn numbers(&self, root: &Value) -> Result<Vec<f64>, Miss> {
+    pub fn numbers(&self, root: &Value) -> Result<Vec<f64>, PathError> {
         let number = |value: &Value| match value {
             Value::Bool(is_true) => Ok(f64::from(u8::from(*is_true))),
             Value::Number(number) => Ok(number.as_f64().unwrap_or(f64::NAN)),
             Value::Object(keys) => {
                 let known: Vec<&str> = keys.keys().map(String::as_str).collect();
                 let what = format!("is not a number yet: go on with one of {}", known.join(", "));
-                Err(Miss::Kind { at: self.text.clone(), what })
+                Err(PathError::Kind { at: self.text.clone(), what })
             }
             Value::Array(_) => {
                 let what = "is a list: say which of it, [3], [*], [name=...]".to_owned();
-                Err(Miss::Kind { at: self.text.clone(), what })
+                Err(PathError::Kind { at: self.text.clone(), what })
             }
             Value::String(_) | Value::Null => {
-                Err(Miss::Kind { at: self.text.clone(), what: format!("is {value}, not a number") })
+                Err(PathError::Kind { at: self.text.clone(), what: format!("is {value}, not a number") })
             }
         };
         self.find(root)?.into_iter().map(number).collect()
     }
 }
 
-fn selector_of(text: &str) -> Option<Step> {
+fn selector_of(text: &str) -> Option<PathStep> {
     if text.contains(',') {
-        return text.split(',').map(|one| selector_of(one.trim())).collect::<Option<Vec<_>>>().map(Step::Chain);
+        return text.split(',').map(|one| selector_of(one.trim())).collect::<Option<Vec<_>>>().map(PathStep::Chain);
     }
     if text == "*" {
-        return Some(Step::All);
+        return Some(PathStep::All);
     }
     if let Some((key, value)) = text.split_once('=') {
-        return (!key.is_empty() && !value.is_empty()).then(|| Step::Where(key.to_owned(), value.to_owned()));
+        return (!key.is_empty() && !value.is_empty()).then(|| PathStep::Where(key.to_owned(), value.to_owned()));
     }
     if let Ok(place) = text.parse() {
-        return Some(Step::At(place));
+        return Some(PathStep::At(place));
     }
     let (first, last) = text.split_once('-')?;
-    Some(Step::Between(first.parse().ok()?, last.parse().ok()?)).filter(|step| match step {
-        Step::Between(first, last) => first <= last,
+    Some(PathStep::Between(first.parse().ok()?, last.parse().ok()?)).filter(|step| match step {
+        PathStep::Between(first, last) => first <= last,
         _ => false,
     })
 }
 
-impl Step {
+impl PathStep {
     /// Where this step leads from a value.
-    fn go<'v>(&self, value: &'v Value, at: &str, next: &mut Vec<&'v Value>) -> Result<(), Miss> {
+    fn follow<'v>(&self, value: &'v Value, at: &str, next: &mut Vec<&'v Value>) -> Result<(), PathError> {
         if let Self::Key(key) = self {
             next.push(member(value, key, at)?);
             return Ok(());
         }
         let Value::Array(elements) = value else {
-            return Err(Miss::Kind { at: at.to_owned(), what: "is no list: leave the brackets out".to_owned() });
+            return Err(PathError::Kind { at: at.to_owned(), what: "is no list: leave the brackets out".to_owned() });
         };
-        next.extend(self.of_list(elements.iter().collect(), at)?);
+        next.extend(self.select(elements.iter().collect(), at)?);
         Ok(())
     }
 
     /// Which elements of a list are meant.
-    fn of_list<'v>(&self, elements: Vec<&'v Value>, at: &str) -> Result<Vec<&'v Value>, Miss> {
+    fn select<'v>(&self, elements: Vec<&'v Value>, at: &str) -> Result<Vec<&'v Value>, PathError> {
         Ok(match self {
             Self::All | Self::Key(_) => elements,
             Self::At(place) => {
@@ -176,7 +176,7 @@ impl Step {
             Self::Where(key, wanted) => {
                 let mut chosen = Vec::new();
                 for element in elements {
-                    if is(member(element, key, at)?, wanted) {
+                    if matches(member(element, key, at)?, wanted) {
                         chosen.push(element);
                     }
                 }
@@ -185,7 +185,7 @@ impl Step {
             Self::Chain(steps) => {
                 let mut chosen = elements;
                 for step in steps {
-                    chosen = step.of_list(chosen, at)?;
+                    chosen = step.select(chosen, at)?;
                 }
                 chosen
             }
@@ -193,51 +193,51 @@ impl Step {
     }
 
     /// A path with this step behind it.
-    fn behind(&self, at: String) -> String {
+    fn append_to(&self, at: String) -> String {
         match self {
             Self::Key(key) if at.is_empty() => key.clone(),
             Self::Key(key) => format!("{at}.{key}"),
-            selector => format!("{at}[{}]", selector.written()),
+            selector => format!("{at}[{}]", selector.to_text()),
         }
     }
 
     /// As it is written in brackets.
-    fn written(&self) -> String {
+    fn to_text(&self) -> String {
         match self {
             Self::Key(key) => key.clone(),
             Self::At(place) => place.to_string(),
             Self::Between(first, last) => format!("{first}-{last}"),
             Self::All => "*".to_owned(),
             Self::Where(key, value) => format!("{key}={value}"),
-            Self::Chain(steps) => steps.iter().map(Self::written).collect::<Vec<_>>().join(","),
+            Self::Chain(steps) => steps.iter().map(Self::to_text).collect::<Vec<_>>().join(","),
         }
     }
 }
 
 /// A member of an object by name, or of a list by place.
-fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, Miss> {
+fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, PathError> {
     match value {
         Value::Object(members) => match (members.get(key), key.strip_suffix('?')) {
             (Some(value), _) => Ok(value),
             (None, Some(optional)) => Ok(members.get(optional).unwrap_or(&Value::Null)),
             (None, None) => {
                 let known = members.keys().cloned().collect();
-                Err(Miss::Key { at: at.to_owned(), key: key.to_owned(), known })
+                Err(PathError::Key { at: at.to_owned(), key: key.to_owned(), known })
             }
         },
         Value::Array(elements) => match key.parse::<usize>() {
             Ok(place) => Ok(elements.get(place).unwrap_or(&Value::Null)),
-            Err(_) => Err(Miss::Kind {
+            Err(_) => Err(PathError::Kind {
                 at: at.to_owned(),
                 what: format!("is a list, so it has no `{key}`: say which of it, [3], [*], [name=...]"),
             }),
         },
-        other => Err(Miss::Kind { at: at.to_owned(), what: format!("is {other}, which has no `{key}`") }),
+        other => Err(PathError::Kind { at: at.to_owned(), what: format!("is {other}, which has no `{key}`") }),
     }
 }
 
 /// Whether a value is what was written; numbers are compared as numbers.
-fn is(value: &Value, wanted: &str) -> bool {
+fn matches(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text == wanted,
         Value::Number(number) => {
@@ -270,8 +270,8 @@ mod tests {
         })
     }
 
-    fn numbers(path: &str) -> Result<Vec<f64>, Miss> {
-        Path::parse(path).expect("it is a path").numbers(&run())
+    fn numbers(path: &str) -> Result<Vec<f64>, PathError> {
+        ResultPath::parse(path).expect("it is a path").numbers(&run())
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_place_that_no_run_has_is_told_with_what_there_is() {
-        let Err(Miss::Key { at, key, known }) = numbers("bench.percentile[percent=99].value") else {
+        let Err(PathError::Key { at, key, known }) = numbers("bench.percentile[percent=99].value") else {
             panic!("there is no such key")
         };
         assert_eq!((at.as_str(), key.as_str(), known), ("bench", "percentile", vec!["percentiles".to_owned()]));
@@ -311,7 +311,7 @@ mod tests {
             ("families[0].name", "not a number"),
             ("families[0].name.x", "has no `x`"),
         ] {
-            let Err(Miss::Kind { what: told, .. }) = numbers(path) else { panic!("{path}") };
+            let Err(PathError::Kind { what: told, .. }) = numbers(path) else { panic!("{path}") };
             assert!(told.contains(what), "{path}: {told}");
         }
     }
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn what_is_no_path_is_refused() {
         for text in ["", ".a", "a..b", "a[", "a[]", "a[x]", "a[1]b", "a[5-2]", "a[=3]", "a."] {
-            assert!(Path::parse(text).is_err(), "{text}");
+            assert!(ResultPath::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -4,14 +4,14 @@
 //! Rules, in order: what the row says; what its table says; the run, or figure, that is called as the row; the only one that there is.
 //! A table without rows has one for each of its runs (or, if it names no figure, for each figure) and each arm.
 
-use super::runs::Case;
+use super::runs::RunCase;
 use crate::definition::{DefinitionError, RowDefinition, StudyDefinition, TableDefinition};
 use crate::read::unknown;
 use fairlab_workload::suggest;
 
 /// A row with what it asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Question {
+pub(crate) struct RowQuery {
     pub(crate) row: RowDefinition,
     /// Place of the run's case.
     pub(crate) case: usize,
@@ -23,42 +23,42 @@ pub(crate) struct Question {
 ///
 /// # Errors
 /// If a row names no run or figure that there is, or none at all.
-pub(crate) fn questions<'s>(
+pub(crate) fn row_queries<'s>(
     file: &str,
     study: &'s StudyDefinition,
-    cases: &[Case],
-) -> Result<Vec<(&'s TableDefinition, Vec<Question>)>, DefinitionError> {
+    cases: &[RunCase],
+) -> Result<Vec<(&'s TableDefinition, Vec<RowQuery>)>, DefinitionError> {
     let of_table = |table: &'s TableDefinition| {
-        let asked = Asker { file, study, cases, table }.of_table()?;
+        let asked = RowResolver { file, study, cases, table }.resolve_table()?;
         Ok((table, asked))
     };
     study.tables.iter().filter(|table| table.is_data()).map(of_table).collect()
 }
 
-struct Asker<'a> {
+struct RowResolver<'a> {
     file: &'a str,
     study: &'a StudyDefinition,
-    cases: &'a [Case],
+    cases: &'a [RunCase],
     table: &'a TableDefinition,
 }
 
-impl Asker<'_> {
-    fn of_table(&self) -> Result<Vec<Question>, DefinitionError> {
+impl RowResolver<'_> {
+    fn resolve_table(&self) -> Result<Vec<RowQuery>, DefinitionError> {
         let place = format!("table {}", self.table.name);
         if let Some(figure) = &self.table.figure {
             self.check_figure(&place, figure)?;
         }
-        if let Some(run) = self.table.run.as_ref().filter(|run| self.of_run(run).is_empty()) {
-            return Err(self.no_run(&place, run));
+        if let Some(run) = self.table.run.as_ref().filter(|run| self.cases_of_run(run).is_empty()) {
+            return Err(self.unknown_run(&place, run));
         }
         if self.table.rows.is_empty() {
-            self.made_up()
+            self.generated_rows()
         } else {
-            self.table.rows.iter().map(|row| self.of_row(row)).collect()
+            self.table.rows.iter().map(|row| self.resolve_row(row)).collect()
         }
     }
 
-    fn of_row(&self, row: &RowDefinition) -> Result<Question, DefinitionError> {
+    fn resolve_row(&self, row: &RowDefinition) -> Result<RowQuery, DefinitionError> {
         let place = format!("table {}, row {}", self.table.name, row.label);
         let case = self.case_of(row, &place)?;
         let figures: Vec<&String> = self.study.figures.keys().collect();
@@ -82,17 +82,17 @@ impl Asker<'_> {
             let help = "a change is from another arm: say the arm of after in the row".to_owned();
             return Err(DefinitionError::name(self.file, place, format!("the change from {0} to {0}", row.arm), help));
         }
-        Ok(Question { row: row.clone(), case, figure, from })
+        Ok(RowQuery { row: row.clone(), case, figure, from })
     }
 
     /// The place of the case of a row.
     fn case_of(&self, row: &RowDefinition, place: &str) -> Result<usize, DefinitionError> {
         let within = match row.run.as_ref().or(self.table.run.as_ref()) {
-            Some(run) => self.of_run(run),
+            Some(run) => self.cases_of_run(run),
             None => (0..self.cases.len()).collect(),
         };
         if let Some(run) = row.run.as_ref().filter(|_| within.is_empty()) {
-            return Err(self.no_run(place, run));
+            return Err(self.unknown_run(place, run));
         }
         if let [only] = within.as_slice() {
             return Ok(*only);
@@ -106,8 +106,8 @@ impl Asker<'_> {
     }
 
     /// The places of the cases of a run, or of the one case of that name.
-    fn of_run(&self, run: &str) -> Vec<usize> {
-        let of = |is_it: &dyn Fn(&Case) -> bool| -> Vec<usize> {
+    fn cases_of_run(&self, run: &str) -> Vec<usize> {
+        let of = |is_it: &dyn Fn(&RunCase) -> bool| -> Vec<usize> {
             self.cases.iter().enumerate().filter(|(_, case)| is_it(case)).map(|(place, _)| place).collect()
         };
         let of_case = of(&|case| case.name == run);
@@ -115,13 +115,13 @@ impl Asker<'_> {
     }
 
     /// The rows of a table that has none: each of its runs, figures and arms. What differs from row to row is in their labels.
-    fn made_up(&self) -> Result<Vec<Question>, DefinitionError> {
+    fn generated_rows(&self) -> Result<Vec<RowQuery>, DefinitionError> {
         let place = format!("table {}", self.table.name);
         let mut cases = Vec::new();
         for run in self.table.run.iter().chain(&self.table.runs) {
-            let of_run = self.of_run(run);
+            let of_run = self.cases_of_run(run);
             if of_run.is_empty() {
-                return Err(self.no_run(&place, run));
+                return Err(self.unknown_run(&place, run));
             }
             cases.extend(of_run);
         }
@@ -149,7 +149,7 @@ impl Asker<'_> {
                 };
                 for arm in arms.iter().filter(|arm| is_chosen(arm) && Some(**arm) != self.table.from.as_deref()) {
                     let row = RowDefinition::unpublished(label.as_str(), *arm);
-                    asked.push(Question { row, case, figure: (*figure).clone(), from: self.table.from.clone() });
+                    asked.push(RowQuery { row, case, figure: (*figure).clone(), from: self.table.from.clone() });
                 }
             }
         }
@@ -164,7 +164,7 @@ impl Asker<'_> {
         Err(unknown(self.file, place, "figure", figure, &known))
     }
 
-    fn no_run(&self, place: &str, run: &str) -> DefinitionError {
+    fn unknown_run(&self, place: &str, run: &str) -> DefinitionError {
         let known: Vec<&str> = self.cases.iter().map(|case| case.name.as_str()).collect();
         unknown(self.file, place, "run", run, &known)
     }
@@ -177,7 +177,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Choices;
+    use crate::StudyOptions;
 
     const STUDY: &str = "name = 's'\ntitle = 's'\nsource = 's'\n\
         [[arm]]\nname = 'a'\nmeaning = 'a'\n[[arm]]\nname = 'b'\nmeaning = 'b'\n\
@@ -185,14 +185,14 @@ mod tests {
         [[run]]\nname = 'other'\nbench = 'perf sched pipe'\n\
         [figure.time]\npath = 'done_s'\n[figure.waits]\npath = 'totals.wait_ns'\n";
 
-    fn asked(table: &str) -> Result<Vec<String>, String> {
+    fn resolve(table: &str) -> Result<Vec<String>, String> {
         let text = format!("{STUDY}[[table]]\nname = 't'\ntitle = 't'\nmetric = 'm'\nunit = 'u'\n{table}");
         let study = StudyDefinition::parse("my.toml", &text).map_err(|error| error.to_string())?;
-        let cases: Vec<Case> = study.runs.iter().flat_map(|run| run.cases(None, &Choices::default())).collect();
-        let asked = questions("my.toml", &study, &cases).map_err(|error| error.to_string())?;
-        let words = |question: &Question| {
+        let cases: Vec<RunCase> = study.runs.iter().flat_map(|run| run.cases(None, &StudyOptions::default())).collect();
+        let asked = row_queries("my.toml", &study, &cases).map_err(|error| error.to_string())?;
+        let words = |question: &RowQuery| {
             let change = question.from.as_ref().map_or_else(String::new, |from| format!("{from} to "));
-            let Question { row, case, figure, .. } = question;
+            let RowQuery { row, case, figure, .. } = question;
             format!("{}: {figure} of {}, {change}{}", row.label, cases[*case].name, row.arm)
         };
         Ok(asked.iter().flat_map(|(_, questions)| questions.iter().map(words)).collect())
@@ -203,26 +203,26 @@ mod tests {
         let table = "run = '{n} groups'\nfigure = 'time'\nrows = [\n\
             { label = '4 groups', arm = 'b' }, { label = 'x', run = 'other', figure = 'waits', arm = 'a', from = 'b' } ]";
         assert_eq!(
-            asked(table),
+            resolve(table),
             Ok(vec!["4 groups: time of 4 groups, b".to_owned(), "x: waits of other, b to a".to_owned()])
         );
         let table = "run = 'other'\nrows = [{ label = 'waits', arm = 'a' }]";
-        assert_eq!(asked(table), Ok(vec!["waits: waits of other, a".to_owned()]));
+        assert_eq!(resolve(table), Ok(vec!["waits: waits of other, a".to_owned()]));
     }
 
     #[test]
     fn a_table_without_rows_asks_for_all_that_it_names() {
-        let rows = asked("run = '{n} groups'\nfigure = 'time'\nfrom = 'a'");
+        let rows = resolve("run = '{n} groups'\nfigure = 'time'\nfrom = 'a'");
         assert_eq!(
             rows,
             Ok(vec!["1 groups: time of 1 groups, a to b".to_owned(), "4 groups: time of 4 groups, a to b".to_owned()])
         );
-        assert_eq!(asked("run = 'other'").map(|rows| rows.len()), Ok(4));
+        assert_eq!(resolve("run = 'other'").map(|rows| rows.len()), Ok(4));
         let rows =
-            asked("runs = ['other', '1 groups']\nfigures = ['time', 'waits']\narms = ['b']").expect("all are there");
+            resolve("runs = ['other', '1 groups']\nfigures = ['time', 'waits']\narms = ['b']").expect("all are there");
         assert_eq!((rows.len(), rows[0].as_str()), (4, "other: time: time of other, b"));
-        assert!(asked("runs = ['others']").expect_err("misspelt").contains("did you mean `other`?"));
-        assert!(asked("figure = 'time'\narms = ['c']").expect_err("no arm").contains("there is no arm c"));
+        assert!(resolve("runs = ['others']").expect_err("misspelt").contains("did you mean `other`?"));
+        assert!(resolve("figure = 'time'\narms = ['c']").expect_err("no arm").contains("there is no arm c"));
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
             ),
             ("run = 'other'\nfigure = 'time'\nrows = [{ label = 'x', arm = 'c' }]", "there is no arm c"),
         ] {
-            let told = asked(table).expect_err(table);
+            let told = resolve(table).expect_err(table);
             assert!(told.contains(expected), "{table}\n{told}");
         }
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `[[run]]`: what is run, where, how long and how often; and one of them for each value of its parameters.
 
-use super::span::Span;
+use super::span::TimeSpan;
 use super::tasks::TaskFamily;
-use crate::Choices;
+use crate::StudyOptions;
 use crate::arms::GovernorName;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct RunDefinition {
     pub machine: Option<String>,
     /// Parameters: each of their values is a run.
     #[serde(default)]
-    pub with: BTreeMap<String, Vec<Word>>,
+    pub with: BTreeMap<String, Vec<ParameterValue>>,
     /// How many task groups are around the tasks of a benchmark that has no groups of its own.
     #[serde(default)]
     pub groups: u32,
@@ -42,11 +42,11 @@ pub struct RunDefinition {
     /// Only the first so many idle states are used, if no arm says it.
     pub idle_states: Option<usize>,
     /// When the workload begins.
-    pub start: Option<Start>,
+    pub start: Option<StartTimes>,
     /// How long is measured.
-    pub span: Option<Span>,
+    pub span: Option<TimeSpan>,
     /// How long is simulated before.
-    pub warm_up: Option<Span>,
+    pub warm_up: Option<TimeSpan>,
     /// How often it is run, each time with another seed.
     pub seeds: Option<u64>,
     /// The first seed.
@@ -59,19 +59,19 @@ pub struct RunDefinition {
     pub count: Option<f64>,
     /// What is different with `--quick`.
     #[serde(default)]
-    pub quick: Quick,
+    pub quick: QuickOverrides,
 }
 
 /// What is different with `--quick`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quick {
+pub struct QuickOverrides {
     /// The line of a benchmark.
     pub bench: Option<String>,
     /// How long is measured.
-    pub span: Option<Span>,
+    pub span: Option<TimeSpan>,
     /// How long is simulated before.
-    pub warm_up: Option<Span>,
+    pub warm_up: Option<TimeSpan>,
     /// How often it is run.
     pub seeds: Option<u64>,
     /// How much there is to do.
@@ -81,19 +81,19 @@ pub struct Quick {
 /// When a workload begins, from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Start {
+pub struct StartTimes {
     /// Not before.
-    pub at: Option<Span>,
+    pub at: Option<TimeSpan>,
     /// So much later with each seed.
-    pub every: Option<Span>,
+    pub every: Option<TimeSpan>,
     /// But no later than this after `at`: what is more begins anew at 0.
-    pub within: Option<Span>,
+    pub within: Option<TimeSpan>,
 }
 
 /// A value of a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Word {
+pub enum ParameterValue {
     /// A whole number.
     Number(i64),
     /// A number.
@@ -104,16 +104,16 @@ pub enum Word {
 
 /// A run with a value for each parameter, as long as it is asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Case {
+pub(crate) struct RunCase {
     pub(crate) name: String,
     /// The name of its run, with parameters as they are written.
     pub(crate) run: String,
-    pub(crate) source: Source,
+    pub(crate) source: WorkloadSource,
     pub(crate) machine: Option<String>,
     pub(crate) groups: u32,
     pub(crate) governor: Option<GovernorName>,
     pub(crate) idle_states: Option<usize>,
-    pub(crate) start: Start,
+    pub(crate) start: StartTimes,
     pub(crate) span: Option<Nanos>,
     pub(crate) warm_up: Nanos,
     pub(crate) seeds: u64,
@@ -125,7 +125,7 @@ pub(crate) struct Case {
 
 /// Where a workload comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum WorkloadSource {
     File(String),
     RtApp(String),
     Scenario(String),
@@ -133,7 +133,7 @@ pub(crate) enum Source {
     Tasks(Vec<TaskFamily>),
 }
 
-impl std::fmt::Display for Word {
+impl std::fmt::Display for ParameterValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -143,10 +143,10 @@ impl std::fmt::Display for Word {
     }
 }
 
-impl Start {
+impl StartTimes {
     /// When the workload of a seed begins.
     pub(crate) fn of_seed(&self, seed: u64) -> Nanos {
-        let ns = |span: Option<Span>| span.map_or(0, |span| span.0.0);
+        let ns = |span: Option<TimeSpan>| span.map_or(0, |span| span.0.0);
         let later = ns(self.every).wrapping_mul(seed);
         let later = self.within.map_or(later, |within| later % within.0.0.max(1));
         Nanos(ns(self.at) + later)
@@ -155,7 +155,7 @@ impl Start {
 
 impl RunDefinition {
     /// What is wrong with it on its own, and the way out.
-    pub(crate) fn complaint(&self) -> Option<(String, String)> {
+    pub(crate) fn validation_error(&self) -> Option<(String, String)> {
         let given = [
             ("file", self.file.is_some()),
             ("rtapp", self.rtapp.is_some()),
@@ -187,12 +187,12 @@ impl RunDefinition {
         if self.seeds == Some(0) || self.quick.seeds == Some(0) {
             return Some(("`seeds` is 0".to_owned(), "at least one run is needed".to_owned()));
         }
-        self.tasks.iter().find_map(TaskFamily::complaint)
+        self.tasks.iter().find_map(TaskFamily::validation_error)
     }
 
     /// One of it for each combination of its parameters' values, the first parameter by name changing slowest.
-    pub(crate) fn cases(&self, default_seeds: Option<u64>, choices: &Choices) -> Vec<Case> {
-        let mut chosen: Vec<Vec<(&str, &Word)>> = vec![Vec::new()];
+    pub(crate) fn cases(&self, default_seeds: Option<u64>, choices: &StudyOptions) -> Vec<RunCase> {
+        let mut chosen: Vec<Vec<(&str, &ParameterValue)>> = vec![Vec::new()];
         for (name, values) in &self.with {
             let mut longer = Vec::new();
             for before in &chosen {
@@ -203,25 +203,25 @@ impl RunDefinition {
         chosen.iter().map(|values| self.case(values, default_seeds, choices)).collect()
     }
 
-    fn case(&self, values: &[(&str, &Word)], default_seeds: Option<u64>, choices: &Choices) -> Case {
+    fn case(&self, values: &[(&str, &ParameterValue)], default_seeds: Option<u64>, choices: &StudyOptions) -> RunCase {
         let fill = |text: &String| {
             values.iter().fold(text.clone(), |text, (name, value)| text.replace(&braced(name), &value.to_string()))
         };
         let quick = |given: bool| choices.options.quick && given;
         let bench = if quick(self.quick.bench.is_some()) { &self.quick.bench } else { &self.bench };
         let sources = [
-            self.file.as_ref().map(|file| Source::File(fill(file))),
-            self.rtapp.as_ref().map(|text| Source::RtApp(fill(text))),
-            self.scenario.as_ref().map(|text| Source::Scenario(fill(text))),
-            bench.as_ref().map(|line| Source::Bench(fill(line))),
+            self.file.as_ref().map(|file| WorkloadSource::File(fill(file))),
+            self.rtapp.as_ref().map(|text| WorkloadSource::RtApp(fill(text))),
+            self.scenario.as_ref().map(|text| WorkloadSource::Scenario(fill(text))),
+            bench.as_ref().map(|line| WorkloadSource::Bench(fill(line))),
         ];
         let span = if quick(self.quick.span.is_some()) { self.quick.span } else { self.span };
         let warm_up = if quick(self.quick.warm_up.is_some()) { self.quick.warm_up } else { self.warm_up };
         let seeds = if quick(self.quick.seeds.is_some()) { self.quick.seeds } else { self.seeds };
-        Case {
+        RunCase {
             name: fill(&self.name),
             run: self.name.clone(),
-            source: sources.into_iter().flatten().next().unwrap_or_else(|| Source::Tasks(self.tasks.clone())),
+            source: sources.into_iter().flatten().next().unwrap_or_else(|| WorkloadSource::Tasks(self.tasks.clone())),
             machine: choices.machine.clone().or_else(|| self.machine.as_ref().map(fill)),
             groups: self.groups,
             governor: self.governor,
@@ -246,7 +246,7 @@ fn braced(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::StudyLength;
 
     fn run(text: &str) -> RunDefinition {
         toml::from_str(text).expect("it is a run")
@@ -257,23 +257,24 @@ mod tests {
         let run = run(
             "name = '{n} groups, {kind}'\nbench = 'hackbench -g {n} --{kind}'\nwith = { n = [1, 16], kind = ['pipe', 'sockets'] }",
         );
-        let cases = run.cases(None, &Choices::default());
+        let cases = run.cases(None, &StudyOptions::default());
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
         assert_eq!(names, ["1 groups, pipe", "16 groups, pipe", "1 groups, sockets", "16 groups, sockets"]);
-        assert_eq!(cases[1].source, Source::Bench("hackbench -g 16 --pipe".to_owned()));
+        assert_eq!(cases[1].source, WorkloadSource::Bench("hackbench -g 16 --pipe".to_owned()));
     }
 
     #[test]
     fn what_is_asked_for_comes_before_the_quick_form_and_that_before_the_full_one() {
         let run = run("name = 'a'\nfile = 'a.json'\nspan = '5s'\nseeds = 9\nquick = { span = '1s', seeds = 2 }");
-        let case = |choices: Choices| {
+        let case = |choices: StudyOptions| {
             let case = &run.cases(Some(7), &choices)[0];
             (case.span, case.seeds)
         };
-        let quick = Options { quick: true };
-        assert_eq!(case(Choices::default()), (Some(Nanos::from_secs(5)), 9));
-        assert_eq!(case(Choices { options: quick, ..Choices::default() }), (Some(Nanos::from_secs(1)), 2));
-        let choices = Choices { options: quick, seeds: Some(4), span: Some(Nanos::from_secs(3)), ..Choices::default() };
+        let quick = StudyLength { quick: true };
+        assert_eq!(case(StudyOptions::default()), (Some(Nanos::from_secs(5)), 9));
+        assert_eq!(case(StudyOptions { options: quick, ..StudyOptions::default() }), (Some(Nanos::from_secs(1)), 2));
+        let choices =
+            StudyOptions { options: quick, seeds: Some(4), span: Some(Nanos::from_secs(3)), ..StudyOptions::default() };
         assert_eq!(case(choices), (Some(Nanos::from_secs(3)), 4));
     }
 
@@ -283,7 +284,7 @@ mod tests {
         let start = run.start.expect("it has one");
         assert_eq!(start.of_seed(0), Nanos::from_secs(2));
         assert_eq!(start.of_seed(13), Nanos(2_000_000_000 + 13 * 317_000 - 4_000_000));
-        assert_eq!(Start::default().of_seed(5), Nanos::ZERO);
+        assert_eq!(StartTimes::default().of_seed(5), Nanos::ZERO);
     }
 
     #[test]
@@ -298,9 +299,9 @@ mod tests {
             ("name = 'a'\ntasks = [{ name = 't', run_us = 1, sleep_us = 1 }]", "`tasks` without a `span`"),
         ];
         for (text, expected) in cases {
-            let (told, _) = run(text).complaint().expect(text);
+            let (told, _) = run(text).validation_error().expect(text);
             assert!(told.contains(expected), "{text}: {told}");
         }
-        assert_eq!(run("name = 'a'\nbench = 'b'").complaint(), None);
+        assert_eq!(run("name = 'a'\nbench = 'b'").validation_error(), None);
     }
 }

@@ -2,12 +2,12 @@
 //! `[sensitivity]`: what verdicts hang on. Each price of the machines halved and doubled fills the table `prices`; other seeds, half and
 //! twice the length, and permutations of what happens at one instant fill the table `robustness`. Both belong to the full form.
 
-use super::Study;
+use super::DataStudy;
 use super::execute::Variation;
-use super::span::Span;
+use super::span::TimeSpan;
 use crate::StudyError;
 use crate::definition::TableDefinition;
-use crate::report::Table;
+use crate::report::ReportTable;
 use crate::sensitivity::compare;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ pub struct SensitivityDefinition {
     #[serde(default)]
     pub quick: bool,
     /// Length of each run.
-    pub span: Option<Span>,
+    pub span: Option<TimeSpan>,
     /// How many other sets of seeds.
     #[serde(default)]
     pub other_seeds: u64,
@@ -49,12 +49,12 @@ pub struct SensitivityDefinition {
 
 impl SensitivityDefinition {
     /// The cases of a table, beside that in which nothing is varied.
-    fn variations(&self, table: &str, study: &Study<'_>) -> Vec<(String, Variation)> {
+    fn variations(&self, table: &str, study: &DataStudy<'_>) -> Vec<(String, Variation)> {
         let base = Variation { most_seeds: self.seeds, perturb: study.choices.perturb, ..Variation::default() };
         if table == PRICES {
             let mut operations: BTreeSet<&str> = BTreeSet::new();
             for machine in study.site.home.machines() {
-                operations.extend(machine.prices().iter().map(fairlab_machine::description::Price::operation));
+                operations.extend(machine.prices().iter().map(fairlab_machine::description::OpCost::operation));
             }
             operations.retain(|name| self.prices.is_empty() || self.prices.iter().any(|chosen| chosen == name));
             let varied = |operation: &&str| {
@@ -86,11 +86,11 @@ impl SensitivityDefinition {
 /// # Errors
 /// If a run fails.
 pub(super) fn table(
-    study: &Study<'_>,
+    study: &DataStudy<'_>,
     definition: &TableDefinition,
     varied: &SensitivityDefinition,
     told: &(dyn Fn(&str, f64) + Sync),
-) -> Result<Table, StudyError> {
+) -> Result<ReportTable, StudyError> {
     let mut cases = if varied.quick { study.quick_cases()? } else { study.cases.clone() };
     for case in &mut cases {
         if let (Some(span), Some(length)) = (varied.span, case.span.as_mut()) {

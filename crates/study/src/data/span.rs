@@ -9,14 +9,14 @@ use std::str::FromStr;
 /// Units, longest name first where one ends like another.
 const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 /// The longest: as in scenarios.
-const MOST: u64 = 1_000_000_000_000_000_000;
+const MAX_NS: u64 = 1_000_000_000_000_000_000;
 
 /// A length of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Span(pub Nanos);
+pub struct TimeSpan(pub Nanos);
 
-impl FromStr for Span {
+impl FromStr for TimeSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -29,7 +29,7 @@ impl FromStr for Span {
             return Err(wrong());
         }
         let whole: u64 = whole.parse().map_err(|_| wrong())?;
-        let mut time = whole.checked_mul(unit).filter(|time| *time <= MOST).ok_or_else(wrong)?;
+        let mut time = whole.checked_mul(unit).filter(|time| *time <= MAX_NS).ok_or_else(wrong)?;
         let mut place = unit;
         for digit in fraction.bytes() {
             place /= 10;
@@ -39,7 +39,7 @@ impl FromStr for Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for TimeSpan {
     /// In the largest unit of which it is a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Nanos(ns) = self.0;
@@ -48,7 +48,7 @@ impl fmt::Display for Span {
     }
 }
 
-impl TryFrom<String> for Span {
+impl TryFrom<String> for TimeSpan {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -56,8 +56,8 @@ impl TryFrom<String> for Span {
     }
 }
 
-impl From<Span> for String {
-    fn from(span: Span) -> Self {
+impl From<TimeSpan> for String {
+    fn from(span: TimeSpan) -> Self {
         span.to_string()
     }
 }
@@ -69,12 +69,12 @@ mod tests {
     #[test]
     fn spans_are_exact_and_written_as_they_are_read() {
         for (text, ns) in [("5s", 5_000_000_000), ("300ms", 300_000_000), ("1500us", 1_500_000), ("7ns", 7)] {
-            let span: Span = text.parse().expect("it is a time");
+            let span: TimeSpan = text.parse().expect("it is a time");
             assert_eq!((span.0, span.to_string()), (Nanos(ns), text.to_owned()));
         }
-        assert_eq!("1.5ms".parse::<Span>().map(|span| span.to_string()), Ok("1500us".to_owned()));
+        assert_eq!("1.5ms".parse::<TimeSpan>().map(|span| span.to_string()), Ok("1500us".to_owned()));
         for text in ["", "5", "ms", "-1s", "1e3s", "1.s", "5 s", "99999999999s"] {
-            assert!(text.parse::<Span>().is_err(), "{text}");
+            assert!(text.parse::<TimeSpan>().is_err(), "{text}");
         }
     }
 }

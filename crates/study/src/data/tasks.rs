@@ -16,13 +16,13 @@ pub struct TaskFamily {
     /// How many; as many as there are periods, if these are a list.
     pub number: Option<u64>,
     /// When all of them begin, in microseconds: one time for the family.
-    pub together_us: Option<Time>,
+    pub together_us: Option<TaskTime>,
     /// How much later each begins.
-    pub delay_us: Option<Time>,
+    pub delay_us: Option<TaskTime>,
     /// Work in a turn, at full speed. Without `sleep_us` and `period_us` the task never rests.
-    pub run_us: Option<Time>,
+    pub run_us: Option<TaskTime>,
     /// Sleep in a turn.
-    pub sleep_us: Option<Time>,
+    pub sleep_us: Option<TaskTime>,
     /// Or the period of a timer; a list has one for each task.
     pub period_us: Option<Periods>,
     /// Whether a late task begins a new grid of its period instead of keeping the old one. rt-app's default.
@@ -36,7 +36,7 @@ pub struct TaskFamily {
 /// A time in microseconds, or the range from which it is drawn (the upper end is not in it).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Time {
+pub enum TaskTime {
     /// This.
     Fixed(u64),
     /// One of these.
@@ -53,9 +53,9 @@ pub enum Periods {
     Each(Vec<u64>),
 }
 
-impl Time {
+impl TaskTime {
     /// The time, drawn at the next place if it has to be.
-    fn of(self, seed: u64, place: &mut u64) -> u64 {
+    fn draw(self, seed: u64, place: &mut u64) -> u64 {
         match self {
             Self::Fixed(time) => time,
             Self::Drawn([low, high]) => {
@@ -68,10 +68,10 @@ impl Time {
 
 impl TaskFamily {
     /// What is wrong with it, and the way out.
-    pub(super) fn complaint(&self) -> Option<(String, String)> {
+    pub(super) fn validation_error(&self) -> Option<(String, String)> {
         let wrong = |what: &str, help: &str| Some((format!("tasks {}: {what}", self.name), help.to_owned()));
         let times = [self.together_us, self.delay_us, self.run_us, self.sleep_us];
-        let is_empty = |time: &Time| matches!(time, Time::Drawn([low, high]) if low >= high);
+        let is_empty = |time: &TaskTime| matches!(time, TaskTime::Drawn([low, high]) if low >= high);
         if times.iter().flatten().any(is_empty) {
             return wrong("a range is empty", "write [least, one more than the most]");
         }
@@ -89,13 +89,13 @@ impl TaskFamily {
 
     fn members(&self, seed: u64) -> Vec<String> {
         let mut place = self.draws_from;
-        let together = self.together_us.map_or(0, |time| time.of(seed, &mut place));
+        let together = self.together_us.map_or(0, |time| time.draw(seed, &mut place));
         let number = match &self.period_us {
             Some(Periods::Each(periods)) => periods.len() as u64,
             _ => self.number.unwrap_or(1),
         };
         let task = |task: u64| {
-            let mut time = |time: Option<Time>| time.map(|time| time.of(seed, &mut place));
+            let mut time = |time: Option<TaskTime>| time.map(|time| time.draw(seed, &mut place));
             let delay = together + time(self.delay_us).unwrap_or(0);
             let run = time(self.run_us).unwrap_or(0);
             let rest = match (time(self.sleep_us), &self.period_us) {
@@ -164,8 +164,8 @@ mod tests {
             ("name = 't'\nrun_us = 1\nsleep_us = 5\nperiod_us = 9", "`sleep_us` and `period_us`"),
             ("name = 't'\nrun_us = 1\nnumber = 2\nperiod_us = [9, 8]", "`number` beside a list"),
         ] {
-            assert!(family(text).complaint().expect(text).0.contains(expected), "{text}");
+            assert!(family(text).validation_error().expect(text).0.contains(expected), "{text}");
         }
-        assert_eq!(family(FAMILY).complaint(), None);
+        assert_eq!(family(FAMILY).validation_error(), None);
     }
 }

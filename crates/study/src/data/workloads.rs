@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From a run of the data to a workload on a machine: files beside the study's own, lines of benchmarks, machines by name or path.
 
-use super::runs::{Case, Source};
+use super::runs::{RunCase, WorkloadSource};
 use super::tasks::rtapp_of;
 use fairlab_machine::description::{self, MachineDescription};
-use fairlab_machine::engine::Setup;
 use fairlab_machine::hardware::Hardware;
-use fairlab_observe::bench::Meter;
+use fairlab_machine::sim::Setup;
+use fairlab_observe::bench::BenchObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::error::text_of;
-use fairlab_workload::load::{Kind, detect};
+use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::workload::{GroupSpec, Workload};
-use fairlab_workload::{recorded, rtapp, scn};
+use fairlab_workload::{recorded, rtapp, scenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -19,35 +19,35 @@ use std::path::{Path, PathBuf};
 pub const DEFAULT_MACHINE: &str = "hikey960";
 
 /// A benchmark, ready to run.
-pub struct Bench {
+pub struct BenchSetup {
     /// What it does.
     pub workload: Workload,
     /// What measures it.
-    pub meter: Box<dyn Meter>,
+    pub meter: Box<dyn BenchObserver>,
 }
 
 /// Reads lines of benchmarks: the command line has their options.
-pub trait Benches: Sync {
+pub trait BenchReader: Sync {
     /// The benchmark of a line, such as `hackbench -g 4`, for a machine with so many CPUs and a seed.
     ///
     /// # Errors
     /// What is wrong with the line, with the way out.
-    fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<Bench, String>;
+    fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<BenchSetup, String>;
 }
 
 /// Knows no benchmark.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoBenches;
+pub struct NoBenchReader;
 
-impl Benches for NoBenches {
-    fn read(&self, line: &str, _nr_cpus: u32, _seed: u64) -> Result<Bench, String> {
+impl BenchReader for NoBenchReader {
+    fn read(&self, line: &str, _nr_cpus: u32, _seed: u64) -> Result<BenchSetup, String> {
         Err(format!("{line}: no benchmarks are known here\nhelp: run the study with the `fairlab` command"))
     }
 }
 
 /// Where a study's files are, and the machines that it names.
 #[derive(Debug)]
-pub(crate) struct Home {
+pub(crate) struct InputFiles {
     /// Its directory; none for a study that comes with the program.
     directory: Option<PathBuf>,
     machines: BTreeMap<String, MachineDescription>,
@@ -55,21 +55,21 @@ pub(crate) struct Home {
 }
 
 /// A workload on a machine, before an arm changes it.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedWorkload {
     pub(crate) setup: Setup,
-    pub(crate) meter: Option<Box<dyn Meter>>,
+    pub(crate) meter: Option<Box<dyn BenchObserver>>,
     /// Whether the workload says itself how long it takes.
     pub(crate) has_length: bool,
 }
 
-impl Home {
+impl InputFiles {
     /// Reads the machines and files that runs name. A machine's name is that of a preset, or of a file beside the study's.
     ///
     /// # Errors
     /// The first one that cannot be had, with the run that names it.
     pub(crate) fn read<'a>(
         directory: Option<&Path>,
-        cases: impl Iterator<Item = (&'a Case, Vec<String>)>,
+        cases: impl Iterator<Item = (&'a RunCase, Vec<String>)>,
     ) -> Result<Self, (String, String)> {
         let mut home =
             Self { directory: directory.map(Path::to_owned), machines: BTreeMap::new(), files: BTreeMap::new() };
@@ -78,7 +78,7 @@ impl Home {
             for machine in &machines {
                 home.read_machine(machine).map_err(of_case)?;
             }
-            if let Source::File(file) = &case.source {
+            if let WorkloadSource::File(file) = &case.source {
                 home.read_file(file).map_err(of_case)?;
             }
         }
@@ -89,7 +89,7 @@ impl Home {
         if self.machines.contains_key(name) {
             return Ok(());
         }
-        let beside = self.beside(name).filter(|path| path.exists());
+        let beside = self.path_beside(name).filter(|path| path.exists());
         let given = beside.map_or_else(|| name.to_owned(), |path| path.display().to_string());
         let description = description::load(&given).map_err(|error| error.to_string())?;
         self.machines.insert(name.to_owned(), description);
@@ -98,7 +98,7 @@ impl Home {
 
     fn read_file(&mut self, name: &str) -> Result<(), String> {
         let help = "help: `file` is the path of an rt-app file or a scenario, from where the study's file is";
-        let Some(path) = self.beside(name) else {
+        let Some(path) = self.path_beside(name) else {
             return Err(format!("{name}: a study that comes with the program has no files\n{help}"));
         };
         let bytes =
@@ -108,7 +108,7 @@ impl Home {
         Ok(())
     }
 
-    fn beside(&self, name: &str) -> Option<PathBuf> {
+    fn path_beside(&self, name: &str) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.join(name))
     }
 
@@ -131,28 +131,28 @@ impl Home {
     /// What is wrong with it, with the way out.
     pub(crate) fn prepare(
         &self,
-        case: &Case,
+        case: &RunCase,
         machine: &str,
         seed: u64,
-        benches: &dyn Benches,
-    ) -> Result<Prepared, String> {
+        benches: &dyn BenchReader,
+    ) -> Result<PreparedWorkload, String> {
         let (name, text) = match &case.source {
-            Source::Bench(line) => return self.prepare_bench(case, line, machine, seed, benches),
-            Source::File(file) => (file.as_str(), self.files[file].clone()),
-            Source::RtApp(text) | Source::Scenario(text) => (case.name.as_str(), text.clone()),
-            Source::Tasks(families) => (case.name.as_str(), rtapp_of(families, seed)),
+            WorkloadSource::Bench(line) => return self.prepare_bench(case, line, machine, seed, benches),
+            WorkloadSource::File(file) => (file.as_str(), self.files[file].clone()),
+            WorkloadSource::RtApp(text) | WorkloadSource::Scenario(text) => (case.name.as_str(), text.clone()),
+            WorkloadSource::Tasks(families) => (case.name.as_str(), rtapp_of(families, seed)),
         };
         let kind = match &case.source {
-            Source::Scenario(_) => Kind::Scenario,
-            Source::RtApp(_) | Source::Tasks(_) => Kind::RtApp,
+            WorkloadSource::Scenario(_) => WorkloadKind::Scenario,
+            WorkloadSource::RtApp(_) | WorkloadSource::Tasks(_) => WorkloadKind::RtApp,
             _ => detect(name, &text).map_err(|error| error.to_string())?,
         };
-        if kind == Kind::Scenario {
-            let scenario = scn::parse(name, &text).map_err(|error| error.to_string())?;
-            return Ok(Prepared { setup: Setup::from_scenario(scenario), meter: None, has_length: true });
+        if kind == WorkloadKind::Scenario {
+            let scenario = scenario::parse(name, &text).map_err(|error| error.to_string())?;
+            return Ok(PreparedWorkload { setup: Setup::from_scenario(scenario), meter: None, has_length: true });
         }
         let machine = self.machine(machine);
-        if kind == Kind::Recorded {
+        if kind == WorkloadKind::Recorded {
             let recorded = recorded::parse(name, &text).map_err(|error| error.to_string())?;
             return Ok(prepared(machine, recorded.into_workload(cpus_of(machine)), None));
         }
@@ -163,14 +163,14 @@ impl Home {
 
     fn prepare_bench(
         &self,
-        case: &Case,
+        case: &RunCase,
         line: &str,
         machine: &str,
         seed: u64,
-        benches: &dyn Benches,
-    ) -> Result<Prepared, String> {
+        benches: &dyn BenchReader,
+    ) -> Result<PreparedWorkload, String> {
         let machine = self.machine(machine);
-        let Bench { mut workload, meter } = benches.read(line, cpus_of(machine), seed)?;
+        let BenchSetup { mut workload, meter } = benches.read(line, cpus_of(machine), seed)?;
         if case.groups > 0 {
             if !workload.groups.is_empty() {
                 return Err(format!("{line}: has task groups of its own\nhelp: leave `groups` out"));
@@ -185,7 +185,11 @@ fn cpus_of(machine: &MachineDescription) -> u32 {
     u32::try_from(machine.nr_cpus()).expect("machines have at most some thousand CPUs")
 }
 
-fn prepared(machine: &MachineDescription, workload: Workload, meter: Option<Box<dyn Meter>>) -> Prepared {
+fn prepared(
+    machine: &MachineDescription,
+    workload: Workload,
+    meter: Option<Box<dyn BenchObserver>>,
+) -> PreparedWorkload {
     let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
     let setup = Setup {
         hardware: Hardware::from_description(machine),
@@ -198,7 +202,7 @@ fn prepared(machine: &MachineDescription, workload: Workload, meter: Option<Box<
         perturb: None,
         policy: None,
     };
-    Prepared { setup, meter, has_length: duration.is_some() }
+    PreparedWorkload { setup, meter, has_length: duration.is_some() }
 }
 
 /// Puts all tasks into the innermost of groups that stand in each other.

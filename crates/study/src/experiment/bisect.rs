@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// A set of switches that stand as at the far end.
-pub type Set = Vec<usize>;
+pub type SwitchSet = Vec<usize>;
 
 /// Switches that can be set one by one.
 pub trait Switches: Sync {
@@ -25,7 +25,7 @@ pub trait Switches: Sync {
     type Error: Send;
 
     /// How many there are.
-    fn number(&self) -> usize;
+    fn nr_switches(&self) -> usize;
 
     /// The number that is looked at, of a run in which these switches, in ascending order, stand as at the far end.
     ///
@@ -36,7 +36,7 @@ pub trait Switches: Sync {
 
 /// How it is looked.
 #[derive(Clone, Copy, Debug)]
-pub struct Search {
+pub struct BisectOptions {
     /// Repetitions of each set to begin with.
     pub runs: u64,
     /// At most so many.
@@ -47,7 +47,7 @@ pub struct Search {
     pub level: f64,
 }
 
-impl Default for Search {
+impl Default for BisectOptions {
     fn default() -> Self {
         Self { runs: 8, most_runs: 64, first_seed: 1, level: 0.01 }
     }
@@ -55,9 +55,9 @@ impl Default for Search {
 
 /// What a set of switches does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Effect {
+pub struct SwitchEffect {
     /// The switches, by their places.
-    pub set: Set,
+    pub set: SwitchSet,
     /// The mean of its runs.
     pub mean: f64,
     /// Which part of the difference between the ends it has: 0 at the near end, 1 at the far one.
@@ -76,39 +76,39 @@ pub struct Culprits {
     /// The smallest difference that the ends' repetitions could have shown, in the number's unit.
     pub could_show: Option<f64>,
     /// The smallest set that has the difference; none if there is no difference.
-    pub found: Option<Effect>,
+    pub found: Option<SwitchEffect>,
     /// Each of its switches alone, if there are several.
-    pub alone: Vec<Effect>,
+    pub alone: Vec<SwitchEffect>,
     /// All switches but one of the set, for each of them.
-    pub without: Vec<Effect>,
+    pub without: Vec<SwitchEffect>,
     /// All switches but those of the set.
-    pub rest: Option<Effect>,
+    pub rest: Option<SwitchEffect>,
     /// What was asked, in this order, and whether it has the difference; nothing if that stayed undecided.
-    pub asked: Vec<(Set, Option<bool>)>,
+    pub asked: Vec<(SwitchSet, Option<bool>)>,
     /// How many runs it took.
     pub runs: usize,
 }
 
 /// Runs by set and seed: none is made twice.
-struct Lab<'a, S: Switches> {
+struct BisectRuns<'a, S: Switches> {
     switches: &'a S,
-    search: Search,
-    known: RefCell<BTreeMap<Set, Vec<f64>>>,
-    asked: RefCell<Vec<(Set, Option<bool>)>>,
-    told: &'a (dyn Fn(&[usize], u64) + Sync),
+    search: BisectOptions,
+    known: RefCell<BTreeMap<SwitchSet, Vec<f64>>>,
+    asked: RefCell<Vec<(SwitchSet, Option<bool>)>>,
+    progress: &'a (dyn Fn(&[usize], u64) + Sync),
 }
 
-impl<S: Switches> Lab<'_, S> {
+impl<S: Switches> BisectRuns<'_, S> {
     /// So many runs of each of these sets.
-    fn runs(&self, sets: &[Set], runs: u64) -> Result<Vec<Vec<f64>>, S::Error> {
+    fn runs(&self, sets: &[SwitchSet], runs: u64) -> Result<Vec<Vec<f64>>, S::Error> {
         let mut jobs = Vec::new();
         for set in sets {
             let done = self.known.borrow().get(set).map_or(0, Vec::len) as u64;
             jobs.extend((done..runs.max(done)).map(|number| (set.clone(), self.search.first_seed + number)));
         }
-        let run = |(set, seed): (Set, u64)| {
+        let run = |(set, seed): (SwitchSet, u64)| {
             let value = self.switches.run(&set, seed)?;
-            (self.told)(&set, seed);
+            (self.progress)(&set, seed);
             Ok((set, value))
         };
         for (set, value) in pool::all(jobs, run)? {
@@ -118,15 +118,15 @@ impl<S: Switches> Lab<'_, S> {
         Ok(sets.iter().map(|set| known[set][..runs as usize].to_vec()).collect())
     }
 
-    fn all(&self) -> Set {
-        (0..self.switches.number()).collect()
+    fn all(&self) -> SwitchSet {
+        (0..self.switches.nr_switches()).collect()
     }
 
     /// Whether a set has more than half of the difference.
-    fn has_it(&self, set: &Set) -> Result<bool, S::Error> {
+    fn try_switches(&self, set: &SwitchSet) -> Result<bool, S::Error> {
         let mut runs = self.search.runs;
         let answer = loop {
-            let values = self.runs(&[Set::new(), self.all(), set.clone()], runs)?;
+            let values = self.runs(&[SwitchSet::new(), self.all(), set.clone()], runs)?;
             let [near, far, here] = values.as_slice() else { unreachable!("three sets were asked for") };
             let beyond: Vec<f64> = (0..here.len())
                 .map(|place| (here[place] - near[place].midpoint(far[place])) * (far[place] - near[place]).signum())
@@ -144,10 +144,10 @@ impl<S: Switches> Lab<'_, S> {
         Ok(answer == Some(true))
     }
 
-    fn effect(&self, set: Set, ends: [f64; 2]) -> Result<Effect, S::Error> {
+    fn effect(&self, set: SwitchSet, ends: [f64; 2]) -> Result<SwitchEffect, S::Error> {
         let values = self.runs(std::slice::from_ref(&set), self.search.runs)?.remove(0);
         let mean = mean(&values);
-        Ok(Effect { set, mean, part: (mean - ends[0]) / (ends[1] - ends[0]), runs: values.len() as u64 })
+        Ok(SwitchEffect { set, mean, part: (mean - ends[0]) / (ends[1] - ends[0]), runs: values.len() as u64 })
     }
 }
 
@@ -166,13 +166,13 @@ fn mean(values: &[f64]) -> f64 {
 /// That of the first run which fails.
 pub fn find<S: Switches>(
     switches: &S,
-    search: Search,
+    search: BisectOptions,
     told: &(dyn Fn(&[usize], u64) + Sync),
 ) -> Result<Culprits, S::Error> {
-    let lab = Lab { switches, search, known: RefCell::default(), asked: RefCell::default(), told };
+    let lab = BisectRuns { switches, search, known: RefCell::default(), asked: RefCell::default(), progress: told };
     let mut runs = search.runs;
     let (near, far, p) = loop {
-        let mut values = lab.runs(&[Set::new(), lab.all()], runs)?;
+        let mut values = lab.runs(&[SwitchSet::new(), lab.all()], runs)?;
         let (far, near) = (values.pop().unwrap_or_default(), values.pop().unwrap_or_default());
         let differences: Vec<f64> = far.iter().zip(&near).map(|(far, near)| far - near).collect();
         let p = (!are_alike(&[&near, &far])).then(|| signed_rank(&differences).p);
@@ -200,7 +200,7 @@ pub fn find<S: Switches>(
         if set.len() > 1 {
             culprits.alone = set.iter().map(|&one| lab.effect(vec![one], ends)).collect::<Result<_, _>>()?;
         }
-        let but = |left: &dyn Fn(&usize) -> bool| lab.all().into_iter().filter(|one| left(one)).collect::<Set>();
+        let but = |left: &dyn Fn(&usize) -> bool| lab.all().into_iter().filter(|one| left(one)).collect::<SwitchSet>();
         let without = set.iter().map(|gone| lab.effect(but(&|one| one != gone), ends));
         culprits.without = without.collect::<Result<_, _>>()?;
         culprits.rest = Some(lab.effect(but(&|one| !set.contains(one)), ends)?);
@@ -212,22 +212,22 @@ pub fn find<S: Switches>(
 }
 
 /// ddmin.
-fn minimal<S: Switches>(lab: &Lab<'_, S>) -> Result<Set, S::Error> {
+fn minimal<S: Switches>(lab: &BisectRuns<'_, S>) -> Result<SwitchSet, S::Error> {
     let mut current = lab.all();
     let mut parts = 2;
     'smaller: while current.len() > 1 {
         let size = current.len().div_ceil(parts);
-        let chunks: Vec<Set> = current.chunks(size).map(<[usize]>::to_vec).collect();
+        let chunks: Vec<SwitchSet> = current.chunks(size).map(<[usize]>::to_vec).collect();
         for chunk in &chunks {
-            if lab.has_it(chunk)? {
+            if lab.try_switches(chunk)? {
                 (current, parts) = (chunk.clone(), 2);
                 continue 'smaller;
             }
         }
         // With two parts, what one leaves is the other.
         for chunk in chunks.iter().filter(|_| chunks.len() > 2) {
-            let left: Set = current.iter().copied().filter(|one| !chunk.contains(one)).collect();
-            if lab.has_it(&left)? {
+            let left: SwitchSet = current.iter().copied().filter(|one| !chunk.contains(one)).collect();
+            if lab.try_switches(&left)? {
                 (current, parts) = (left, (parts - 1).max(2));
                 continue 'smaller;
             }

@@ -11,7 +11,7 @@
 //!    least of all probabilities gets.
 
 use super::Observation;
-use super::metrics::{Better, Metric};
+use super::metrics::{Metric, MetricDirection};
 use super::power;
 use super::rank::{SignedRank, enough, holm, signed_rank};
 use crate::statistics::{Statistic, interval_of_pairs, widened_interval_of_pairs};
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 /// How arms are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rules {
+pub struct ComparisonRules {
     /// How the runs of an arm become one number: mean or median.
     pub statistic: Statistic,
     /// How often a difference may be found where there is none.
@@ -30,7 +30,7 @@ pub struct Rules {
     pub detect_percent: f64,
 }
 
-impl Default for Rules {
+impl Default for ComparisonRules {
     fn default() -> Self {
         Self { statistic: Statistic::Mean, level: 0.05, detect_percent: 1.0 }
     }
@@ -39,7 +39,7 @@ impl Default for Rules {
 /// What is said of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum ChangeVerdict {
     /// It is there, and for the better.
     Better,
     /// It is there, and for the worse.
@@ -56,7 +56,7 @@ pub enum Verdict {
     Unjudged,
 }
 
-impl std::fmt::Display for Verdict {
+impl std::fmt::Display for ChangeVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Better => "better",
@@ -83,7 +83,7 @@ pub struct ArmFigure {
 
 /// How far an arm is from the first one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Change {
+pub struct MetricChange {
     /// The difference of their means or medians.
     pub difference: f64,
     /// Between which differences it lies (95 %); none of fewer than three repetitions.
@@ -101,19 +101,19 @@ pub struct Change {
     /// How many repetitions would show the difference that was asked about.
     pub needed: Option<usize>,
     /// What is said of it.
-    pub verdict: Verdict,
+    pub verdict: ChangeVerdict,
 }
 
 /// A metric in all arms.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
+pub struct MetricRow {
     /// What is measured.
     #[serde(flatten)]
     pub metric: Metric,
     /// What each arm comes to.
     pub arms: Vec<ArmFigure>,
     /// How far all arms but the first are from it.
-    pub changes: Vec<Change>,
+    pub changes: Vec<MetricChange>,
 }
 
 /// Arms beside each other.
@@ -136,7 +136,7 @@ pub struct Comparison {
     /// Of each arm but the first, whether all of its runs are those of the first arm.
     pub identical: Vec<bool>,
     /// Metrics.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MetricRow>,
     /// Metrics that some runs do not have.
     pub partial: Vec<String>,
 }
@@ -145,7 +145,7 @@ pub struct Comparison {
 ///
 /// # Panics
 /// If there is no repetition, or one has not all arms.
-pub fn compare(repetitions: &[Vec<Observation>], rules: Rules) -> Comparison {
+pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comparison {
     let arms = repetitions[0].len();
     assert!(repetitions.iter().all(|runs| runs.len() == arms), "each repetition has all arms");
     let mut seen = BTreeSet::new();
@@ -156,7 +156,7 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: Rules) -> Comparison {
     let (whole, partial): (Vec<Metric>, Vec<Metric>) = metrics_of(&distinct)
         .into_iter()
         .partition(|metric| distinct.iter().flat_map(|runs| runs.iter()).all(|run| run.of(&metric.name).is_some()));
-    let mut rows: Vec<Row> =
+    let mut rows: Vec<MetricRow> =
         whole.into_iter().map(|metric| row(&distinct, metric, &identical, rules.statistic)).collect();
     judge(&mut rows, distinct.len(), &identical, rules);
     let tests = rows.iter().flat_map(|row| &row.changes).filter(|change| change.p.is_some()).count();
@@ -192,7 +192,7 @@ fn metrics_of(repetitions: &[&Vec<Observation>]) -> Vec<Metric> {
     all
 }
 
-fn row(repetitions: &[&Vec<Observation>], metric: Metric, identical: &[bool], statistic: Statistic) -> Row {
+fn row(repetitions: &[&Vec<Observation>], metric: Metric, identical: &[bool], statistic: Statistic) -> MetricRow {
     let figure = |arm: usize| {
         let of = |runs: &&Vec<Observation>| runs[arm].of(&metric.name).expect("every run has it");
         let runs: Vec<f64> = repetitions.iter().map(of).collect();
@@ -200,11 +200,11 @@ fn row(repetitions: &[&Vec<Observation>], metric: Metric, identical: &[bool], st
     };
     let arms: Vec<ArmFigure> = (0..=identical.len()).map(figure).collect();
     let changes = arms[1..].iter().map(|arm| change(&arms[0].runs, &arm.runs, statistic)).collect();
-    Row { metric, arms, changes }
+    MetricRow { metric, arms, changes }
 }
 
 /// How far one arm's runs are from another's, not yet judged.
-fn change(before: &[f64], after: &[f64], statistic: Statistic) -> Change {
+fn change(before: &[f64], after: &[f64], statistic: Statistic) -> MetricChange {
     let of = |values: &[f64]| statistic.of(values);
     let percent = |before: &[f64], after: &[f64]| 100.0 * (of(after) / of(before) - 1.0);
     // Draws spread means too little, but not medians, whose intervals are wide enough.
@@ -213,7 +213,7 @@ fn change(before: &[f64], after: &[f64], statistic: Statistic) -> Change {
         _ => interval_of_pairs(before, after, of_both),
     };
     let has_percent = before.iter().all(|value| *value > 0.0);
-    Change {
+    MetricChange {
         difference: of(after) - of(before),
         interval: interval(&|before, after| of(after) - of(before)),
         percent: has_percent.then(|| percent(before, after)),
@@ -222,28 +222,28 @@ fn change(before: &[f64], after: &[f64], statistic: Statistic) -> Change {
         p_corrected: None,
         could_show_percent: None,
         needed: None,
-        verdict: Verdict::Unjudged,
+        verdict: ChangeVerdict::Unjudged,
     }
 }
 
 /// Tests what can be tested, corrects for all tests together, and says what came of it.
-fn judge(rows: &mut [Row], repetitions: usize, identical: &[bool], rules: Rules) {
+fn judge(rows: &mut [MetricRow], repetitions: usize, identical: &[bool], rules: ComparisonRules) {
     let mut tested = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
         for (arm, change) in row.changes.iter_mut().enumerate() {
             let verdict = match row.metric.better {
-                _ if identical[arm] => Verdict::Identical,
-                Better::Neither => Verdict::Unjudged,
-                _ if repetitions < 2 => Verdict::Untested,
+                _ if identical[arm] => ChangeVerdict::Identical,
+                MetricDirection::Neither => ChangeVerdict::Unjudged,
+                _ if repetitions < 2 => ChangeVerdict::Untested,
                 _ => {
                     tested.push((place, arm));
-                    Verdict::NotFound
+                    ChangeVerdict::NotFound
                 }
             };
             change.verdict = verdict;
         }
     }
-    let differences = |row: &Row, arm: usize| -> Vec<f64> {
+    let differences = |row: &MetricRow, arm: usize| -> Vec<f64> {
         let pairs = row.arms[arm + 1].runs.iter().zip(&row.arms[0].runs);
         pairs.map(|(after, before)| after - before).collect()
     };
@@ -261,10 +261,10 @@ fn judge(rows: &mut [Row], repetitions: usize, identical: &[bool], rules: Rules)
         (change.p, change.p_corrected) = (Some(probabilities[which]), Some(corrected[which]));
         if corrected[which] <= rules.level {
             // What is significant are the ranks. Medians can be alike where most pairs differ, and a few runs can turn a mean.
-            let is_good = ranks[which].goes_up == (better == Better::More);
-            change.verdict = if is_good { Verdict::Better } else { Verdict::Worse };
+            let is_good = ranks[which].goes_up == (better == MetricDirection::More);
+            change.verdict = if is_good { ChangeVerdict::Better } else { ChangeVerdict::Worse };
         } else if !can_find {
-            change.verdict = Verdict::TooFew;
+            change.verdict = ChangeVerdict::TooFew;
         }
         if first > 0.0 && change.percent.is_some() {
             let least = power::smallest(repetitions, strictest);

@@ -3,19 +3,19 @@
 //!
 //! [`KNOWN`] is the list of those that are looked at without being asked for. Others are paths, as in studies.
 
-use crate::data::path::{Miss, Path};
+use crate::data::path::{PathError, ResultPath};
 use fairlab_workload::suggest;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// So many task families have metrics of their own.
-const MOST_FAMILIES: usize = 12;
+const MAX_FAMILIES: usize = 12;
 
 /// Which way is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Better {
+pub enum MetricDirection {
     /// Less is better.
     Less,
     /// More is better.
@@ -32,16 +32,16 @@ pub struct Metric {
     /// Its unit: `ns`, `us`, `ms`, `s`, `uJ`, `/s`, `MB/s`, `%`, or nothing for a number of things.
     pub unit: String,
     /// Which way is good.
-    pub better: Better,
+    pub better: MetricDirection,
 }
 
 /// A metric that is looked at without being asked for: name, path, what it is divided by, unit, and which way is good.
-type Known = (&'static str, &'static str, Option<&'static str>, &'static str, Better);
+type KnownMetric = (&'static str, &'static str, Option<&'static str>, &'static str, MetricDirection);
 
-use Better::{Less, More, Neither};
+use MetricDirection::{Less, More, Neither};
 
 /// What benchmarks tell, under `bench`; each has some of these.
-const OF_BENCHES: &[Known] = &[
+const OF_BENCHES: &[KnownMetric] = &[
     ("time", "bench.time_s", None, "s", Less),
     ("time of a round", "bench.usecs_per_op", None, "us", Less),
     ("transactions", "bench.sum", None, "/s", More),
@@ -59,14 +59,14 @@ const OF_BENCHES: &[Known] = &[
 ];
 
 /// What every run tells before its families.
-const OF_RUNS: &[Known] = &[
+const OF_RUNS: &[KnownMetric] = &[
     ("energy, busy", "energy.busy_uj", None, "uJ", Less),
     ("CPU time", "totals.busy_ns", None, "ns", Neither),
     ("waiting", "totals.wait_ns", None, "ns", Less),
 ];
 
 /// What every run tells behind them.
-const BESIDE: &[Known] = &[
+const BESIDE: &[KnownMetric] = &[
     ("migrations", "totals.migrations", None, "", Neither),
     ("switches", "totals.switches", None, "", Neither),
     ("CPUs scanned", "selection.cpus_scanned", Some("selection.wakeups"), "", Neither),
@@ -74,7 +74,7 @@ const BESIDE: &[Known] = &[
 ];
 
 /// What a family tells: the end of the metric's name, what stands behind the family, unit, and which way is good.
-const OF_FAMILIES: &[(&str, &str, &str, Better)] = &[
+const OF_FAMILIES: &[(&str, &str, &str, MetricDirection)] = &[
     ("wake to run p50", "wake_to_run.p50_ns", "ns", Less),
     ("wake to run p99", "wake_to_run.p99_ns", "ns", Less),
     ("queued p99", "wakeup_latency.p99_ns", "ns", Less),
@@ -83,13 +83,13 @@ const OF_FAMILIES: &[(&str, &str, &str, Better)] = &[
 
 /// What somebody asks for: a metric's name or a path, and which way is good if that has to be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedMetric {
     text: String,
-    path: Option<Path>,
-    better: Option<Better>,
+    path: Option<ResultPath>,
+    better: Option<MetricDirection>,
 }
 
-impl Asked {
+impl RequestedMetric {
     /// Reads `NAME`, `PATH:less` or `PATH:more`.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Asked {
         let found = directions.iter().find_map(|(end, better)| Some((text.strip_suffix(end)?, *better)));
         let (text, better) = found.map_or((text, None), |(text, better)| (text, Some(better)));
         let is_path = text.contains(['.', '[']) && !text.contains(": ");
-        let path = is_path.then(|| Path::parse(text)).transpose()?;
+        let path = is_path.then(|| ResultPath::parse(text)).transpose()?;
         Ok(Self { text: text.to_owned(), path, better })
     }
 
@@ -127,7 +127,7 @@ impl Asked {
             return Ok(Some((Metric { better, ..metric.clone() }, *value)));
         };
         let numbers = path.numbers(told).map_err(|miss| match miss {
-            Miss::Key { at, key, known } => {
+            PathError::Key { at, key, known } => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let place = if at.is_empty() { "a run".to_owned() } else { format!("`{at}`") };
                 format!(
@@ -136,7 +136,7 @@ impl Asked {
                     suggest::help(&key, "there is", &known)
                 )
             }
-            Miss::Kind { at, what } => {
+            PathError::Kind { at, what } => {
                 format!("metric {}: `{at}` {what}\nhelp: `fairlab run --json` shows what there is", self.text)
             }
         })?;
@@ -156,8 +156,8 @@ fn unit_of(path: &str) -> &'static str {
 ///
 /// # Errors
 /// If something was asked for that no run tells.
-pub fn of_run(told: &Value, asked: &[Asked]) -> Result<Vec<(Metric, f64)>, String> {
-    let known = known_of(told);
+pub fn of_run(told: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, String> {
+    let known = known_metrics(told);
     if asked.is_empty() {
         return Ok(known);
     }
@@ -165,9 +165,9 @@ pub fn of_run(told: &Value, asked: &[Asked]) -> Result<Vec<(Metric, f64)>, Strin
     Ok(taken.into_iter().flatten().collect())
 }
 
-fn known_of(told: &Value) -> Vec<(Metric, f64)> {
+fn known_metrics(told: &Value) -> Vec<(Metric, f64)> {
     let mut found = Vec::new();
-    let mut look = |name: &str, path: &str, per: Option<&str>, unit: &str, better: Better| {
+    let mut look = |name: &str, path: &str, per: Option<&str>, unit: &str, better: MetricDirection| {
         let Some(mut value) = number_at(told, path) else { return };
         if let Some(per) = per {
             match number_at(told, per).filter(|divisor| *divisor > 0.0) {
@@ -183,7 +183,7 @@ fn known_of(told: &Value) -> Vec<(Metric, f64)> {
     }
     let families = told["families"].as_array().map_or(0, Vec::len);
     // What a benchmark's tasks are called is the benchmark's affair: it tells itself what it measures.
-    for place in 0..if is_bench { 0 } else { families.min(MOST_FAMILIES) } {
+    for place in 0..if is_bench { 0 } else { families.min(MAX_FAMILIES) } {
         let family = told["families"][place]["name"].as_str().unwrap_or_default();
         for &(what, behind, unit, better) in OF_FAMILIES {
             look(&format!("{family}: {what}"), &format!("families[{place}].{behind}"), None, unit, better);
@@ -197,7 +197,7 @@ fn known_of(told: &Value) -> Vec<(Metric, f64)> {
 
 /// The number at a path, if a run tells one there.
 fn number_at(told: &Value, path: &str) -> Option<f64> {
-    let path = Path::parse(path).expect("paths of this module are well-formed");
+    let path = ResultPath::parse(path).expect("paths of this module are well-formed");
     path.numbers(told).ok().and_then(|numbers| numbers.first().copied())
 }
 
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told() -> Value {
+    fn sample_run() -> Value {
         json!({
             "bench": null,
             "totals": { "busy_ns": 5, "wait_ns": 7, "migrations": 3, "switches": 9 },
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_run_of_a_file_has_metrics_of_its_families_and_of_the_machine() {
-        let metrics = of_run(&told(), &[]).expect("nothing was asked for");
+        let metrics = of_run(&sample_run(), &[]).expect("nothing was asked for");
         let names: Vec<&str> = metrics.iter().map(|(metric, _)| metric.name.as_str()).collect();
         let expected = [
             "CPU time",
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_benchmark_tells_what_it_measures_and_its_tasks_nothing() {
-        let mut told = told();
+        let mut told = sample_run();
         told["bench"] = json!({ "sum": 1000.5, "latency": { "p50_ns": 8, "p99_ns": 90 } });
         let metrics = of_run(&told, &[]).expect("nothing was asked for");
         let names: Vec<&str> = metrics.iter().map(|(metric, _)| metric.name.as_str()).collect();
@@ -254,14 +254,14 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_a_name_or_a_path_with_a_direction() {
-        let of = |text: &str| of_run(&told(), &[Asked::parse(text).expect("it can be read")]);
+        let of = |text: &str| of_run(&sample_run(), &[RequestedMetric::parse(text).expect("it can be read")]);
         let (metric, value) = of("totals.wait_ns:less").expect("a run tells that").remove(0);
         assert_eq!((metric.unit.as_str(), metric.better, value), ("ns", Less, 7.0));
         assert_eq!(of("ui: wake to run p99").expect("it is known")[0].1, 20.0);
         assert_eq!(of("migrations:more").expect("it is known")[0].0.better, More);
         assert!(of("wating").expect_err("misspelt").contains("did you mean `waiting`"));
         assert!(of("totals.wait").expect_err("there is none").contains("wait_ns"));
-        assert!(Asked::parse("totals..x").is_err());
+        assert!(RequestedMetric::parse("totals..x").is_err());
         assert!(of("energy.busy_uj").is_err(), "the machine has no powers");
     }
 }

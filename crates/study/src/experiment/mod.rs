@@ -15,7 +15,7 @@ pub mod rank;
 mod tests;
 
 use crate::pool;
-use comparison::{Comparison, Rules, Verdict, compare};
+use comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use metrics::Metric;
 
 /// What a run told.
@@ -40,7 +40,7 @@ pub trait Arms: Sync {
     type Error: Send;
 
     /// How many there are.
-    fn number(&self) -> usize;
+    fn nr_arms(&self) -> usize;
 
     /// Runs an arm with a seed. Nothing is told of a run that was stopped before its end.
     ///
@@ -52,7 +52,7 @@ pub trait Arms: Sync {
 /// Repetitions, each with one run of every arm.
 pub type Repetitions = Vec<Vec<Observation>>;
 
-/// Runs every arm with each of these seeds, all cores at once. Stops where `goes_on` says no or a run is stopped, and gives the repetitions
+/// Runs every arm with each of these seeds, all cores at once. Stops where `has_more` says no or a run is stopped, and gives the repetitions
 /// that were finished before the first one that was not.
 ///
 /// # Errors
@@ -60,24 +60,24 @@ pub type Repetitions = Vec<Vec<Observation>>;
 pub fn repeat<A: Arms>(
     arms: &A,
     seeds: std::ops::Range<u64>,
-    goes_on: &(dyn Fn() -> bool + Sync),
+    has_more: &(dyn Fn() -> bool + Sync),
 ) -> Result<Repetitions, A::Error> {
-    let number = arms.number();
+    let number = arms.nr_arms();
     let jobs: Vec<(u64, usize)> = seeds.flat_map(|seed| (0..number).map(move |arm| (seed, arm))).collect();
-    let run = |(seed, arm): (u64, usize)| if goes_on() { arms.run(arm, seed) } else { Ok(None) };
+    let run = |(seed, arm): (u64, usize)| if has_more() { arms.run(arm, seed) } else { Ok(None) };
     let runs = pool::all(jobs, run)?;
     let whole = runs.chunks(number).map_while(|runs| runs.iter().cloned().collect::<Option<Vec<_>>>());
     Ok(whole.collect())
 }
 
 /// Repetitions of the first look of an experiment that goes on until something is found.
-const FIRST_LOOK: u64 = 10;
+const FIRST_CHECK: u64 = 10;
 /// An experiment has no more repetitions than this.
-const MOST_REPETITIONS: u64 = 10_000;
+const MAX_REPETITIONS: u64 = 10_000;
 
 /// What came of an experiment that went on until something was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ExperimentResult {
     /// The comparison at the last look.
     pub comparison: Comparison,
     /// How often results were looked at.
@@ -97,15 +97,15 @@ pub struct Found {
 pub fn until_found<A: Arms>(
     arms: &A,
     first_seed: u64,
-    rules: Rules,
-    goes_on: &(dyn Fn() -> bool + Sync),
-) -> Result<Option<Found>, A::Error> {
+    rules: ComparisonRules,
+    has_more: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<ExperimentResult>, A::Error> {
     let mut repetitions = Vec::new();
-    let (mut looks, mut aim) = (0, FIRST_LOOK);
+    let (mut looks, mut aim) = (0, FIRST_CHECK);
     loop {
         let from = first_seed + repetitions.len() as u64;
         let wanted = aim - repetitions.len() as u64;
-        let more = repeat(arms, from..from + wanted, goes_on)?;
+        let more = repeat(arms, from..from + wanted, has_more)?;
         let is_out_of_time = (more.len() as u64) < wanted;
         repetitions.extend(more);
         if repetitions.is_empty() {
@@ -113,9 +113,9 @@ pub fn until_found<A: Arms>(
         }
         looks += 1;
         let level = rules.level / f64::from(2_u32.saturating_pow(looks));
-        let comparison = compare(&repetitions, Rules { level, ..rules });
-        if is_out_of_time || aim >= MOST_REPETITIONS || is_settled(&comparison) {
-            return Ok(Some(Found { comparison, looks, is_out_of_time }));
+        let comparison = compare(&repetitions, ComparisonRules { level, ..rules });
+        if is_out_of_time || aim >= MAX_REPETITIONS || is_settled(&comparison) {
+            return Ok(Some(ExperimentResult { comparison, looks, is_out_of_time }));
         }
         aim *= 2;
     }
@@ -128,8 +128,8 @@ fn is_settled(comparison: &Comparison) -> bool {
         return true;
     }
     comparison.rows.iter().flat_map(|row| &row.changes).all(|change| match change.verdict {
-        Verdict::TooFew => false,
-        Verdict::NotFound => change.could_show_percent.is_some_and(|least| least <= comparison.detect_percent),
+        ChangeVerdict::TooFew => false,
+        ChangeVerdict::NotFound => change.could_show_percent.is_some_and(|least| least <= comparison.detect_percent),
         _ => true,
     })
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A comparison as one page that needs nothing else: the effects with their intervals, the tables, and how it was done.
 
-use super::comparison::{Change, Comparison, Row, Verdict};
+use super::comparison::{ChangeVerdict, Comparison, MetricChange, MetricRow};
+use crate::charts::{self, EffectPoint};
 use crate::html::STYLE;
-use crate::pictures::{self, Effect};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// What a page tells beside the numbers.
 #[derive(Clone, Debug, Default)]
-pub struct Head {
+pub struct PageHead {
     /// What was compared.
     pub title: String,
     /// The arms.
@@ -20,10 +20,10 @@ pub struct Head {
 }
 
 /// Writes a value with its unit.
-pub type Show<'a> = &'a dyn Fn(&Row, f64) -> String;
+pub type FormatValueFn<'a> = &'a dyn Fn(&MetricRow, f64) -> String;
 
 /// The page.
-pub fn page(comparison: &Comparison, head: &Head, show: Show<'_>) -> String {
+pub fn page(comparison: &Comparison, head: &PageHead, show: FormatValueFn<'_>) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -53,19 +53,19 @@ pub fn page(comparison: &Comparison, head: &Head, show: Show<'_>) -> String {
 
 /// The changes of an arm in percent, with their intervals.
 fn effects(comparison: &Comparison, arm: usize) -> Markup {
-    let effect = |row: &Row| -> Option<Effect> {
+    let effect = |row: &MetricRow| -> Option<EffectPoint> {
         let change = &row.changes[arm - 1];
         Some((row.metric.name.clone(), change.percent?, change.percent_interval, None))
     };
-    let rows: Vec<Effect> = comparison.rows.iter().filter_map(effect).collect();
+    let rows: Vec<EffectPoint> = comparison.rows.iter().filter_map(effect).collect();
     if rows.is_empty() {
         return html! {};
     }
-    let picture = pictures::effects("effects", "Change from the first arm", "%", &rows);
+    let picture = charts::effects("effects", "Change from the first arm", "%", &rows);
     html! { figure { (PreEscaped(picture.svg)) } }
 }
 
-fn table(comparison: &Comparison, head: &Head, arm: usize, show: Show<'_>) -> Markup {
+fn table(comparison: &Comparison, head: &PageHead, arm: usize, show: FormatValueFn<'_>) -> Markup {
     html! {
         table {
             thead { tr {
@@ -77,7 +77,7 @@ fn table(comparison: &Comparison, head: &Head, arm: usize, show: Show<'_>) -> Ma
     }
 }
 
-fn table_row(row: &Row, arm: usize, show: Show<'_>) -> Markup {
+fn table_row(row: &MetricRow, arm: usize, show: FormatValueFn<'_>) -> Markup {
     let change = &row.changes[arm - 1];
     let figure = |which: usize| {
         let figure = &row.arms[which];
@@ -96,15 +96,19 @@ fn table_row(row: &Row, arm: usize, show: Show<'_>) -> Markup {
     }
 }
 
-fn percent(change: &Change) -> String {
+fn percent(change: &MetricChange) -> String {
     change.percent.map_or_else(String::new, |percent| format!("{percent:+.2} %"))
 }
 
 /// Colours are those of a study's verdicts.
-const fn class(verdict: Verdict) -> &'static str {
+const fn class(verdict: ChangeVerdict) -> &'static str {
     match verdict {
-        Verdict::Better => "reproduced",
-        Verdict::Worse => "not-reproduced",
-        Verdict::NotFound | Verdict::TooFew | Verdict::Identical | Verdict::Untested | Verdict::Unjudged => "",
+        ChangeVerdict::Better => "reproduced",
+        ChangeVerdict::Worse => "not-reproduced",
+        ChangeVerdict::NotFound
+        | ChangeVerdict::TooFew
+        | ChangeVerdict::Identical
+        | ChangeVerdict::Untested
+        | ChangeVerdict::Unjudged => "",
     }
 }

@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 /// In what part of experiments a difference is found that could be shown.
 pub const POWER: f64 = 0.8;
 /// More repetitions are not asked for.
-const MOST_RUNS: usize = 1_000_000;
+const MAX_RUNS: usize = 1_000_000;
 
 /// The smallest difference that could be shown, in units of the standard deviation of pairs' differences; `None` if so few pairs cannot
 /// show any at this level.
@@ -29,7 +29,7 @@ pub fn needed(difference: f64, level: f64) -> Option<usize> {
     let mut most = 2;
     while !shows(most) {
         most *= 2;
-        if most > MOST_RUNS {
+        if most > MAX_RUNS {
             return None;
         }
     }

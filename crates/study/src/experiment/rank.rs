@@ -7,7 +7,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Up to so many pairs, all ways in which signs can fall are counted; with more the normal distribution is near enough.
-const MOST_COUNTED: usize = 60;
+const MAX_COUNTED: usize = 60;
 
 /// What the test says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub fn signed_rank(differences: &[f64]) -> SignedRank {
     let up: usize = doubled.iter().zip(&sizes).filter(|(_, (_, is_up))| *is_up).map(|(rank, _)| rank).sum();
     let total: usize = doubled.iter().sum();
     let least = up.min(total - up);
-    let tail = if doubled.len() <= MOST_COUNTED { counted(&doubled, least) } else { approximated(&doubled, least) };
+    let tail = if doubled.len() <= MAX_COUNTED { counted(&doubled, least) } else { approximated(&doubled, least) };
     SignedRank { p: (2.0 * tail).min(1.0), goes_up: up > total - up }
 }
 
@@ -68,7 +68,7 @@ fn approximated(doubled: &[usize], least: usize) -> f64 {
 
 /// The greatest probability that the test can give without being greater than this; `None` if so few pairs cannot give any.
 pub fn attainable(pairs: usize, level: f64) -> Option<f64> {
-    if pairs > MOST_COUNTED {
+    if pairs > MAX_COUNTED {
         return Some(level);
     }
     let doubled: Vec<usize> = (1..=pairs).map(|rank| 2 * rank).collect();
@@ -88,7 +88,7 @@ pub fn attainable(pairs: usize, level: f64) -> Option<f64> {
 /// twice the part that one way of signs is of all, and Holm's correction takes the least of probabilities as often as there are tests.
 pub fn enough(tests: usize, level: f64) -> usize {
     let is_enough = |pairs: &usize| tests.max(1) as f64 * 2.0 * 0.5_f64.powi(*pairs as i32) <= level;
-    (2..MOST_COUNTED).find(is_enough).unwrap_or(MOST_COUNTED)
+    (2..MAX_COUNTED).find(is_enough).unwrap_or(MAX_COUNTED)
 }
 
 /// Holm's correction: what each probability amounts to beside the others. The least counts as often as there are tests, the next once
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_normal_distribution_is_near_what_is_counted_and_errs_to_the_careful_side() {
-        let doubled: Vec<usize> = (1..=MOST_COUNTED).map(|rank| 2 * rank).collect();
+        let doubled: Vec<usize> = (1..=MAX_COUNTED).map(|rank| 2 * rank).collect();
         for least in [1000, 1200, 1400, 1700] {
             let (exact, near) = (counted(&doubled, least), approximated(&doubled, least));
             assert!((exact - near).abs() < 0.002 && near > exact * 0.99, "{least}: {exact} {near}");

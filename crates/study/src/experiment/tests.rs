@@ -2,9 +2,9 @@
 //! Synthetic experiments of which the truth is known: how often something is found where there is nothing, whether what is there is found
 //! with as many repetitions as are asked for, and how often intervals hold the truth.
 
-use super::bisect::{Search, Switches, find};
-use super::comparison::{Rules, Verdict, compare};
-use super::metrics::{Better, Metric};
+use super::bisect::{BisectOptions, Switches, find};
+use super::comparison::{ChangeVerdict, ComparisonRules, compare};
+use super::metrics::{Metric, MetricDirection};
 use super::power::{POWER, needed};
 use super::{Arms, Observation, repeat, until_found};
 use crate::statistics::Statistic;
@@ -14,9 +14,9 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Draws from the standard normal distribution.
-struct Dice(Pcg64Mcg);
+struct TestDice(Pcg64Mcg);
 
-impl Dice {
+impl TestDice {
     fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
@@ -44,7 +44,7 @@ enum Noise {
 impl Noise {
     const ALL: [Self; 3] = [Self::Normal, Self::Tail, Self::Even];
 
-    fn draw(self, dice: &mut Dice) -> f64 {
+    fn draw(self, dice: &mut TestDice) -> f64 {
         match self {
             Self::Normal => 1.0 + 0.02 * dice.normal(),
             Self::Tail => (0.2 * dice.normal()).exp(),
@@ -64,25 +64,25 @@ struct Planted {
 impl Arms for Planted {
     type Error = Infallible;
 
-    fn number(&self) -> usize {
+    fn nr_arms(&self) -> usize {
         2
     }
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
-        let mut of_pair = Dice::new(self.seed << 20 | seed << 2);
-        let mut own = Dice::new(self.seed << 20 | seed << 2 | (1 + arm as u64));
+        let mut of_pair = TestDice::new(self.seed << 20 | seed << 2);
+        let mut own = TestDice::new(self.seed << 20 | seed << 2 | (1 + arm as u64));
         let metric = |place: usize| {
             let times = if arm == 1 { self.times } else { 1.0 };
             let value = 100.0 * times * self.noise.draw(&mut of_pair) * self.noise.draw(&mut own);
             let (name, unit) = (format!("m{place}"), String::new());
-            (Metric { name, unit, better: Better::Less }, value)
+            (Metric { name, unit, better: MetricDirection::Less }, value)
         };
         let metrics = (0..self.metrics).map(metric).collect();
         Ok(Some(Observation { digest: format!("{}-{seed}-{arm}", self.seed), metrics }))
     }
 }
 
-fn experiment(planted: &Planted, runs: u64, rules: Rules) -> super::comparison::Comparison {
+fn experiment(planted: &Planted, runs: u64, rules: ComparisonRules) -> super::comparison::Comparison {
     let Ok(repetitions) = repeat(planted, 1..1 + runs, &|| true);
     compare(&repetitions, rules)
 }
@@ -114,13 +114,13 @@ struct WaitsAtTimes;
 impl Arms for WaitsAtTimes {
     type Error = Infallible;
 
-    fn number(&self) -> usize {
+    fn nr_arms(&self) -> usize {
         2
     }
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
         let value = if arm == 0 && seed.is_multiple_of(3) { 100.0 + seed as f64 } else { 0.0 };
-        let metric = Metric { name: "waiting".to_owned(), unit: String::new(), better: Better::Less };
+        let metric = Metric { name: "waiting".to_owned(), unit: String::new(), better: MetricDirection::Less };
         Ok(Some(Observation { digest: format!("{arm}-{seed}"), metrics: vec![(metric, value)] }))
     }
 }
@@ -129,19 +129,19 @@ impl Arms for WaitsAtTimes {
 fn the_direction_is_that_of_the_ranks() {
     let Ok(repetitions) = repeat(&WaitsAtTimes, 1..31, &|| true);
     for statistic in [Statistic::Mean, Statistic::Median] {
-        let comparison = compare(&repetitions, Rules { statistic, ..Rules::default() });
-        assert_eq!(comparison.rows[0].changes[0].verdict, Verdict::Better, "{statistic:?}");
+        let comparison = compare(&repetitions, ComparisonRules { statistic, ..ComparisonRules::default() });
+        assert_eq!(comparison.rows[0].changes[0].verdict, ChangeVerdict::Better, "{statistic:?}");
     }
 }
 
 #[test]
 fn many_metrics_together_mislead_no_more_often_than_one() {
     const EXPERIMENTS: usize = 300;
-    let rules = Rules::default();
+    let rules = ComparisonRules::default();
     let found = |seed: u64| {
         let planted = Planted { seed, metrics: 10, noise: Noise::Normal, times: 1.0 };
         let rows = experiment(&planted, 20, rules).rows;
-        rows.iter().any(|row| row.changes[0].verdict != Verdict::NotFound)
+        rows.iter().any(|row| row.changes[0].verdict != ChangeVerdict::NotFound)
     };
     let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
     assert!(part <= 0.05 + three_deviations(0.05, EXPERIMENTS), "{part}");
@@ -153,10 +153,11 @@ fn looking_again_and_again_misleads_no_more_often_than_once() {
     let mut looks = 0;
     let mut found = |seed: u64| {
         let planted = Planted { seed, metrics: 1, noise: Noise::Normal, times: 1.0 };
-        let Ok(found) = until_found(&planted, 1, Rules { detect_percent: 2.0, ..Rules::default() }, &|| true);
+        let Ok(found) =
+            until_found(&planted, 1, ComparisonRules { detect_percent: 2.0, ..ComparisonRules::default() }, &|| true);
         let found = found.expect("there is time");
         looks += found.looks;
-        found.comparison.rows[0].changes[0].verdict != Verdict::NotFound
+        found.comparison.rows[0].changes[0].verdict != ChangeVerdict::NotFound
     };
     let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
     assert!(part <= 0.05 + three_deviations(0.05, EXPERIMENTS), "{part}");
@@ -169,10 +170,10 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
     let mut found = 0;
     for seed in 0..EXPERIMENTS as u64 {
         let planted = |seed| Planted { seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
-        let look = experiment(&planted(2 * seed), 20, Rules::default());
+        let look = experiment(&planted(2 * seed), 20, ComparisonRules::default());
         let runs = look.rows[0].changes[0].needed.expect("a number of runs shows a percent") as u64;
-        let comparison = experiment(&planted(2 * seed + 1), runs, Rules::default());
-        found += usize::from(comparison.rows[0].changes[0].verdict == Verdict::Worse);
+        let comparison = experiment(&planted(2 * seed + 1), runs, ComparisonRules::default());
+        found += usize::from(comparison.rows[0].changes[0].verdict == ChangeVerdict::Worse);
     }
     let part = found as f64 / EXPERIMENTS as f64;
     assert!(part >= POWER - three_deviations(POWER, EXPERIMENTS), "{part}");
@@ -180,7 +181,7 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
     let runs = needed(0.01 / 0.0283, 0.05).expect("a number of runs shows a percent") as u64;
     let is_found = |seed: &u64| {
         let planted = Planted { seed: 10_000 + seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
-        experiment(&planted, runs, Rules::default()).rows[0].changes[0].verdict == Verdict::Worse
+        experiment(&planted, runs, ComparisonRules::default()).rows[0].changes[0].verdict == ChangeVerdict::Worse
     };
     let part = (0..EXPERIMENTS as u64).filter(is_found).count() as f64 / EXPERIMENTS as f64;
     assert!((part - POWER).abs() <= three_deviations(POWER, EXPERIMENTS), "{runs} runs: {part}");
@@ -196,7 +197,7 @@ fn intervals_hold_the_truth_in_95_of_100_experiments() {
         (Statistic::Mean, Noise::Tail, 20, 0.01),
         (Statistic::Median, Noise::Normal, 20, 0.0),
     ] {
-        let rules = Rules { statistic, ..Rules::default() };
+        let rules = ComparisonRules { statistic, ..ComparisonRules::default() };
         let holds = |seed: &u64| {
             let planted = Planted { seed: *seed, metrics: 1, noise, times: 1.03 };
             let comparison = experiment(&planted, runs, rules);
@@ -213,48 +214,49 @@ fn intervals_hold_the_truth_in_95_of_100_experiments() {
 #[test]
 fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_told() {
     let run = |digest: &str, value: f64| {
-        let metric = Metric { name: "time".to_owned(), unit: "s".to_owned(), better: Better::Less };
+        let metric = Metric { name: "time".to_owned(), unit: "s".to_owned(), better: MetricDirection::Less };
         Observation { digest: digest.to_owned(), metrics: vec![(metric, value)] }
     };
     let twins: Vec<_> = (0..20).map(|_| vec![run("a", 1.0), run("b", 1.1)]).collect();
-    let comparison = compare(&twins, Rules::default());
+    let comparison = compare(&twins, ComparisonRules::default());
     assert_eq!((comparison.repetitions, comparison.distinct, comparison.tests), (20, 1, 0));
     let change = &comparison.rows[0].changes[0];
-    assert_eq!((change.verdict, change.interval, change.p), (Verdict::Untested, None, None));
+    assert_eq!((change.verdict, change.interval, change.p), (ChangeVerdict::Untested, None, None));
     assert!(change.percent.is_some_and(|percent| (percent - 10.0).abs() < 1e-9));
 
     let same: Vec<_> = (0..5).map(|seed| vec![run(&seed.to_string(), 1.0), run(&seed.to_string(), 1.0)]).collect();
-    let comparison = compare(&same, Rules::default());
+    let comparison = compare(&same, ComparisonRules::default());
     assert_eq!((comparison.distinct, &comparison.identical[..]), (5, &[true][..]));
-    assert_eq!(comparison.rows[0].changes[0].verdict, Verdict::Identical);
+    assert_eq!(comparison.rows[0].changes[0].verdict, ChangeVerdict::Identical);
 }
 
 #[test]
 fn repetitions_that_can_find_nothing_say_so_and_how_many_could() {
     let run = |seed: u64, times: f64, metrics: usize| {
-        let metric = |place| (Metric { name: format!("m{place}"), unit: String::new(), better: Better::Less }, times);
+        let metric =
+            |place| (Metric { name: format!("m{place}"), unit: String::new(), better: MetricDirection::Less }, times);
         Observation { digest: format!("{seed} {times}"), metrics: (0..metrics).map(metric).collect() }
     };
     let of = |repetitions: u64, metrics: usize| {
         let all: Vec<_> = (0..repetitions).map(|seed| vec![run(seed, 1.0, metrics), run(seed, 5.0, metrics)]).collect();
-        let comparison = compare(&all, Rules::default());
+        let comparison = compare(&all, ComparisonRules::default());
         (comparison.rows[0].changes[0].verdict, comparison.is_too_few(), comparison.enough)
     };
-    assert_eq!(of(5, 1), (Verdict::TooFew, true, 6));
-    assert_eq!(of(6, 1), (Verdict::Worse, false, 6));
-    assert_eq!(of(10, 48), (Verdict::TooFew, true, 11));
-    assert_eq!(of(11, 48), (Verdict::Worse, false, 11));
-    assert_eq!(of(1, 1).0, Verdict::Untested);
+    assert_eq!(of(5, 1), (ChangeVerdict::TooFew, true, 6));
+    assert_eq!(of(6, 1), (ChangeVerdict::Worse, false, 6));
+    assert_eq!(of(10, 48), (ChangeVerdict::TooFew, true, 11));
+    assert_eq!(of(11, 48), (ChangeVerdict::Worse, false, 11));
+    assert_eq!(of(1, 1).0, ChangeVerdict::Untested);
 }
 
 #[test]
 fn a_metric_that_some_runs_lack_is_named_and_not_compared() {
-    let metric = |name: &str| Metric { name: name.to_owned(), unit: String::new(), better: Better::More };
+    let metric = |name: &str| Metric { name: name.to_owned(), unit: String::new(), better: MetricDirection::More };
     let of = |digest: u64, names: &[&str]| Observation {
         digest: digest.to_string(),
         metrics: names.iter().map(|name| (metric(name), 1.0)).collect(),
     };
-    let comparison = compare(&[vec![of(1, &["a", "b"]), of(2, &["a"])]], Rules::default());
+    let comparison = compare(&[vec![of(1, &["a", "b"]), of(2, &["a"])]], ComparisonRules::default());
     assert_eq!((comparison.rows.len(), comparison.partial), (1, vec!["b".to_owned()]));
 }
 
@@ -262,29 +264,29 @@ fn a_metric_that_some_runs_lack_is_named_and_not_compared() {
 fn an_experiment_without_time_tells_what_it_reached() {
     let planted = Planted { seed: 1, metrics: 1, noise: Noise::Normal, times: 1.0 };
     let left = AtomicUsize::new(13);
-    let goes_on = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
-    let Ok(found) = until_found(&planted, 1, Rules::default(), &goes_on);
+    let has_more = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+    let Ok(found) = until_found(&planted, 1, ComparisonRules::default(), &has_more);
     let found = found.expect("some repetitions were made");
     assert!(
         found.is_out_of_time && (1..=6).contains(&found.comparison.repetitions),
         "{}",
         found.comparison.repetitions
     );
-    let Ok(nothing) = until_found(&planted, 1, Rules::default(), &|| false);
+    let Ok(nothing) = until_found(&planted, 1, ComparisonRules::default(), &|| false);
     assert!(nothing.is_none());
 }
 
 /// Switches of which some sets make a number greater by a part of a hundred.
-struct Many {
+struct PlantedSwitches {
     number: usize,
     effects: Vec<(Vec<usize>, f64)>,
     noise: f64,
 }
 
-impl Switches for Many {
+impl Switches for PlantedSwitches {
     type Error = Infallible;
 
-    fn number(&self) -> usize {
+    fn nr_switches(&self) -> usize {
         self.number
     }
 
@@ -292,15 +294,15 @@ impl Switches for Many {
         let place = set.iter().fold(seed, |all, one| all.wrapping_mul(31).wrapping_add(*one as u64 + 1));
         let is_in = |effect: &&(Vec<usize>, f64)| effect.0.iter().all(|one| set.contains(one));
         let effect: f64 = self.effects.iter().filter(is_in).map(|(_, size)| size).sum();
-        Ok(100.0 + effect + self.noise * Dice::new(place).normal())
+        Ok(100.0 + effect + self.noise * TestDice::new(place).normal())
     }
 }
 
 #[test]
 fn the_switch_that_makes_a_difference_is_found_among_many() {
     for noise in [0.0, 2.0] {
-        let many = Many { number: 17, effects: vec![(vec![11], 5.0), (vec![3], 0.5)], noise };
-        let Ok(culprits) = find(&many, Search::default(), &|_, _| ());
+        let many = PlantedSwitches { number: 17, effects: vec![(vec![11], 5.0), (vec![3], 0.5)], noise };
+        let Ok(culprits) = find(&many, BisectOptions::default(), &|_, _| ());
         let found = culprits.found.expect("there is a difference");
         assert_eq!(found.set, [11], "noise {noise}");
         assert!((found.part - 5.0 / 5.5).abs() < 0.3, "{}", found.part);
@@ -311,8 +313,8 @@ fn the_switch_that_makes_a_difference_is_found_among_many() {
 #[test]
 fn two_switches_that_only_matter_together_are_both_found() {
     for noise in [0.0, 1.0] {
-        let many = Many { number: 12, effects: vec![(vec![2, 9], 5.0)], noise };
-        let Ok(culprits) = find(&many, Search::default(), &|_, _| ());
+        let many = PlantedSwitches { number: 12, effects: vec![(vec![2, 9], 5.0)], noise };
+        let Ok(culprits) = find(&many, BisectOptions::default(), &|_, _| ());
         assert_eq!(culprits.found.expect("there is a difference").set, [2, 9], "noise {noise}");
         assert!(culprits.alone.len() == 2 && culprits.alone.iter().all(|one| one.part < 0.5), "{:?}", culprits.alone);
     }
@@ -320,22 +322,22 @@ fn two_switches_that_only_matter_together_are_both_found() {
 
 #[test]
 fn where_there_is_no_difference_nothing_is_blamed() {
-    let many = Many { number: 5, effects: vec![], noise: 1.0 };
-    let Ok(culprits) = find(&many, Search { most_runs: 16, ..Search::default() }, &|_, _| ());
+    let many = PlantedSwitches { number: 5, effects: vec![], noise: 1.0 };
+    let Ok(culprits) = find(&many, BisectOptions { most_runs: 16, ..BisectOptions::default() }, &|_, _| ());
     assert!(culprits.found.is_none() && culprits.asked.is_empty());
     assert!(culprits.could_show.is_some_and(|least| least > 0.5 && least < 5.0), "{:?}", culprits.could_show);
-    let alike = Many { number: 5, effects: vec![], noise: 0.0 };
-    let Ok(culprits) = find(&alike, Search::default(), &|_, _| ());
+    let alike = PlantedSwitches { number: 5, effects: vec![], noise: 0.0 };
+    let Ok(culprits) = find(&alike, BisectOptions::default(), &|_, _| ());
     assert_eq!((culprits.found, culprits.p, culprits.runs), (None, None, 16));
 }
 
 /// Arms of which one is stopped in its fourth repetition.
-struct Stopped;
+struct StoppedArms;
 
-impl Arms for Stopped {
+impl Arms for StoppedArms {
     type Error = Infallible;
 
-    fn number(&self) -> usize {
+    fn nr_arms(&self) -> usize {
         2
     }
 
@@ -347,7 +349,7 @@ impl Arms for Stopped {
 
 #[test]
 fn a_stopped_run_ends_an_experiment_with_the_repetitions_before_it() {
-    let Ok(repetitions) = repeat(&Stopped, 1..10, &|| true);
+    let Ok(repetitions) = repeat(&StoppedArms, 1..10, &|| true);
     let digests: Vec<&str> = repetitions.iter().flatten().map(|one| one.digest.as_str()).collect();
     assert_eq!(digests, ["1-0", "1-1", "2-0", "2-1", "3-0", "3-1"]);
 }

@@ -5,11 +5,11 @@ use fairlab_sched::features::Feature;
 
 /// A machine and what runs on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct FuzzCase {
     /// What it runs on.
-    pub machine: Ground,
+    pub machine: CaseMachine,
     /// Task groups, all below the root group.
-    pub groups: Vec<Group>,
+    pub groups: Vec<CaseGroup>,
     /// Sets of tasks that are alike.
     pub tasks: Vec<TaskSet>,
     /// Features that are not as ever.
@@ -22,16 +22,16 @@ pub struct Case {
 
 /// What a case runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum CaseMachine {
     /// The machine of a machine file: as it is named, and how many CPUs it has.
     Named(String, u32),
     /// A shape of its own.
-    Shape(Shape),
+    Shape(MachineShape),
 }
 
 /// CPUs and how they belong together: how many there are in a core, in a cache, in a node, each a multiple of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct MachineShape {
     /// All CPUs.
     pub nr_cpus: u32,
     /// In a core.
@@ -46,7 +46,7 @@ pub struct Shape {
 
 /// A task group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct CaseGroup {
     /// `cpu.shares`.
     pub shares: u32,
     /// CPU time in each 100 ms, if it is limited.
@@ -59,9 +59,9 @@ pub struct TaskSet {
     /// How many.
     pub number: u32,
     /// What each does.
-    pub program: Program,
+    pub program: CaseProgram,
     /// Its class.
-    pub class: Class,
+    pub class: CasePolicy,
     /// Its nice value.
     pub nice: i8,
     /// The CPUs that it may use, the first and the last, if not all.
@@ -76,7 +76,7 @@ pub struct TaskSet {
 
 /// What a task does, again and again. Times are of work at full capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum CaseProgram {
     /// It never stops.
     Hog,
     /// It runs and sleeps.
@@ -97,7 +97,7 @@ pub enum Program {
 
 /// A scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum CasePolicy {
     /// SCHED_OTHER.
     Normal,
     /// SCHED_BATCH.
@@ -108,7 +108,7 @@ pub enum Class {
     Fifo,
 }
 
-impl Ground {
+impl CaseMachine {
     /// How many CPUs it has.
     pub const fn nr_cpus(&self) -> u32 {
         match self {
@@ -118,7 +118,7 @@ impl Ground {
     }
 }
 
-impl Shape {
+impl MachineShape {
     /// CPUs without any order among them.
     pub const fn flat(nr_cpus: u32) -> Self {
         Self { nr_cpus, smt: 1, llc: nr_cpus, node: nr_cpus, nr_little: 0 }
@@ -137,22 +137,25 @@ impl Shape {
 
 impl TaskSet {
     /// A task as ordinary as can be.
-    pub const fn new(number: u32, program: Program) -> Self {
-        Self { number, program, class: Class::Normal, nice: 0, mask: None, group: None, start_ms: 0, cpu: 0 }
+    pub const fn new(number: u32, program: CaseProgram) -> Self {
+        Self { number, program, class: CasePolicy::Normal, nice: 0, mask: None, group: None, start_ms: 0, cpu: 0 }
     }
 }
 
-impl Case {
+impl FuzzCase {
     /// How many tasks there are.
     pub fn nr_tasks(&self) -> u32 {
-        self.tasks.iter().map(|set| set.number * if matches!(set.program, Program::Waker { .. }) { 2 } else { 1 }).sum()
+        self.tasks
+            .iter()
+            .map(|set| set.number * if matches!(set.program, CaseProgram::Waker { .. }) { 2 } else { 1 })
+            .sum()
     }
 
     /// The same on a machine with so many CPUs, where it has a shape: masks and places shrink with it.
     #[must_use]
     pub fn with_cpus(&self, nr_cpus: u32) -> Self {
         let mut case = self.clone();
-        if let Ground::Shape(shape) = &mut case.machine {
+        if let CaseMachine::Shape(shape) = &mut case.machine {
             *shape = shape.with_cpus(nr_cpus);
             for set in &mut case.tasks {
                 set.cpu = set.cpu.min(nr_cpus - 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a case is made of, in words: by this findings are told apart. Each ingredient can be taken out of a case.
 
-use super::case::{Case, Class, Ground, Program};
+use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase};
 use fairlab_workload::suggest;
 use serde::Serialize;
 
@@ -90,11 +90,11 @@ impl Ingredient {
         }
     }
 
-    fn is_in(self, case: &Case) -> bool {
+    fn is_in(self, case: &FuzzCase) -> bool {
         let shape = match &case.machine {
-            Ground::Shape(shape) => Some(shape),
+            CaseMachine::Shape(shape) => Some(shape),
             // The machine is given, so that nothing can be taken from it.
-            Ground::Named(..) => None,
+            CaseMachine::Named(..) => None,
         };
         let any_class = |class| case.tasks.iter().any(|set| set.class == class);
         match self {
@@ -106,12 +106,12 @@ impl Ingredient {
             Quota => case.groups.iter().any(|group| group.quota_ms.is_some()),
             Affinity => case.tasks.iter().any(|set| set.mask.is_some()),
             Nice => case.tasks.iter().any(|set| set.nice != 0),
-            Batch => any_class(Class::Batch),
-            IdlePolicy => any_class(Class::Idle),
-            Fifo => any_class(Class::Fifo),
-            Hogs => case.tasks.iter().any(|set| set.program == Program::Hog),
-            Sleepers => case.tasks.iter().any(|set| matches!(set.program, Program::Sleeper { .. })),
-            Wakers => case.tasks.iter().any(|set| matches!(set.program, Program::Waker { .. })),
+            Batch => any_class(CasePolicy::Batch),
+            IdlePolicy => any_class(CasePolicy::Idle),
+            Fifo => any_class(CasePolicy::Fifo),
+            Hogs => case.tasks.iter().any(|set| set.program == CaseProgram::Hog),
+            Sleepers => case.tasks.iter().any(|set| matches!(set.program, CaseProgram::Sleeper { .. })),
+            Wakers => case.tasks.iter().any(|set| matches!(set.program, CaseProgram::Waker { .. })),
             LateStart => case.tasks.iter().any(|set| set.start_ms > 0),
             Features => !case.features.is_empty(),
             Tunables => !case.tunables.is_empty(),
@@ -120,9 +120,9 @@ impl Ingredient {
 
     /// The case without it; it may have no tasks then.
     #[must_use]
-    pub fn out_of(self, case: &Case) -> Case {
+    pub fn remove_from(self, case: &FuzzCase) -> FuzzCase {
         let mut case = case.clone();
-        if let Ground::Shape(shape) = &mut case.machine {
+        if let CaseMachine::Shape(shape) = &mut case.machine {
             match self {
                 Threads => shape.smt = 1,
                 Caches => shape.llc = shape.node,
@@ -131,8 +131,8 @@ impl Ingredient {
                 _ => {}
             }
         }
-        let of_class = |case: &mut Case, class| {
-            case.tasks.iter_mut().filter(|set| set.class == class).for_each(|set| set.class = Class::Normal);
+        let of_class = |case: &mut FuzzCase, class| {
+            case.tasks.iter_mut().filter(|set| set.class == class).for_each(|set| set.class = CasePolicy::Normal);
         };
         match self {
             Threads | Caches | Nodes | LittleCpus => {}
@@ -143,12 +143,12 @@ impl Ingredient {
             Quota => case.groups.iter_mut().for_each(|group| group.quota_ms = None),
             Affinity => case.tasks.iter_mut().for_each(|set| set.mask = None),
             Nice => case.tasks.iter_mut().for_each(|set| set.nice = 0),
-            Batch => of_class(&mut case, Class::Batch),
-            IdlePolicy => of_class(&mut case, Class::Idle),
-            Fifo => of_class(&mut case, Class::Fifo),
-            Hogs => case.tasks.retain(|set| set.program != Program::Hog),
-            Sleepers => case.tasks.retain(|set| !matches!(set.program, Program::Sleeper { .. })),
-            Wakers => case.tasks.retain(|set| !matches!(set.program, Program::Waker { .. })),
+            Batch => of_class(&mut case, CasePolicy::Batch),
+            IdlePolicy => of_class(&mut case, CasePolicy::Idle),
+            Fifo => of_class(&mut case, CasePolicy::Fifo),
+            Hogs => case.tasks.retain(|set| set.program != CaseProgram::Hog),
+            Sleepers => case.tasks.retain(|set| !matches!(set.program, CaseProgram::Sleeper { .. })),
+            Wakers => case.tasks.retain(|set| !matches!(set.program, CaseProgram::Waker { .. })),
             LateStart => case.tasks.iter_mut().for_each(|set| set.start_ms = 0),
             Features => case.features.clear(),
             Tunables => case.tunables.clear(),
@@ -158,6 +158,6 @@ impl Ingredient {
 }
 
 /// What a case is made of.
-pub fn of(case: &Case) -> Vec<Ingredient> {
+pub fn of(case: &FuzzCase) -> Vec<Ingredient> {
     ALL.into_iter().filter(|ingredient| ingredient.is_in(case)).collect()
 }

@@ -4,20 +4,24 @@
 //!
 //! Steps go from coarse to fine; each that still breaks the property is taken at once. It ends when no step is left that does.
 
-use super::case::{Case, Class, Ground, Program, TaskSet};
+use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase, TaskSet};
 use super::ingredients;
-use super::{Broken, Check};
+use super::{PropertyCheck, Violation};
 
 /// The smallest case that was found, how it breaks the property, and how many runs that took.
 ///
 /// # Errors
 /// If a case could not be run.
-pub fn minimise<C: Check>(check: &C, case: Case, broken: Broken) -> Result<(Case, Broken, u64), C::Error> {
+pub fn minimise<C: PropertyCheck>(
+    check: &C,
+    case: FuzzCase,
+    broken: Violation,
+) -> Result<(FuzzCase, Violation, u64), C::Error> {
     let (mut best, mut how, mut runs) = (case, broken, 0);
     'again: loop {
         for smaller in steps(&best) {
             runs += 1;
-            let found = check.broken(&smaller)?.into_iter().find(|found| found.property == how.property);
+            let found = check.violations(&smaller)?.into_iter().find(|found| found.property == how.property);
             if let Some(found) = found {
                 (best, how) = (smaller, found);
                 continue 'again;
@@ -28,9 +32,10 @@ pub fn minimise<C: Check>(check: &C, case: Case, broken: Broken) -> Result<(Case
 }
 
 /// Cases that are a step smaller, the greatest steps first; each has tasks, and is another one.
-fn steps(case: &Case) -> Vec<Case> {
-    let mut steps: Vec<Case> = ingredients::of(case).into_iter().map(|ingredient| ingredient.out_of(case)).collect();
-    let mut step = |change: &dyn Fn(&mut Case)| {
+fn steps(case: &FuzzCase) -> Vec<FuzzCase> {
+    let mut steps: Vec<FuzzCase> =
+        ingredients::of(case).into_iter().map(|ingredient| ingredient.remove_from(case)).collect();
+    let mut step = |change: &dyn Fn(&mut FuzzCase)| {
         let mut smaller = case.clone();
         change(&mut smaller);
         steps.push(smaller);
@@ -61,7 +66,7 @@ fn steps(case: &Case) -> Vec<Case> {
         });
     }
     steps.extend((0..case.groups.len()).map(|place| case.without_group(place)));
-    if let Ground::Shape(shape) = &case.machine {
+    if let CaseMachine::Shape(shape) = &case.machine {
         let fewer = [shape.nr_cpus / 2, shape.nr_cpus.saturating_sub(shape.node), shape.nr_cpus - 1];
         steps.extend(fewer.into_iter().filter(|&nr_cpus| nr_cpus > 0).map(|nr_cpus| case.with_cpus(nr_cpus)));
     }
@@ -75,14 +80,14 @@ const OF_SETS: &[fn(&mut TaskSet)] = &[
     |set| set.number = (set.number - 1).max(1),
     |set| set.group = None,
     |set| set.mask = None,
-    |set| set.class = Class::Normal,
+    |set| set.class = CasePolicy::Normal,
     |set| set.nice = 0,
     |set| set.start_ms = 0,
     |set| set.cpu = 0,
     |set| set.mask = set.mask.map(|(_, last)| (last, last)),
     |set| {
-        if let Program::Waker { run_us, sleep_us } = set.program {
-            set.program = Program::Sleeper { run_us, sleep_us };
+        if let CaseProgram::Waker { run_us, sleep_us } = set.program {
+            set.program = CaseProgram::Sleeper { run_us, sleep_us };
         }
     },
     |set| set.program = with_times(set.program, |time| time.div_ceil(1_000) * 1_000),
@@ -92,10 +97,14 @@ const OF_SETS: &[fn(&mut TaskSet)] = &[
     },
 ];
 
-fn with_times(program: Program, round: fn(u64) -> u64) -> Program {
+fn with_times(program: CaseProgram, round: fn(u64) -> u64) -> CaseProgram {
     match program {
-        Program::Hog => Program::Hog,
-        Program::Sleeper { run_us, sleep_us } => Program::Sleeper { run_us: round(run_us), sleep_us: round(sleep_us) },
-        Program::Waker { run_us, sleep_us } => Program::Waker { run_us: round(run_us), sleep_us: round(sleep_us) },
+        CaseProgram::Hog => CaseProgram::Hog,
+        CaseProgram::Sleeper { run_us, sleep_us } => {
+            CaseProgram::Sleeper { run_us: round(run_us), sleep_us: round(sleep_us) }
+        }
+        CaseProgram::Waker { run_us, sleep_us } => {
+            CaseProgram::Waker { run_us: round(run_us), sleep_us: round(sleep_us) }
+        }
     }
 }

@@ -10,19 +10,19 @@ pub mod generate;
 pub mod ingredients;
 pub mod minimise;
 pub mod rtapp;
-pub mod scn;
+pub mod scenario;
 mod search;
 #[cfg(test)]
 mod tests;
 
-pub use case::Case;
-pub use search::{Found, Search, Tally, search};
+pub use case::FuzzCase;
+pub use search::{FuzzCounts, FuzzFinding, FuzzSearch, search};
 
 use fairlab_observe::explain::Question;
 
 /// How a property was broken.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Broken {
+pub struct Violation {
     /// Which property.
     pub property: String,
     /// By how much: nanoseconds or percent; more is worse.
@@ -36,7 +36,7 @@ pub struct Broken {
 }
 
 /// Who can tell what a case breaks.
-pub trait Check: Sync {
+pub trait PropertyCheck: Sync {
     /// Why a case could not be run.
     type Error: Send;
 
@@ -44,5 +44,5 @@ pub trait Check: Sync {
     ///
     /// # Errors
     /// If it cannot be run.
-    fn broken(&self, case: &Case) -> Result<Vec<Broken>, Self::Error>;
+    fn violations(&self, case: &FuzzCase) -> Result<Vec<Violation>, Self::Error>;
 }

@@ -4,13 +4,13 @@
 //! What a file cannot say, the script does or tells: groups are made in cgroup v2 (shares become `cpu.weight`, quotas `cpu.max`), features are
 //! written to debugfs, CPUs beyond those of the case are left to `taskset`. The shape of the machine and tunables without a file are told only.
 
-use super::case::{Case, Class, Ground, Group, Program, TaskSet};
-use super::scn::{group_name, partner_name, task_name};
+use super::case::{CaseGroup, CaseMachine, CasePolicy, CaseProgram, FuzzCase, TaskSet};
+use super::scenario::{group_name, partner_name, task_name};
 use std::fmt::Write as _;
 
 /// A file by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct RtAppFile {
     /// Its name.
     pub name: String,
     /// What it has.
@@ -18,17 +18,17 @@ pub struct File {
 }
 
 /// The rt-app files: that of the root group is `case.json`, others have the names of their groups.
-pub fn files(case: &Case) -> Vec<File> {
+pub fn files(case: &FuzzCase) -> Vec<RtAppFile> {
     places(case)
         .map(|place| {
             let stem = stem(place);
-            File { name: format!("{stem}.json"), text: file(case, place, &stem) }
+            RtAppFile { name: format!("{stem}.json"), text: file(case, place, &stem) }
         })
         .collect()
 }
 
 /// Groups that have tasks; none is the root group.
-fn places(case: &Case) -> impl Iterator<Item = Option<usize>> {
+fn places(case: &FuzzCase) -> impl Iterator<Item = Option<usize>> {
     let all = std::iter::once(None).chain((0..case.groups.len()).map(Some));
     all.filter(|place| case.tasks.iter().any(|set| set.group == *place))
 }
@@ -37,7 +37,7 @@ fn stem(place: Option<usize>) -> String {
     place.map_or_else(|| "case".to_owned(), |place| format!("case-{}", group_name(place)))
 }
 
-fn file(case: &Case, place: Option<usize>, stem: &str) -> String {
+fn file(case: &FuzzCase, place: Option<usize>, stem: &str) -> String {
     let sets = case.tasks.iter().enumerate().filter(|(_, set)| set.group == place);
     let tasks: Vec<String> = sets.flat_map(|(at, set)| tasks(at, set)).collect();
     let seconds = case.end_ms.div_ceil(1000);
@@ -54,12 +54,12 @@ fn tasks(at: usize, set: &TaskSet) -> Vec<String> {
     let task = |name: &str, number: u32, events: &str| {
         let mut text = format!("        \"{name}\": {{\"instance\": {number}, \"loop\": -1");
         let policy = match set.class {
-            Class::Normal => "SCHED_OTHER",
-            Class::Batch => "SCHED_BATCH",
-            Class::Idle => "SCHED_IDLE",
-            Class::Fifo => "SCHED_FIFO",
+            CasePolicy::Normal => "SCHED_OTHER",
+            CasePolicy::Batch => "SCHED_BATCH",
+            CasePolicy::Idle => "SCHED_IDLE",
+            CasePolicy::Fifo => "SCHED_FIFO",
         };
-        let priority = if set.class == Class::Fifo { 10 } else { set.nice };
+        let priority = if set.class == CasePolicy::Fifo { 10 } else { set.nice };
         write!(text, ", \"policy\": \"{policy}\", \"priority\": {priority}").expect("text can be written");
         if let Some((first, last)) = set.mask {
             let cpus: Vec<String> = (first..=last).map(|cpu| cpu.to_string()).collect();
@@ -72,11 +72,11 @@ fn tasks(at: usize, set: &TaskSet) -> Vec<String> {
         text
     };
     match set.program {
-        Program::Hog => vec![task(&name, set.number, "\"run\": 10000")],
-        Program::Sleeper { run_us, sleep_us } => {
+        CaseProgram::Hog => vec![task(&name, set.number, "\"run\": 10000")],
+        CaseProgram::Sleeper { run_us, sleep_us } => {
             vec![task(&name, set.number, &format!("\"run\": {run_us}, \"sleep\": {sleep_us}"))]
         }
-        Program::Waker { run_us, sleep_us } => (0..set.number)
+        CaseProgram::Waker { run_us, sleep_us } => (0..set.number)
             .flat_map(|number| {
                 let partner = format!("{}{number}", partner_name(at));
                 let wakes = format!("\"run\": {run_us}, \"resume\": \"{partner}\", \"sleep\": {sleep_us}");
@@ -88,19 +88,19 @@ fn tasks(at: usize, set: &TaskSet) -> Vec<String> {
 }
 
 /// `cpu.weight` of shares, rounded to the closest as in `cpu_weight_read_u64()` (6.1).
-fn weight(group: &Group) -> u32 {
+fn weight(group: &CaseGroup) -> u32 {
     ((group.shares * 100 + 512) / 1024).clamp(1, 10_000)
 }
 
 /// The script that runs the files on a real machine. `about` are lines that say what it shows.
-pub fn script(case: &Case, about: &[String]) -> String {
+pub fn script(case: &FuzzCase, about: &[String]) -> String {
     let mut text = "#!/bin/sh\n".to_owned();
     let mut line = |line: &str| writeln!(text, "{line}").expect("text can be written");
     about.iter().for_each(|about| line(&format!("# {about}")));
     let nr_cpus = case.machine.nr_cpus();
     match &case.machine {
-        Ground::Named(name, _) => line(&format!("# The machine of the case: {name}, {nr_cpus} CPUs.")),
-        Ground::Shape(shape) => line(&format!(
+        CaseMachine::Named(name, _) => line(&format!("# The machine of the case: {name}, {nr_cpus} CPUs.")),
+        CaseMachine::Shape(shape) => line(&format!(
             "# The machine of the case: {nr_cpus} CPUs, {} in a core, {} behind a last-level cache, {} in a node, {} of them little.",
             shape.smt, shape.llc, shape.node, shape.nr_little
         )),
@@ -182,9 +182,9 @@ pub fn script(case: &Case, about: &[String]) -> String {
 }
 
 /// Policies of a case that not every rt-app knows.
-fn newer_policies(case: &Case) -> String {
-    let has = |class: Class| case.tasks.iter().any(|set| set.class == class);
-    let names = [(Class::Idle, "SCHED_IDLE"), (Class::Batch, "SCHED_BATCH")];
+fn newer_policies(case: &FuzzCase) -> String {
+    let has = |class: CasePolicy| case.tasks.iter().any(|set| set.class == class);
+    let names = [(CasePolicy::Idle, "SCHED_IDLE"), (CasePolicy::Batch, "SCHED_BATCH")];
     let names: Vec<&str> = names.iter().filter(|(class, _)| has(*class)).map(|(_, name)| *name).collect();
     names.join(" and ")
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-use super::case::{Case, Class, Ground, Group, Program, Shape, TaskSet};
+use super::case::{CaseGroup, CaseMachine, CasePolicy, CaseProgram, FuzzCase, MachineShape, TaskSet};
 use super::ingredients::{self, Ingredient};
 use super::minimise::minimise;
-use super::{Broken, Check, Search, generate, rtapp, scn, search};
+use super::{FuzzSearch, PropertyCheck, Violation, generate, rtapp, scenario, search};
 use fairlab_workload::rtapp as real;
-use fairlab_workload::scn::parse;
+use fairlab_workload::scenario::parse;
 use std::convert::Infallible;
 
-const NAP: Program = Program::Sleeper { run_us: 1234, sleep_us: 5678 };
+const NAP: CaseProgram = CaseProgram::Sleeper { run_us: 1234, sleep_us: 5678 };
 
-fn empty(nr_cpus: u32) -> Case {
-    Case {
-        machine: Ground::Shape(Shape::flat(nr_cpus)),
+fn empty(nr_cpus: u32) -> FuzzCase {
+    FuzzCase {
+        machine: CaseMachine::Shape(MachineShape::flat(nr_cpus)),
         groups: Vec::new(),
         tasks: Vec::new(),
         features: Vec::new(),
@@ -22,16 +22,16 @@ fn empty(nr_cpus: u32) -> Case {
 }
 
 /// Breaks `mixed` where hogs may not use all CPUs, and `nice` where three tasks are nice.
-struct Rules;
+struct TestRules;
 
-impl Check for Rules {
+impl PropertyCheck for TestRules {
     type Error = Infallible;
 
-    fn broken(&self, case: &Case) -> Result<Vec<Broken>, Infallible> {
-        let is_mixed = case.tasks.iter().any(|set| set.program == Program::Hog && set.mask.is_some());
+    fn violations(&self, case: &FuzzCase) -> Result<Vec<Violation>, Infallible> {
+        let is_mixed = case.tasks.iter().any(|set| set.program == CaseProgram::Hog && set.mask.is_some());
         let nice: u32 = case.tasks.iter().filter(|set| set.nice > 0).map(|set| set.number).sum();
         let rules = [("mixed", is_mixed), ("nice", nice >= 3)];
-        let broken = rules.into_iter().filter(|(_, is_broken)| *is_broken).map(|(property, _)| Broken {
+        let broken = rules.into_iter().filter(|(_, is_broken)| *is_broken).map(|(property, _)| Violation {
             property: property.to_owned(),
             worst: 1.0,
             sentence: String::new(),
@@ -45,28 +45,28 @@ impl Check for Rules {
 #[test]
 fn a_small_case_has_nothing_that_can_be_taken_away() {
     let mut case = empty(16);
-    let mut hogs = TaskSet::new(7, Program::Hog);
+    let mut hogs = TaskSet::new(7, CaseProgram::Hog);
     hogs.mask = Some((3, 9));
-    hogs.class = Class::Idle;
+    hogs.class = CasePolicy::Idle;
     let mut nice = TaskSet::new(9, NAP);
     (nice.nice, nice.group, nice.start_ms) = (19, Some(0), 20);
-    case.groups.push(Group { shares: 2, quota_ms: Some(30) });
+    case.groups.push(CaseGroup { shares: 2, quota_ms: Some(30) });
     case.tasks.extend([hogs, nice]);
-    let broken = Rules.broken(&case).expect("it runs");
+    let broken = TestRules.violations(&case).expect("it runs");
     assert_eq!(broken.len(), 2);
-    let Ok((small, _, _)) = minimise(&Rules, case.clone(), broken[0].clone());
+    let Ok((small, _, _)) = minimise(&TestRules, case.clone(), broken[0].clone());
     assert_eq!(small.tasks.len(), 1);
-    assert_eq!((small.nr_tasks(), small.tasks[0].class, small.machine.nr_cpus()), (1, Class::Normal, 2));
+    assert_eq!((small.nr_tasks(), small.tasks[0].class, small.machine.nr_cpus()), (1, CasePolicy::Normal, 2));
     assert_eq!((small.groups.len(), small.end_ms), (0, 100));
-    let Ok((small, _, _)) = minimise(&Rules, case, broken[1].clone());
-    let mut three = TaskSet::new(3, Program::Sleeper { run_us: 2000, sleep_us: 6000 });
+    let Ok((small, _, _)) = minimise(&TestRules, case, broken[1].clone());
+    let mut three = TaskSet::new(3, CaseProgram::Sleeper { run_us: 2000, sleep_us: 6000 });
     three.nice = 19;
     assert_eq!(small.tasks, [three], "and times are rounded");
 }
 
 #[test]
 fn each_way_to_break_a_property_is_one_finding() {
-    let asked = Search {
+    let asked = FuzzSearch {
         first_seed: 1,
         most_cases: 400,
         most_findings: 9,
@@ -75,7 +75,7 @@ fn each_way_to_break_a_property_is_one_finding() {
         without: Vec::new(),
     };
     let mut heard = 0;
-    let Ok(tally) = search(&Rules, &asked, &|| true, &mut |_, found| {
+    let Ok(tally) = search(&TestRules, &asked, &|| true, &mut |_, found| {
         heard += usize::from(found.is_some());
         Ok(())
     });
@@ -88,8 +88,8 @@ fn each_way_to_break_a_property_is_one_finding() {
     assert_eq!(found, wanted);
     assert_eq!((tally.cases, heard), (400, 3), "wakers become sleepers");
     assert!(tally.found.iter().all(|found| found.others > 0), "others were recognised");
-    let plain = Search { without: vec![nice, Ingredient::Affinity], ..asked };
-    let Ok(tally) = search(&Rules, &plain, &|| true, &mut |_, _| Ok(()));
+    let plain = FuzzSearch { without: vec![nice, Ingredient::Affinity], ..asked };
+    let Ok(tally) = search(&TestRules, &plain, &|| true, &mut |_, _| Ok(()));
     assert_eq!((tally.cases, tally.broken), (400, 0), "what is left out is not there");
 }
 
@@ -97,7 +97,7 @@ fn each_way_to_break_a_property_is_one_finding() {
 fn every_case_is_a_valid_scenario_and_valid_files_of_rt_app_with_the_same_tasks() {
     for seed in 0..400 {
         let case = generate::case(seed, None, true);
-        let text = scn::text(&case, &[format!("seed {seed}")]);
+        let text = scenario::text(&case, &[format!("seed {seed}")]);
         let scenario = parse("case.scn", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(scenario.workload.tasks.len(), case.nr_tasks() as usize, "{text}");
         let mut nr_tasks = 0;
@@ -116,7 +116,7 @@ fn what_an_ingredient_is_taken_out_of_does_not_have_it() {
     for seed in 0..200 {
         let case = generate::case(seed, None, true);
         for ingredient in ingredients::of(&case) {
-            let without = ingredient.out_of(&case);
+            let without = ingredient.remove_from(&case);
             assert!(!ingredients::of(&without).contains(&ingredient), "{ingredient:?} of {case:?}");
         }
     }
@@ -124,19 +124,19 @@ fn what_an_ingredient_is_taken_out_of_does_not_have_it() {
 
 #[test]
 fn a_machine_that_shrinks_keeps_its_shape_where_it_divides() {
-    let shape = Shape { nr_cpus: 16, smt: 2, llc: 4, node: 8, nr_little: 0 };
-    assert_eq!(shape.with_cpus(8), Shape { nr_cpus: 8, ..shape });
-    assert_eq!(shape.with_cpus(7), Shape { nr_cpus: 7, smt: 1, llc: 7, node: 7, nr_little: 0 });
-    assert_eq!(shape.with_cpus(1), Shape { nr_cpus: 1, smt: 1, llc: 1, node: 1, nr_little: 0 });
+    let shape = MachineShape { nr_cpus: 16, smt: 2, llc: 4, node: 8, nr_little: 0 };
+    assert_eq!(shape.with_cpus(8), MachineShape { nr_cpus: 8, ..shape });
+    assert_eq!(shape.with_cpus(7), MachineShape { nr_cpus: 7, smt: 1, llc: 7, node: 7, nr_little: 0 });
+    assert_eq!(shape.with_cpus(1), MachineShape { nr_cpus: 1, smt: 1, llc: 1, node: 1, nr_little: 0 });
 }
 
 #[test]
 fn the_script_makes_groups_and_runs_a_file_in_each() {
     let mut case = empty(4);
-    case.groups.push(Group { shares: 2048, quota_ms: Some(30) });
-    let mut set = TaskSet::new(2, Program::Waker { run_us: 100, sleep_us: 900 });
+    case.groups.push(CaseGroup { shares: 2048, quota_ms: Some(30) });
+    let mut set = TaskSet::new(2, CaseProgram::Waker { run_us: 100, sleep_us: 900 });
     set.group = Some(0);
-    case.tasks.extend([set, TaskSet::new(1, Program::Hog)]);
+    case.tasks.extend([set, TaskSet::new(1, CaseProgram::Hog)]);
     let script = rtapp::script(&case, &[]);
     for part in [
         "echo 200 > /sys/fs/cgroup/fairlab-g0/cpu.weight",
@@ -156,9 +156,9 @@ fn the_script_says_which_rt_app_a_policy_needs_and_that_groups_need_cgroup_v2() 
     let plain = rtapp::script(&empty(4), &[]);
     assert!(!plain.contains("1.0") && !plain.contains("cgroup.controllers"), "{plain}");
     let mut case = empty(4);
-    case.groups.push(Group { shares: 1024, quota_ms: None });
-    let mut set = TaskSet::new(1, Program::Hog);
-    (set.class, set.group) = (Class::Batch, Some(0));
+    case.groups.push(CaseGroup { shares: 1024, quota_ms: None });
+    let mut set = TaskSet::new(1, CaseProgram::Hog);
+    (set.class, set.group) = (CasePolicy::Batch, Some(0));
     case.tasks.push(set);
     let script = rtapp::script(&case, &[]);
     for part in ["if [ ! -f /sys/fs/cgroup/cgroup.controllers ]", "rt-app 1.0 does not know SCHED_BATCH"] {

@@ -9,23 +9,27 @@ mod ranges;
 mod response;
 
 use crate::definition::StudyDefinition;
-use crate::forms::TableForm;
-use crate::report::Report;
-use crate::{Choices, Progress, StudyError};
+use crate::report::StudyReport;
+use crate::table_schema::TableSchema;
+use crate::{ProgressReporter, StudyError, StudyOptions};
 
 /// The tables.
-pub(crate) const TABLES: &[TableForm] = &[
-    TableForm::read(
+pub(crate) const TABLES: &[TableSchema] = &[
+    TableSchema::read(
         "response",
         |_, label| response::parse_label(label).is_some(),
         &["util_avg 972, full capacity", "util_avg 972, half capacity"],
     ),
-    TableForm::one_of("ramp", &["always-running task"]),
+    TableSchema::one_of("ramp", &["always-running task"]),
 ];
 
 /// Runs the part of the study that is code: its tables have one CPU, whose kernel code is free, and one form.
-pub(crate) fn run(study: &StudyDefinition, _choices: &Choices, progress: &dyn Progress) -> Result<Report, StudyError> {
+pub(crate) fn run(
+    study: &StudyDefinition,
+    _choices: &StudyOptions,
+    progress: &dyn ProgressReporter,
+) -> Result<StudyReport, StudyError> {
     let tables = vec![response::table(study)?, ramp::table(study)?, ranges::table(study)?];
     progress.done("response times", 1.0);
-    Ok(Report { tables, ..Report::of(study) })
+    Ok(StudyReport { tables, ..StudyReport::of(study) })
 }

@@ -6,12 +6,12 @@
 
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
-use crate::report::{Measured, Table};
-use crate::run::{Run, machine, run};
-use fairlab_machine::engine::START;
+use crate::report::{MeasuredFigure, ReportTable};
+use crate::run::{RunSpec, machine, run};
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::START;
 use fairlab_sched::probe::{Event, Probe};
-use fairlab_sched::units::{CAPACITY_FULL, Nanos};
+use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use fairlab_workload::rtapp;
 
 /// For how long the task is light.
@@ -24,45 +24,45 @@ const WORKLOAD: &str = r#"{ "tasks": { "ramp": { "loop": 1, "phases": {
 
 /// Notes when the task begins to run, and when its CPU then has the highest frequency.
 #[derive(Default)]
-struct Ramp {
+struct RampObserver {
     lowest: Option<u64>,
     at_the_top: Option<Nanos>,
 }
 
-impl Probe for Ramp {
+impl Probe for RampObserver {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let Event::Frequency { capacity, .. } = *event else { return };
         if now < START + LIGHT {
             self.lowest = Some(capacity);
-        } else if capacity == CAPACITY_FULL {
+        } else if capacity == SCHED_CAPACITY_SCALE {
             self.at_the_top.get_or_insert(now);
         }
     }
 }
 
-impl Observer for Ramp {}
+impl Observer for RampObserver {}
 
-fn time_to_the_top(arm: &ArmDefinition) -> Result<Measured, StudyError> {
+fn time_to_the_top(arm: &ArmDefinition) -> Result<MeasuredFigure, StudyError> {
     let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::Options::for_cpus(8))
         .map_err(|error| StudyError::Measurement(error.to_string()))?;
-    let mut observer = Ramp::default();
+    let mut observer = RampObserver::default();
     let duration = LIGHT + Nanos::from_secs(1);
     let mut hardware = machine("hikey");
-    hardware.prices = fairlab_machine::prices::Prices::free();
-    run(arm, Run { hardware, workload, duration, snapshot_every: None }, &mut observer)?;
+    hardware.prices = fairlab_machine::costs::CostModel::free();
+    run(arm, RunSpec { hardware, workload, duration, snapshot_every: None }, &mut observer)?;
     let Some(at) = observer.at_the_top else {
-        return Ok(Measured::text("never").because("the highest OPP was not reached within a second"));
+        return Ok(MeasuredFigure::text("never").with_remark("the highest OPP was not reached within a second"));
     };
     let start = observer.lowest.map_or_else(|| "the highest one".to_owned(), |lowest| format!("{lowest} / 1024"));
-    Ok(Measured::number((at - START - LIGHT).0 as f64 / 1e6).because(format!("from a frequency of {start}")))
+    Ok(MeasuredFigure::number((at - START - LIGHT).0 as f64 / 1e6).with_remark(format!("from a frequency of {start}")))
 }
 
-pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> {
     let mut error = None;
-    let table = Table::fill(study.table("ramp"), |row| {
+    let table = ReportTable::fill(study.table("ramp"), |row| {
         time_to_the_top(study.arm(&row.arm)).unwrap_or_else(|failure| {
             error.get_or_insert(failure);
-            Measured::text("failed")
+            MeasuredFigure::text("failed")
         })
     });
     error.map_or(Ok(table), Err)

@@ -8,36 +8,36 @@
 
 use super::response::PERIOD;
 use crate::StudyError;
-use crate::definition::{Figure, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
+use crate::definition::{FigureValue, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
 use crate::evidence::Evidence;
-use crate::report::{Measured, Row, Table};
-use crate::run::{Run, run, single_cpu};
-use fairlab_machine::engine::Machine;
+use crate::report::{MeasuredFigure, ReportRow, ReportTable};
+use crate::run::{RunSpec, run, single_cpu};
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::probe::{Event, Probe};
-use fairlab_sched::units::{CAPACITY_FULL, Nanos};
-use fairlab_workload::scn;
+use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
+use fairlab_workload::scenario;
 
 /// Work and period of the tasks, in periods of load tracking.
 const TASKS: [(u32, u32); 4] = [(1, 8), (4, 16), (8, 32), (12, 64)];
 /// How far an extreme may lie from the formula.
 const WITHIN: f64 = 2.0;
 /// How often its utilisation is read: eight times in a period.
-const LOOK_EVERY: Nanos = Nanos(PERIOD.0 / 8);
+const SAMPLE_EVERY: Nanos = Nanos(PERIOD.0 / 8);
 /// Until then the task only warms up.
 const WARM_UP: Nanos = Nanos::from_secs(3);
 
 /// The extremes of the only task's utilisation, which is read several times in each period.
-struct Extremes {
+struct ExtremesObserver {
     least: u64,
     most: u64,
 }
 
-impl Probe for Extremes {
+impl Probe for ExtremesObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for Extremes {
+impl Observer for ExtremesObserver {
     fn snapshot(&mut self, machine: &Machine) {
         if machine.elapsed() < WARM_UP {
             return;
@@ -57,11 +57,11 @@ fn formula(work: u32, period: u32, capacity: f64, is_contribution_scaled: bool) 
     let (run, scale) =
         if is_contribution_scaled { (f64::from(work) / capacity, capacity) } else { (f64::from(work), 1.0) };
     let period = f64::from(period);
-    let most = CAPACITY_FULL as f64 * scale * (1.0 - y.powf(run)) / (1.0 - y.powf(period));
+    let most = SCHED_CAPACITY_SCALE as f64 * scale * (1.0 - y.powf(run)) / (1.0 - y.powf(period));
     (most * y.powf(period - run), most)
 }
 
-pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> {
     let definition = TableDefinition {
         name: "ranges".to_owned(),
         title: "util_avg of periodic tasks against the formulas".to_owned(),
@@ -71,38 +71,38 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
         ..TableDefinition::default()
     };
     let mut rows = Vec::new();
-    for (capacity_name, capacity) in [("full", CAPACITY_FULL), ("half", CAPACITY_FULL / 2)] {
+    for (capacity_name, capacity) in [("full", SCHED_CAPACITY_SCALE), ("half", SCHED_CAPACITY_SCALE / 2)] {
         for arm in &study.arms {
             for (work, period) in TASKS {
                 let text = format!(
                     "cpus 1\ntask t loop run {}ns sleep {}ns\n",
                     PERIOD.0 * u64::from(work),
-                    PERIOD.0 * (u64::from(period) - u64::from(work) * CAPACITY_FULL / capacity)
+                    PERIOD.0 * (u64::from(period) - u64::from(work) * SCHED_CAPACITY_SCALE / capacity)
                 );
                 let scenario =
-                    scn::parse("ranges.scn", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
-                let mut extremes = Extremes { least: u64::MAX, most: 0 };
+                    scenario::parse("ranges.scn", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
+                let mut extremes = ExtremesObserver { least: u64::MAX, most: 0 };
                 let duration = WARM_UP + WARM_UP;
                 let hardware = single_cpu(capacity);
                 run(
                     arm,
-                    Run { hardware, workload: scenario.workload, duration, snapshot_every: Some(LOOK_EVERY) },
+                    RunSpec { hardware, workload: scenario.workload, duration, snapshot_every: Some(SAMPLE_EVERY) },
                     &mut extremes,
                 )?;
                 let is_contribution_scaled = arm.tunables.contains_key("pelt_contribution");
-                let fraction = capacity as f64 / CAPACITY_FULL as f64;
+                let fraction = capacity as f64 / SCHED_CAPACITY_SCALE as f64;
                 let (least, most) = formula(work, period, fraction, is_contribution_scaled);
                 for (which, simulated, expected) in [("least", extremes.least, least), ("most", extremes.most, most)] {
                     let label = format!("{work} of {period} periods, {capacity_name} capacity, {which}");
                     let row = RowDefinition {
-                        published: Some(Figure::Number((expected * 10.0).round() / 10.0)),
+                        published: Some(FigureValue::Number((expected * 10.0).round() / 10.0)),
                         evidence: Some(Evidence::Formula),
                         ..RowDefinition::unpublished(label, &arm.name)
                     };
-                    rows.push(Row::new(&definition, &row, Measured::number(simulated as f64)));
+                    rows.push(ReportRow::new(&definition, &row, MeasuredFigure::number(simulated as f64)));
                 }
             }
         }
     }
-    Ok(Table { name: definition.name, title: definition.title, rows })
+    Ok(ReportTable { name: definition.name, title: definition.title, rows })
 }

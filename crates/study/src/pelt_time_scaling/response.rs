@@ -6,13 +6,13 @@
 
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
-use crate::report::{Measured, Table};
-use crate::run::{Run, run, single_cpu};
-use fairlab_machine::engine::Machine;
+use crate::report::{MeasuredFigure, ReportTable};
+use crate::run::{RunSpec, run, single_cpu};
 use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::Machine;
 use fairlab_sched::probe::{Event, Probe};
-use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
-use fairlab_workload::scn;
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
+use fairlab_workload::scenario;
 
 /// A period of load tracking: 1024 times 1024 ns.
 pub(super) const PERIOD: Nanos = Nanos(1024 * 1024);
@@ -23,15 +23,15 @@ const AWAKE_PERIODS: usize = 1000;
 
 /// Reads the utilisation of the only task at every snapshot.
 #[derive(Default)]
-struct UtilSeries {
+struct UtilObserver {
     utils: Vec<u64>,
 }
 
-impl Probe for UtilSeries {
+impl Probe for UtilObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for UtilSeries {
+impl Observer for UtilObserver {
     fn snapshot(&mut self, machine: &Machine) {
         let util = machine.tasks()[0].id.map_or(0, |id| machine.sched().util_avg_at(id, machine.now()));
         self.utils.push(util);
@@ -42,11 +42,12 @@ impl Observer for UtilSeries {
 fn series(arm: &ArmDefinition, capacity: Capacity) -> Result<Vec<u64>, StudyError> {
     let asleep = Nanos(PERIOD.0 * ASLEEP_PERIODS);
     let text = format!("cpus 1\ntask t sleep {}ns loop run 1s\n", asleep.0);
-    let scenario = scn::parse("response.scn", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
+    let scenario =
+        scenario::parse("response.scn", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
     let duration = Nanos(PERIOD.0 * (ASLEEP_PERIODS + AWAKE_PERIODS as u64));
-    let mut observer = UtilSeries::default();
+    let mut observer = UtilObserver::default();
     let hardware = single_cpu(capacity);
-    run(arm, Run { hardware, workload: scenario.workload, duration, snapshot_every: Some(PERIOD) }, &mut observer)?;
+    run(arm, RunSpec { hardware, workload: scenario.workload, duration, snapshot_every: Some(PERIOD) }, &mut observer)?;
     Ok(observer.utils.split_off(ASLEEP_PERIODS as usize))
 }
 
@@ -55,16 +56,16 @@ pub(super) fn parse_label(label: &str) -> Option<(u64, Capacity)> {
     let rest = label.strip_prefix("util_avg ")?;
     let (util, capacity) = rest.split_once(", ")?;
     let capacity = match capacity {
-        "full capacity" => CAPACITY_FULL,
-        "half capacity" => CAPACITY_FULL / 2,
+        "full capacity" => SCHED_CAPACITY_SCALE,
+        "half capacity" => SCHED_CAPACITY_SCALE / 2,
         _ => return None,
     };
     Some((util.parse().ok()?, capacity))
 }
 
-pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> {
     let mut error = None;
-    let table = Table::fill(study.table("response"), |row| {
+    let table = ReportTable::fill(study.table("response"), |row| {
         let measure = || {
             let named = parse_label(&row.label);
             let (target, capacity) =
@@ -72,8 +73,8 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
             let utils = series(study.arm(&row.arm), capacity)?;
             Ok(match utils.iter().position(|&util| util >= target) {
                 // The first reading is at the end of the first period.
-                Some(place) => Measured::number(place as f64 + 1.0),
-                None => Measured::text("unreachable").because(format!(
+                Some(place) => MeasuredFigure::number(place as f64 + 1.0),
+                None => MeasuredFigure::text("unreachable").with_remark(format!(
                     "at the most {} in {AWAKE_PERIODS} periods",
                     utils.iter().max().expect("there are readings")
                 )),
@@ -81,7 +82,7 @@ pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
         };
         measure().unwrap_or_else(|failure: StudyError| {
             error.get_or_insert(failure);
-            Measured::text("failed")
+            MeasuredFigure::text("failed")
         })
     });
     error.map_or(Ok(table), Err)

@@ -3,18 +3,18 @@
 
 use crate::definition::ArmDefinition;
 use crate::run::machine;
-use crate::window::{Seen, Span, run_window};
-use crate::{Options, StudyError};
+use crate::window::{WindowCounts, WindowSpan, run_window};
+use crate::{StudyError, StudyLength};
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
 use fairlab_workload::bench::netperf::{Netperf, TRANSACTION, Test};
 use fairlab_workload::bench::oltp::{self, Oltp};
-use fairlab_workload::bench::schbench::{Form, Schbench};
+use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
 use fairlab_workload::bench::stress_sock::{BOGO_OP, StressSock};
 use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 use fairlab_workload::workload::Workload;
 
 /// One cache of 112 CPUs.
@@ -36,7 +36,7 @@ const PHASE: Nanos = Nanos(1_300_000);
 /// number (`-s -c`), so that `-s` takes `-c` for its number, which is none: no sleep, and 30 ms of work, the default. The release is the
 /// last one of before the measurements. With 30 ms of sleep workers rest for half of their time, and with eight message threads 51 to 75 %
 /// of searches succeed, in any release; published are 16 %.
-const SCHBENCH: (Form, Nanos) = (Form::Y2021, Nanos::ZERO);
+const SCHBENCH: (SchbenchRelease, Nanos) = (SchbenchRelease::Y2021, Nanos::ZERO);
 
 /// How long the machine has been up before the benchmark is started. Nearly nothing runs then; that long a busy CPU of a cache
 /// of 112 takes to balance it periodically, from which SIS_UTIL first learns how busy the cache is.
@@ -44,7 +44,7 @@ pub(super) const UPTIME: Nanos = Nanos::from_millis(2_000);
 
 /// A benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Bench {
+pub(super) enum SisUtilBench {
     TcpRr,
     UdpRr,
     Tbench,
@@ -60,8 +60,8 @@ pub(super) enum Bench {
 
 /// A benchmark with a load, on a machine, under an arm.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Case {
-    pub(super) bench: Bench,
+pub(super) struct SisUtilCase {
+    pub(super) bench: SisUtilBench,
     /// Instances, groups or message threads.
     pub(super) load: u32,
     pub(super) arm: String,
@@ -69,7 +69,7 @@ pub(super) struct Case {
     pub(super) traced: bool,
 }
 
-impl Bench {
+impl SisUtilBench {
     /// By its name in the published tables.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
@@ -94,7 +94,7 @@ impl Bench {
     /// are limited they go from the first to the second, since each that fails leaves one CPU less idle; with 224 pairs that takes half a
     /// second (published runs have 100). With 196, of which it was published too, it does not happen within two seconds, so these have the same
     /// time. With 168 runs of 200 ms, 700 ms and two seconds are alike. Both arms of a benchmark have the same span.
-    pub(super) fn span(self, load: u32, options: Options) -> Span {
+    pub(super) fn span(self, load: u32, options: StudyLength) -> WindowSpan {
         let (warm_up, window) = match self {
             Self::Schbench => (300, if options.quick { 1_000 } else { 3_000 }),
             Self::StressSock => (400, 40),
@@ -104,7 +104,7 @@ impl Bench {
             Self::Tbench => (120, 20),
             Self::Hackbench { .. } => (100, 20),
         };
-        Span { warm_up: Nanos::from_millis(warm_up), window: Nanos::from_millis(window) }
+        WindowSpan { warm_up: Nanos::from_millis(warm_up), window: Nanos::from_millis(window) }
     }
 
     fn workload(self, load: u32, length: Nanos) -> Workload {
@@ -145,7 +145,7 @@ impl Bench {
     }
 
     /// What it did in a second: transactions, messages, bytes, connections.
-    pub(super) fn throughput(self, seen: &Seen) -> f64 {
+    pub(super) fn throughput(self, seen: &WindowCounts) -> f64 {
         let marks = |mark: u32| seen.marks.get(&mark).copied().unwrap_or(0) as f64;
         let done = match self {
             Self::TcpRr | Self::UdpRr => marks(TRANSACTION),
@@ -169,26 +169,26 @@ pub(super) fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
             text += &format!("task daemon{cpu} mask={cpu}-{cpu} run 10us sleep 31990us\n");
         }
     }
-    let daemons = scn::parse("daemons", &text).expect("the text is well formed");
+    let daemons = scenario::parse("daemons", &text).expect("the text is well formed");
     workload.tasks.extend(daemons.workload.tasks);
 }
 
 /// What the tracer takes for a search on that machine, in picoseconds.
-fn tracer_price() -> u64 {
+fn tracer_cost() -> u64 {
     preset(MACHINE).expect("studies use presets").prices().ps("Tracer")
 }
 
-impl Case {
+impl SisUtilCase {
     /// What the label of a row names: `TCP_RR 28 threads`, and what may follow after a comma.
     pub(super) fn of_row(label: &str, arm: &str) -> Option<Self> {
         let mut words = label.split([' ', ',']);
-        let bench = Bench::from_name(words.next()?)?;
+        let bench = SisUtilBench::from_name(words.next()?)?;
         let load = words.next()?.parse().ok()?;
         Some(Self { traced: label.ends_with(", traced"), bench, load, arm: arm.to_owned() })
     }
 
     /// Runs it. With each seed it begins at another phase against the tick, and what the machine draws falls out otherwise.
-    pub(super) fn run(&self, arm: &ArmDefinition, options: Options, seed: u64) -> Result<Seen, StudyError> {
+    pub(super) fn run(&self, arm: &ArmDefinition, options: StudyLength, seed: u64) -> Result<WindowCounts, StudyError> {
         self.run_on(machine(MACHINE), arm, self.bench.span(self.load, options), seed)
     }
 
@@ -197,14 +197,14 @@ impl Case {
         &self,
         mut hardware: Hardware,
         arm: &ArmDefinition,
-        span: Span,
+        span: WindowSpan,
         seed: u64,
-    ) -> Result<Seen, StudyError> {
+    ) -> Result<WindowCounts, StudyError> {
         if self.traced {
-            hardware.prices.trace_searches(tracer_price());
+            hardware.prices.trace_searches(tracer_cost());
         }
         let begin = UPTIME + Nanos(PHASE.0 * seed);
-        let span = Span { warm_up: begin + span.warm_up, ..span };
+        let span = WindowSpan { warm_up: begin + span.warm_up, ..span };
         let mut workload = self.bench.workload(self.load, span.warm_up + span.window);
         for task in &mut workload.tasks {
             task.start_at = task.start_at.map(|at| begin + at);
@@ -214,8 +214,8 @@ impl Case {
     }
 
     /// About how long it takes, in no unit: what goes on at a time, for so long.
-    pub(super) fn length(&self, options: Options) -> u64 {
-        let Span { warm_up, window } = self.bench.span(self.load, options);
+    pub(super) fn length(&self, options: StudyLength) -> u64 {
+        let WindowSpan { warm_up, window } = self.bench.span(self.load, options);
         u64::from(self.load) * (warm_up + window).0
     }
 

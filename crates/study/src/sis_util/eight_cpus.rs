@@ -5,16 +5,16 @@
 
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
-use crate::report::{Measured, Table};
-use fairlab_machine::engine::{Machine, Setup};
-use fairlab_machine::observer::{Observer, Wants};
+use crate::report::{MeasuredFigure, ReportTable};
+use fairlab_machine::observer::{Interest, Observer};
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{BalanceVerdict, Event, Probe};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 
-use fairlab_sched::told::wakeup::WakeRule;
-use fairlab_workload::scn;
+use fairlab_sched::interface::wakeup::WakeRule;
+use fairlab_workload::scenario;
 
 /// The table's name in the study's data.
 pub(super) const TABLE: &str = "eight CPUs";
@@ -26,7 +26,7 @@ const IDLE: CpuId = CpuId(7);
 
 /// What became of the wake-up.
 #[derive(Default)]
-struct Story {
+struct WakeupTrace {
     /// Which task, where it was put, by which rule, how many CPUs a search could have looked at.
     woken: Option<(TaskId, CpuId, WakeRule, Option<u32>)>,
     /// It was moved to the idle CPU.
@@ -35,7 +35,7 @@ struct Story {
     moved_by: Option<CpuIdleType>,
 }
 
-impl Probe for Story {
+impl Probe for WakeupTrace {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         match *event {
             // All other wake-ups are of tasks that may use one CPU only.
@@ -53,43 +53,41 @@ impl Probe for Story {
     }
 }
 
-impl Observer for Story {
-    fn wants(&self) -> Wants {
-        Wants { events: true, details: true, pelt: false }
+impl Observer for WakeupTrace {
+    fn wants(&self) -> Interest {
+        Interest { events: true, details: true, pelt: false }
     }
 }
 
-fn story(arm: &ArmDefinition) -> Result<Story, StudyError> {
-    let scenario = scn::parse("eight-cpus.scn", SCENARIO).expect("the scenario is tested");
+fn trace_wakeup(arm: &ArmDefinition) -> Result<WakeupTrace, StudyError> {
+    let scenario = scenario::parse("eight-cpus.scn", SCENARIO).expect("the scenario is tested");
     let setup = Setup {
         features: arm.switched_features(),
         named_tunables: arm.set_tunables(),
         ..Setup::from_scenario(scenario)
     };
-    let mut story = Story::default();
+    let mut story = WakeupTrace::default();
     Machine::new(setup)?.run(&mut story)?;
     Ok(story)
 }
 
-pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
-    let stories = [story(study.arm("before"))?, story(study.arm("after"))?];
-    Ok(Table::fill(study.table(TABLE), |row| {
+pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> {
+    let stories = [trace_wakeup(study.arm("before"))?, trace_wakeup(study.arm("after"))?];
+    Ok(ReportTable::fill(study.table(TABLE), |row| {
         let story = &stories[usize::from(row.arm == "after")];
-        let Some((_, cpu, rule, nr_idle_scan)) = story.woken else { return Measured::text("no wake-up") };
+        let Some((_, cpu, rule, nr_idle_scan)) = story.woken else { return MeasuredFigure::text("no wake-up") };
         match row.label.as_str() {
-            "8 CPUs, nr_scan" => {
-                nr_idle_scan.map_or_else(|| Measured::text("no limit"), |nr| Measured::number(f64::from(nr)))
-            }
-            "8 CPUs, wake-up finds CPU 7" => {
-                Measured::text(if cpu == IDLE { "yes" } else { "no" }).because(format!("rule {}", rule.name()))
-            }
-            "8 CPUs, CPU 7 gets work by" => Measured::text(match story.moved_by {
+            "8 CPUs, nr_scan" => nr_idle_scan
+                .map_or_else(|| MeasuredFigure::text("no limit"), |nr| MeasuredFigure::number(f64::from(nr))),
+            "8 CPUs, wake-up finds CPU 7" => MeasuredFigure::text(if cpu == IDLE { "yes" } else { "no" })
+                .with_remark(format!("rule {}", rule.name())),
+            "8 CPUs, CPU 7 gets work by" => MeasuredFigure::text(match story.moved_by {
                 _ if cpu == IDLE => "wake-up",
                 Some(CpuIdleType::NewlyIdle) => "newly-idle",
                 Some(_) => "periodic",
                 None => "nothing",
             }),
-            _ => Measured::text("not measured"),
+            _ => MeasuredFigure::text("not measured"),
         }
     }))
 }

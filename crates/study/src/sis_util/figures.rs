@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The figure of a row from what was seen in its run, and in that of the arm it is compared with.
 
-use super::case::{Case, NR_CPUS};
-use crate::report::Measured;
-use crate::window::Seen;
+use super::case::{NR_CPUS, SisUtilCase};
+use crate::report::MeasuredFigure;
+use crate::window::WindowCounts;
 use fairlab_observe::measure::search::SearchCounters;
 
 /// The time for which counts are told, in seconds: the length of the published runs.
@@ -19,10 +19,10 @@ pub(super) fn base_of(table: &str) -> Option<&'static str> {
 }
 
 /// What a row's figure comes from.
-pub(super) struct Figures<'a> {
-    pub(super) case: &'a Case,
-    pub(super) seen: &'a Seen,
-    pub(super) base: Option<&'a Seen>,
+pub(super) struct RowFigures<'a> {
+    pub(super) case: &'a SisUtilCase,
+    pub(super) seen: &'a WindowCounts,
+    pub(super) base: Option<&'a WindowCounts>,
 }
 
 /// By how much one number differs from another, in percent.
@@ -41,13 +41,13 @@ pub(super) fn counter(counters: &SearchCounters, name: &str) -> Option<f64> {
     } as f64)
 }
 
-impl Figures<'_> {
+impl RowFigures<'_> {
     /// The figure of a row of a table.
-    pub(super) fn measure(&self, table: &str, label: &str) -> Option<Measured> {
+    pub(super) fn measure(&self, table: &str, label: &str) -> Option<MeasuredFigure> {
         let Self { case, seen, base } = *self;
         let ratios = seen.search.ratios();
         let what = label.split(", ").nth(1);
-        Some(Measured::number(match table {
+        Some(MeasuredFigure::number(match table {
             "se_eff" => ratios.se_eff,
             "dom_eff" => ratios.dom_eff,
             "fast_rate" => ratios.fast_rate,
@@ -55,26 +55,26 @@ impl Figures<'_> {
             "netperf" | "hackbench" | "tbench" | "OLTP" => {
                 let (before, after) = (case.bench.throughput(base?), case.bench.throughput(seen));
                 let remark = format!("{before:.0} and {after:.0} in a second");
-                return Some(Measured::number(change(before, after)).because(remark));
+                return Some(MeasuredFigure::number(change(before, after)).with_remark(remark));
             }
             "schbench" => {
                 let (before, after) = (base?.since_noted.quantile(0.9), seen.since_noted.quantile(0.9));
                 let remark = format!("{:.1} and {:.1} us", before as f64 / 1e3, after as f64 / 1e3);
-                return Some(Measured::number(-change(before as f64, after as f64)).because(remark));
+                return Some(MeasuredFigure::number(-change(before as f64, after as f64)).with_remark(remark));
             }
             "latency" => {
                 let quantile = |part| seen.between_marks.quantile(part) as f64 / 1e3;
                 let remark = format!("median {:.1}, 90th {:.1} us", quantile(0.5), quantile(0.9));
-                return Some(Measured::number(quantile(0.99)).because(remark));
+                return Some(MeasuredFigure::number(quantile(0.99)).with_remark(remark));
             }
             "counters" => change(counter(&base?.search, what?)?, counter(&seen.search, what?)?),
             "counts" => counter(&seen.search, what?)? * PUBLISHED_S * 1e9 / seen.window.0 as f64 / f64::from(NR_CPUS),
             "lock waiting" => {
-                let per_search = |seen: &Seen| seen.lock_waits as f64 / seen.search.sis_search as f64;
-                let waiting = |seen: &Seen| seen.lock_waiting.0 as f64 / seen.search.sis_search as f64;
+                let per_search = |seen: &WindowCounts| seen.lock_waits as f64 / seen.search.sis_search as f64;
+                let waiting = |seen: &WindowCounts| seen.lock_waiting.0 as f64 / seen.search.sis_search as f64;
                 let base = base?;
                 let remark = format!("{:.1} and {:.1} ns of waiting for each wake-up", waiting(base), waiting(seen));
-                return Some(Measured::number(change(per_search(base), per_search(seen))).because(remark));
+                return Some(MeasuredFigure::number(change(per_search(base), per_search(seen))).with_remark(remark));
             }
             "stress-ng sock" => match what? {
                 "bogo ops" => {
@@ -83,13 +83,13 @@ impl Figures<'_> {
                         "{before:.0} and {after:.0} in a second, utilisation {:.0} and {:.0} %",
                         base?.util_percent, seen.util_percent
                     );
-                    return Some(Measured::number(change(before, after)).because(remark));
+                    return Some(MeasuredFigure::number(change(before, after)).with_remark(remark));
                 }
                 "involuntary" => {
-                    let in_ms = |seen: &Seen| seen.preemptions as f64 * 1e6 / seen.window.0 as f64;
+                    let in_ms = |seen: &WindowCounts| seen.preemptions as f64 * 1e6 / seen.window.0 as f64;
                     let (before, after) = (in_ms(base?), in_ms(seen));
                     let remark = format!("{before:.0} and {after:.0} in a millisecond");
-                    return Some(Measured::number(change(before, after)).because(remark));
+                    return Some(MeasuredFigure::number(change(before, after)).with_remark(remark));
                 }
                 _ => return None,
             },
@@ -104,7 +104,9 @@ impl Figures<'_> {
             }
             "histogram" => {
                 let (begin, _) = seen.search_usecs.buckets().max_by_key(|&(_, count)| count)?;
-                return Some(Measured::number(begin as f64).because("the whole of it stands below the tables"));
+                return Some(
+                    MeasuredFigure::number(begin as f64).with_remark("the whole of it stands below the tables"),
+                );
             }
             _ => return None,
         }))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The tables of the study, and how their rows are called: a run, such as `TCP_RR 28 threads`, and in some tables which figure of it.
 
-use super::case::Bench;
-use super::{eight_cpus, figures, nr_scan, prices, small_llc};
-use crate::forms::TableForm;
+use super::case::SisUtilBench;
+use super::{cost_sensitivity, eight_cpus, figures, nr_scan, small_llc};
+use crate::table_schema::TableSchema;
 use fairlab_observe::measure::search::SearchCounters;
 
 /// Some runs.
@@ -28,30 +28,30 @@ const COUNTED: &[&str] = &[
 ];
 
 /// The tables.
-pub(crate) const TABLES: &[TableForm] = &[
-    TableForm::read("nr_scan", |_, label| nr_scan::parse_label(label).is_some(), &["25 % of 112 CPUs"]),
-    TableForm::read("se_eff", is_label, RUNS),
-    TableForm::read("dom_eff", is_label, RUNS),
-    TableForm::read("fast_rate", is_label, RUNS),
-    TableForm::read("success_rate", is_label, RUNS),
-    TableForm::read("netperf", is_label, RUNS),
-    TableForm::read("hackbench", is_label, RUNS),
-    TableForm::read("tbench", is_label, RUNS),
-    TableForm::read("schbench", is_label, RUNS),
-    TableForm::read("latency", is_label, RUNS),
-    TableForm::read("counters", is_label, COUNTED),
-    TableForm::read("counts", is_label, COUNTED),
-    TableForm::read("lock waiting", is_label, RUNS),
-    TableForm::read("one CPU", is_label, RUNS),
-    TableForm::read("utilisation", is_label, RUNS),
-    TableForm::read("histogram", is_label, &["TCP_RR 224 threads, traced"]),
-    TableForm::read("histogram shares", is_label, &["TCP_RR 224 threads, 64 us, traced"]),
-    TableForm::read("untraced shares", is_label, &["TCP_RR 224 threads, 64 us, untraced"]),
-    TableForm::read("OLTP", is_label, RUNS),
-    TableForm::read("stress-ng sock", is_label, &["sock 112, bogo ops", "sock 112, involuntary"]),
-    TableForm::one_of(small_llc::TABLE, small_llc::LABELS),
-    TableForm::one_of(eight_cpus::TABLE, eight_cpus::LABELS),
-    TableForm::own(prices::TABLE),
+pub(crate) const TABLES: &[TableSchema] = &[
+    TableSchema::read("nr_scan", |_, label| nr_scan::parse_label(label).is_some(), &["25 % of 112 CPUs"]),
+    TableSchema::read("se_eff", is_label, RUNS),
+    TableSchema::read("dom_eff", is_label, RUNS),
+    TableSchema::read("fast_rate", is_label, RUNS),
+    TableSchema::read("success_rate", is_label, RUNS),
+    TableSchema::read("netperf", is_label, RUNS),
+    TableSchema::read("hackbench", is_label, RUNS),
+    TableSchema::read("tbench", is_label, RUNS),
+    TableSchema::read("schbench", is_label, RUNS),
+    TableSchema::read("latency", is_label, RUNS),
+    TableSchema::read("counters", is_label, COUNTED),
+    TableSchema::read("counts", is_label, COUNTED),
+    TableSchema::read("lock waiting", is_label, RUNS),
+    TableSchema::read("one CPU", is_label, RUNS),
+    TableSchema::read("utilisation", is_label, RUNS),
+    TableSchema::read("histogram", is_label, &["TCP_RR 224 threads, traced"]),
+    TableSchema::read("histogram shares", is_label, &["TCP_RR 224 threads, 64 us, traced"]),
+    TableSchema::read("untraced shares", is_label, &["TCP_RR 224 threads, 64 us, untraced"]),
+    TableSchema::read("OLTP", is_label, RUNS),
+    TableSchema::read("stress-ng sock", is_label, &["sock 112, bogo ops", "sock 112, involuntary"]),
+    TableSchema::one_of(small_llc::TABLE, small_llc::LABELS),
+    TableSchema::one_of(eight_cpus::TABLE, eight_cpus::LABELS),
+    TableSchema::own(cost_sensitivity::TABLE),
 ];
 
 /// Whether a label of a table names a run, and after it what the table tells of one.
@@ -71,14 +71,14 @@ fn is_label(table: &str, label: &str) -> bool {
 /// `TCP_RR 28 threads`: a benchmark, its load, and what the load counts.
 fn is_run(run: &str) -> bool {
     let mut words = run.splitn(3, ' ');
-    let Some(bench) = words.next().and_then(Bench::from_name) else { return false };
+    let Some(bench) = words.next().and_then(SisUtilBench::from_name) else { return false };
     let Some(load) = words.next().and_then(|load| load.parse::<u32>().ok()) else { return false };
     let units: &[&str] = match bench {
-        Bench::TcpRr | Bench::UdpRr | Bench::Tbench => &["threads"],
-        Bench::Schbench => &["mthread", "mthreads"],
-        Bench::Hackbench { .. } => &["group", "groups"],
-        Bench::Oltp => &["clients"],
-        Bench::StressSock => &[""],
+        SisUtilBench::TcpRr | SisUtilBench::UdpRr | SisUtilBench::Tbench => &["threads"],
+        SisUtilBench::Schbench => &["mthread", "mthreads"],
+        SisUtilBench::Hackbench { .. } => &["group", "groups"],
+        SisUtilBench::Oltp => &["clients"],
+        SisUtilBench::StressSock => &[""],
     };
     load > 0 && units.contains(&words.next().unwrap_or(""))
 }

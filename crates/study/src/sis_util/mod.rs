@@ -6,40 +6,44 @@
 //! 16 CPUs, with the boost that was proposed for them. [`eight_cpus`]: a small cache of which seven in eight CPUs are busy.
 
 mod case;
+mod cost_sensitivity;
 mod eight_cpus;
 mod figures;
 mod labels;
 mod nr_scan;
 mod plots;
-mod prices;
 mod small_llc;
 
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
 use crate::pool;
-use crate::report::{Measured, Report, Row, Table};
-use crate::tally::Tally;
-use crate::window::Seen;
-use crate::{Choices, Options, Progress, StudyError};
-use case::{Bench, Case, FIRST_HIGH_LOAD, MACHINE, UPTIME};
-use figures::Figures;
+use crate::progress_sum::ProgressSum;
+use crate::report::{MeasuredFigure, ReportRow, ReportTable, StudyReport};
+use crate::window::WindowCounts;
+use crate::{ProgressReporter, StudyError, StudyLength, StudyOptions};
+use case::{FIRST_HIGH_LOAD, MACHINE, SisUtilBench, SisUtilCase, UPTIME};
+use figures::RowFigures;
 pub(crate) use labels::TABLES;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The part of the study that its cases take, in full.
-const PART_OF_CASES: f64 = 0.7;
+const CASES_SHARE: f64 = 0.7;
 
 /// Runs the study.
-pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Progress) -> Result<Report, StudyError> {
+pub(crate) fn run(
+    study: &StudyDefinition,
+    choices: &StudyOptions,
+    progress: &dyn ProgressReporter,
+) -> Result<StudyReport, StudyError> {
     let options = choices.options;
-    let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE, prices::TABLE];
+    let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE, cost_sensitivity::TABLE];
     let wanted = study.tables.iter().filter(|table| choices.wants(&table.name));
     let published = wanted.filter(|table| !own.contains(&table.name.as_str()));
     let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, choices)).collect();
-    let tally = Tally::new(progress);
+    let tally = ProgressSum::new(progress);
     // What belongs to the full form only.
     let in_full = |table: &str| !options.quick && choices.wants(table) && choices.rows.is_empty();
     let small_llc = || in_full(small_llc::TABLE).then(|| small_llc::table(study, &tally)).transpose();
-    let prices = || in_full(prices::TABLE).then(|| prices::table(study, &tally)).transpose();
+    let prices = || in_full(cost_sensitivity::TABLE).then(|| cost_sensitivity::table(study, &tally)).transpose();
     let nr_seeds = choices.seeds.unwrap_or(1);
     let (seen, (of_free_machines, (small_llc, prices))) = pool::both(
         || run_cases(study, &published, options, nr_seeds, &tally),
@@ -50,7 +54,7 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
             )
         },
     )?;
-    let mut tables = Vec::from(<[Table; 2]>::from(of_free_machines));
+    let mut tables = Vec::from(<[ReportTable; 2]>::from(of_free_machines));
     for table in &published {
         tables.push(fill(table, &seen)?);
     }
@@ -58,7 +62,7 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
     let notes = notes(options, nr_seeds);
     let pictures = plots::pictures(&tables);
     let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(Report {
+    Ok(StudyReport {
         engine: None,
         schema: crate::report::SCHEMA,
         study: study.name.clone(),
@@ -72,7 +76,7 @@ pub(crate) fn run(study: &StudyDefinition, choices: &Choices, progress: &dyn Pro
 }
 
 /// What the tracer has seen of searches, in the form in which it was published.
-fn histograms(seen: &BTreeMap<Case, Vec<Seen>>) -> Vec<(String, String)> {
+fn histograms(seen: &BTreeMap<SisUtilCase, Vec<WindowCounts>>) -> Vec<(String, String)> {
     let traced = seen.iter().filter(|(case, _)| case.traced);
     traced
         .map(|(case, seen)| {
@@ -84,20 +88,20 @@ fn histograms(seen: &BTreeMap<Case, Vec<Seen>>) -> Vec<(String, String)> {
 
 /// Whether a row is worth its time where there is little.
 fn is_quick(label: &str) -> bool {
-    let Some(case) = Case::of_row(label, "") else { return false };
+    let Some(case) = SisUtilCase::of_row(label, "") else { return false };
     match case.bench {
         _ if case.traced => false,
-        Bench::TcpRr => matches!(case.load, 84 | 224),
-        Bench::UdpRr => false,
-        Bench::Tbench => case.load == 112,
-        Bench::Hackbench { threads, .. } => !threads && matches!(case.load, 2 | 8),
-        Bench::Schbench => matches!(case.load, 4 | 8),
-        Bench::StressSock | Bench::Oltp => false,
+        SisUtilBench::TcpRr => matches!(case.load, 84 | 224),
+        SisUtilBench::UdpRr => false,
+        SisUtilBench::Tbench => case.load == 112,
+        SisUtilBench::Hackbench { threads, .. } => !threads && matches!(case.load, 2 | 8),
+        SisUtilBench::Schbench => matches!(case.load, 4 | 8),
+        SisUtilBench::StressSock | SisUtilBench::Oltp => false,
     }
 }
 
 /// A table with the rows that are measured.
-fn with_rows_of(table: &TableDefinition, choices: &Choices) -> TableDefinition {
+fn with_rows_of(table: &TableDefinition, choices: &StudyOptions) -> TableDefinition {
     let is_wanted =
         |row: &&RowDefinition| choices.wants_row(&row.label) && (!choices.options.quick || is_quick(&row.label));
     let rows = table.rows.iter().filter(is_wanted).cloned().collect();
@@ -108,10 +112,10 @@ fn with_rows_of(table: &TableDefinition, choices: &Choices) -> TableDefinition {
 fn run_cases(
     study: &StudyDefinition,
     tables: &[TableDefinition],
-    options: Options,
+    options: StudyLength,
     nr_seeds: u64,
-    tally: &Tally<'_>,
-) -> Result<BTreeMap<Case, Vec<Seen>>, StudyError> {
+    tally: &ProgressSum<'_>,
+) -> Result<BTreeMap<SisUtilCase, Vec<WindowCounts>>, StudyError> {
     let mut wanted = BTreeSet::new();
     for table in tables {
         for row in &table.rows {
@@ -121,15 +125,15 @@ fn run_cases(
             }
         }
     }
-    let runs: Vec<(Case, u64)> =
+    let runs: Vec<(SisUtilCase, u64)> =
         wanted.into_iter().flat_map(|case| (0..nr_seeds).map(move |seed| (case.clone(), seed))).collect();
-    let part = if options.quick { 1.0 } else { PART_OF_CASES } / runs.len() as f64;
-    let run = |(case, seed): (Case, u64)| {
+    let part = if options.quick { 1.0 } else { CASES_SHARE } / runs.len() as f64;
+    let run = |(case, seed): (SisUtilCase, u64)| {
         let seen = case.run(study.arm(&case.arm), options, seed)?;
         tally.add(&case.name(), part);
         Ok::<_, StudyError>((case, seen))
     };
-    let mut seen: BTreeMap<Case, Vec<Seen>> = BTreeMap::new();
+    let mut seen: BTreeMap<SisUtilCase, Vec<WindowCounts>> = BTreeMap::new();
     for (case, of_seed) in pool::longest_first(runs, |(case, _)| case.length(options), run)? {
         seen.entry(case).or_default().push(of_seed);
     }
@@ -137,37 +141,41 @@ fn run_cases(
 }
 
 /// The run of a row under an arm.
-fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<Case, StudyError> {
-    Case::of_row(&row.label, arm)
+fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<SisUtilCase, StudyError> {
+    SisUtilCase::of_row(&row.label, arm)
         .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))
 }
 
 /// A table with its figures.
-fn fill(table: &TableDefinition, seen_of: &BTreeMap<Case, Vec<Seen>>) -> Result<Table, StudyError> {
+fn fill(
+    table: &TableDefinition,
+    seen_of: &BTreeMap<SisUtilCase, Vec<WindowCounts>>,
+) -> Result<ReportTable, StudyError> {
     let rows = table.rows.iter().map(|row| {
         let case = case_of(table, row, &row.arm)?;
         let base = figures::base_of(&table.name).map(|arm| case_of(table, row, arm)).transpose()?;
-        let of_seed = |(seed, seen): (usize, &Seen)| {
+        let of_seed = |(seed, seen): (usize, &WindowCounts)| {
             let base = base.as_ref().map(|base| &seen_of[base][seed]);
-            Figures { case: &case, seen, base }.measure(&table.name, &row.label)
+            RowFigures { case: &case, seen, base }.measure(&table.name, &row.label)
         };
-        let by_seed: Option<Vec<Measured>> = seen_of[&case].iter().enumerate().map(of_seed).collect();
-        let measured = by_seed.map_or_else(|| Measured::text("not measured"), Measured::over_seeds);
-        Ok(Row::new(table, row, measured))
+        let by_seed: Option<Vec<MeasuredFigure>> = seen_of[&case].iter().enumerate().map(of_seed).collect();
+        let measured = by_seed.map_or_else(|| MeasuredFigure::text("not measured"), MeasuredFigure::over_seeds);
+        Ok(ReportRow::new(table, row, measured))
     });
     let rows = rows.collect::<Result<_, StudyError>>()?;
-    Ok(Table { name: table.name.clone(), title: table.title.clone(), rows })
+    Ok(ReportTable { name: table.name.clone(), title: table.title.clone(), rows })
 }
 
-fn notes(options: Options, nr_seeds: u64) -> Vec<String> {
-    let tell = |bench: Bench| {
+fn notes(options: StudyLength, nr_seeds: u64) -> Vec<String> {
+    let tell = |bench: SisUtilBench| {
         let span = bench.span(1, options);
         format!("{} after {}", span.window, span.warm_up)
     };
-    let tells = [("netperf", Bench::TcpRr), ("tbench", Bench::Tbench), ("schbench", Bench::Schbench)]
-        .map(|(name, bench)| (name, tell(bench)));
-    let high_loads = Bench::TcpRr.span(FIRST_HIGH_LOAD, options).warm_up;
-    let hackbench = tell(Bench::Hackbench { pipe: true, threads: false });
+    let tells =
+        [("netperf", SisUtilBench::TcpRr), ("tbench", SisUtilBench::Tbench), ("schbench", SisUtilBench::Schbench)]
+            .map(|(name, bench)| (name, tell(bench)));
+    let high_loads = SisUtilBench::TcpRr.span(FIRST_HIGH_LOAD, options).warm_up;
+    let hackbench = tell(SisUtilBench::Hackbench { pipe: true, threads: false });
     let spans = tells.map(|(name, span)| format!("{span} for {name}")).join(", ");
     let mut notes = vec![format!(
         "Machine {MACHINE} with its prices; runs of each figure: {nr_seeds}. Measured are {spans}, {hackbench} for hackbench, and netperf with {FIRST_HIGH_LOAD} threads or more after {high_loads}; warm-ups begin \

@@ -7,11 +7,11 @@
 use crate::StudyError;
 use crate::definition::StudyDefinition;
 use crate::pool;
-use crate::report::{Measured, Row, Table};
-use fairlab_machine::engine::{Machine, Setup};
+use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use fairlab_machine::observer::NoObserver;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
-use fairlab_workload::scn;
+use fairlab_workload::scenario;
 use std::fmt::Write;
 
 /// `util_avg` of a CPU that is always busy: its sums are rounded down.
@@ -41,12 +41,12 @@ fn scenario(llc_weight: u64, percent: u64) -> String {
 /// What the first cache domain's shared data hold at the end, and its utilisation, in parts of 1024 CPUs.
 fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError> {
     let text = scenario(llc_weight, percent);
-    let scenario = scn::parse("nr_scan", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
+    let scenario = scenario::parse("nr_scan", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
     let mut machine = Machine::new(Setup::from_scenario(scenario))?;
     machine.run(&mut NoObserver)?;
     let sched = machine.sched();
     let shared = sched.domains().cpus[0].sd_llc_shared.expect("the first CPU has a cache domain");
-    let util = (0..llc_weight).map(|cpu| sched.figures(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
+    let util = (0..llc_weight).map(|cpu| sched.snapshot(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
     Ok((sched.domains().shared[shared].nr_idle_scan, util))
 }
 
@@ -56,14 +56,14 @@ pub(super) fn parse_label(label: &str) -> Option<(u64, u64)> {
     Some((rest.strip_suffix(" CPUs")?.parse().ok()?, percent.parse().ok()?))
 }
 
-pub(super) fn table(study: &StudyDefinition) -> Result<Table, StudyError> {
+pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> {
     let definition = study.table("nr_scan");
     let rows = pool::all(definition.rows.iter().collect(), |row| {
         let (llc_weight, percent) = parse_label(&row.label)
             .ok_or_else(|| StudyError::Measurement(format!("row {} names no cache", row.label)))?;
         let (nr, util) = nr_idle_scan(llc_weight, percent)?;
-        let measured = Measured::number(f64::from(nr)).because(format!("sum of util_avg {util}"));
-        Ok::<_, StudyError>(Row::new(definition, row, measured))
+        let measured = MeasuredFigure::number(f64::from(nr)).with_remark(format!("sum of util_avg {util}"));
+        Ok::<_, StudyError>(ReportRow::new(definition, row, measured))
     })?;
-    Ok(Table { name: definition.name.clone(), title: definition.title.clone(), rows })
+    Ok(ReportTable { name: definition.name.clone(), title: definition.title.clone(), rows })
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Pictures of the study: throughput and searches by load, and the time that searches take.
 
-use crate::pictures::{Line, Picture, bars, lines};
-use crate::report::{Row, Table};
+use crate::charts::{Chart, Line, bars, lines};
+use crate::report::{ReportRow, ReportTable};
 
 /// Pictures of the tables that have rows for more than one load.
-pub(super) fn pictures(tables: &[Table]) -> Vec<Picture> {
+pub(super) fn pictures(tables: &[ReportTable]) -> Vec<Chart> {
     let of = |name: &str| tables.iter().find(|table| table.name == name);
     let mut pictures = Vec::new();
     for bench in ["TCP_RR", "UDP_RR"] {
@@ -30,12 +30,12 @@ pub(super) fn pictures(tables: &[Table]) -> Vec<Picture> {
 }
 
 /// The number of threads in `TCP_RR 28 threads`.
-fn threads(row: &Row, bench: &str) -> Option<f64> {
+fn threads(row: &ReportRow, bench: &str) -> Option<f64> {
     row.label.strip_prefix(bench)?.trim_start().split(' ').next()?.parse().ok()
 }
 
 /// Simulated and published figures of a benchmark, by its number of threads.
-fn by_load(table: &Table, bench: &str, name: &str, what: &str, unit: &str) -> Option<Picture> {
+fn by_load(table: &ReportTable, bench: &str, name: &str, what: &str, unit: &str) -> Option<Chart> {
     let mut simulated: Vec<(f64, f64)> = Vec::new();
     let mut published = Vec::new();
     for row in &table.rows {
@@ -49,7 +49,7 @@ fn by_load(table: &Table, bench: &str, name: &str, what: &str, unit: &str) -> Op
 }
 
 /// Parts of calls by bucket.
-fn histogram(table: &Table) -> Picture {
+fn histogram(table: &ReportTable) -> Chart {
     let bars_of = table.rows.iter().map(|row| {
         let begin = row.label.split(", ").nth(1).unwrap_or(&row.label).to_owned();
         let published = row.published.as_ref().and_then(|figure| figure.number());
@@ -63,15 +63,15 @@ fn histogram(table: &Table) -> Picture {
 mod tests {
     use super::*;
     use crate::definition::StudyDefinition;
-    use crate::report::Measured;
+    use crate::report::MeasuredFigure;
 
-    fn drawn(measured: impl Fn(f64) -> f64) -> Vec<Picture> {
+    fn drawn(measured: impl Fn(f64) -> f64) -> Vec<Chart> {
         let text = include_str!("../../../../studies/sis-util.toml");
         let study = StudyDefinition::parse("studies/sis-util.toml", text).expect("the data are well formed");
         let table = |name: &str| {
-            Table::fill(study.table(name), |row| {
+            ReportTable::fill(study.table(name), |row| {
                 let published = row.published.as_ref().and_then(|figure| figure.number());
-                Measured::number(measured(published.unwrap_or(0.0)))
+                MeasuredFigure::number(measured(published.unwrap_or(0.0)))
             })
         };
         pictures(&["netperf", "se_eff", "dom_eff", "fast_rate", "success_rate", "histogram shares"].map(table))
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_drawn_below_zero() {
-        let svg = |pictures: Vec<Picture>| pictures.into_iter().next().expect("the first is of throughput").svg;
+        let svg = |pictures: Vec<Chart>| pictures.into_iter().next().expect("the first is of throughput").svg;
         assert!(svg(drawn(|_| -80.0)).contains("-50"), "the axis goes down to the lowest point");
     }
 }

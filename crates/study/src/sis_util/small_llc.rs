@@ -8,10 +8,10 @@ use super::case::{UPTIME, add_daemons};
 use crate::StudyError;
 use crate::definition::StudyDefinition;
 use crate::pool;
-use crate::report::{Measured, Table};
+use crate::progress_sum::ProgressSum;
+use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::machine;
-use crate::tally::Tally;
-use crate::window::{Seen, Span, run_window};
+use crate::window::{WindowCounts, WindowSpan, run_window};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(super) const LABELS: &[&str] = &[
     "sockets, beside after",
 ];
 /// The part of the study that the table takes.
-const PART: f64 = 0.17;
+const PROGRESS_SHARE: f64 = 0.17;
 /// Groups, and senders in each.
 const GROUPS: u32 = 16;
 const FDS: u32 = 20;
@@ -45,13 +45,13 @@ const PHASE: Nanos = Nanos(1_300_000);
 const RUNS: u64 = 2;
 /// Warm-up and window of a run with pipes, and with sockets. The one has found its state before 100 ms; with the other, which sends
 /// messages in long series, limits and utilisation take three times as long to settle.
-const PIPES: Span = Span { warm_up: Nanos::from_millis(150), window: Nanos::from_millis(20) };
-const SOCKETS: Span = Span { warm_up: Nanos::from_millis(300), window: Nanos::from_millis(20) };
+const PIPES: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(150), window: Nanos::from_millis(20) };
+const SOCKETS: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(300), window: Nanos::from_millis(20) };
 /// A change of not more than this, in percent, is a slight one.
 const SLIGHT: f64 = 10.0;
 
 /// One run with pipes or sockets under an arm.
-fn run(study: &StudyDefinition, arm: &str, pipe: bool, phase: u64) -> Result<Seen, StudyError> {
+fn run(study: &StudyDefinition, arm: &str, pipe: bool, phase: u64) -> Result<WindowCounts, StudyError> {
     let hardware = machine(MACHINE);
     let bench =
         Hackbench { groups: GROUPS, fds: FDS, loops: 1_000_000, pipe, start_signal: true, ..Hackbench::default() };
@@ -59,18 +59,20 @@ fn run(study: &StudyDefinition, arm: &str, pipe: bool, phase: u64) -> Result<See
     workload.tasks[0].start_at = Some(UPTIME + Nanos(phase * PHASE.0));
     add_daemons(&hardware, &mut workload);
     let span = if pipe { PIPES } else { SOCKETS };
-    run_window(study.arm(arm), hardware, workload, Span { warm_up: UPTIME + span.warm_up, ..span }, 0)
+    run_window(study.arm(arm), hardware, workload, WindowSpan { warm_up: UPTIME + span.warm_up, ..span }, 0)
 }
 
 /// Messages in a microsecond.
-fn messages_per_us(seen: &Seen) -> f64 {
+fn messages_per_us(seen: &WindowCounts) -> f64 {
     let loops = seen.marks.get(&LOOP).copied().unwrap_or(0);
     loops as f64 * f64::from(FDS) * 1e3 / seen.window.0 as f64
 }
 
 /// What a change is in words.
-fn direction(before: &Measured, after: &Measured) -> Measured {
-    let (Some(from), Some(to)) = (before.value.number(), after.value.number()) else { return Measured::text("none") };
+fn direction(before: &MeasuredFigure, after: &MeasuredFigure) -> MeasuredFigure {
+    let (Some(from), Some(to)) = (before.value.number(), after.value.number()) else {
+        return MeasuredFigure::text("none");
+    };
     let percent = 100.0 * (to - from) / from;
     let words = if (to - from).abs() <= before.spread + after.spread {
         "no difference"
@@ -82,7 +84,7 @@ fn direction(before: &Measured, after: &Measured) -> Measured {
             (false, false) => "much faster",
         }
     };
-    Measured::text(words).because(format!("{percent:+.1} %"))
+    MeasuredFigure::text(words).with_remark(format!("{percent:+.1} %"))
 }
 
 /// How it was measured.
@@ -93,24 +95,24 @@ pub(super) fn note() -> String {
     )
 }
 
-pub(super) fn table(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table, StudyError> {
+pub(super) fn table(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
     let arms = ["before", "after", "boost"];
     let cases = arms.iter().flat_map(|arm| [true, false].map(|pipe| (*arm, pipe)));
     let cases: Vec<_> = cases.flat_map(|case| (0..RUNS).map(move |phase| (case, phase))).collect();
-    let part = PART / cases.len() as f64;
+    let part = PROGRESS_SHARE / cases.len() as f64;
     let runs = pool::all(cases, |((arm, pipe), phase)| {
         let seen = run(study, arm, pipe, phase)?;
         tally.add("small caches", part);
         Ok::<_, StudyError>(((arm, pipe), seen))
     })?;
-    let mut seen: BTreeMap<(&str, bool), Vec<Seen>> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, bool), Vec<WindowCounts>> = BTreeMap::new();
     for (case, run) in runs {
         seen.entry(case).or_default().push(run);
     }
-    Ok(Table::fill(study.table(TABLE), |row| {
+    Ok(ReportTable::fill(study.table(TABLE), |row| {
         let (kind, what) = row.label.split_once(", ").unwrap_or((&row.label, ""));
-        let mean = |arm: &str, what: fn(&Seen) -> f64| {
-            Measured::mean_of_runs(seen[&(arm, kind == "pipe")].iter().map(what).collect())
+        let mean = |arm: &str, what: fn(&WindowCounts) -> f64| {
+            MeasuredFigure::mean_of_runs(seen[&(arm, kind == "pipe")].iter().map(what).collect())
         };
         match what {
             "messages/us" => mean(&row.arm, messages_per_us),
@@ -118,7 +120,7 @@ pub(super) fn table(study: &StudyDefinition, tally: &Tally<'_>) -> Result<Table,
             "success_rate, %" => mean(&row.arm, |seen| seen.search.ratios().success_rate),
             "beside before" => direction(&mean("before", messages_per_us), &mean(&row.arm, messages_per_us)),
             "beside after" => direction(&mean("after", messages_per_us), &mean(&row.arm, messages_per_us)),
-            _ => Measured::text("not measured"),
+            _ => MeasuredFigure::text("not measured"),
         }
     }))
 }
@@ -130,7 +132,7 @@ mod tests {
     #[test]
     fn a_change_has_a_word_if_it_is_larger_than_what_runs_differ_by() {
         let words = |before: [f64; 2], after: [f64; 2]| {
-            let [before, after] = [before, after].map(|runs| Measured::mean_of_runs(runs.to_vec()));
+            let [before, after] = [before, after].map(|runs| MeasuredFigure::mean_of_runs(runs.to_vec()));
             direction(&before, &after).value.to_string()
         };
         assert_eq!(words([100.0, 100.0], [96.0, 98.0]), "slightly slower");

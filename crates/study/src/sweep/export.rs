@@ -3,14 +3,14 @@
 //!
 //! Rows have the order of the plan, and depend on nothing but results: however a sweep was interrupted, its table has the same bytes.
 
-use super::store::Kept;
+use super::store::StoredPoint;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// A table of results.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct SweepTable {
     settings: Vec<String>,
     metrics: Vec<String>,
     rows: Vec<TableRow>,
@@ -24,11 +24,11 @@ struct TableRow {
     digest: String,
 }
 
-impl Table {
+impl SweepTable {
     /// Of points that are done; those that failed have no row.
-    pub fn of(points: &[Kept]) -> Self {
+    pub fn of(points: &[StoredPoint]) -> Self {
         let told: Vec<_> =
-            points.iter().filter_map(|kept| Some((kept, kept.result.as_ref()?.told.as_ref().ok()?))).collect();
+            points.iter().filter_map(|kept| Some((kept, kept.result.as_ref()?.outcome.as_ref().ok()?))).collect();
         let keys: BTreeSet<&String> = told.iter().flat_map(|(kept, _)| kept.point.settings.keys()).collect();
         let settings: Vec<String> = keys.into_iter().cloned().collect();
         let mut metrics: Vec<String> = Vec::new();
@@ -38,7 +38,7 @@ impl Table {
                 metrics.push(name.clone());
             }
         }
-        let row = |(kept, told): &(&Kept, &super::Told)| TableRow {
+        let row = |(kept, told): &(&StoredPoint, &super::PointResult)| TableRow {
             settings: settings.iter().map(|key| kept.point.settings.get(key).cloned()).collect(),
             seed: kept.point.seed,
             metrics: metrics

@@ -4,19 +4,19 @@
 //! Points are all combinations of a grid's values, of the rows of a list, of the draws of a sample, and of seeds; what a plan does not have
 //! counts as one. Keys are whatever can be set; a key that stands in braces in the benchmark's line or the workload's name is put in there.
 
-use crate::data::runs::Word;
+use crate::data::runs::ParameterValue;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A plan has no more points than this.
-const MOST_POINTS: u64 = 10_000_000;
+const MAX_POINTS: u64 = 10_000_000;
 
 /// A plan, as its file says it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct SweepPlan {
     /// A workload file, from where the plan is.
     pub workload: Option<String>,
     /// Or the line of a benchmark, as behind `fairlab bench`.
@@ -38,30 +38,30 @@ pub struct Plan {
     pub metrics: Vec<String>,
     /// Settings of all points.
     #[serde(default)]
-    pub base: BTreeMap<String, Value>,
+    pub base: BTreeMap<String, SettingValue>,
     /// Values of which each is combined with each of the others.
     #[serde(default)]
-    pub grid: BTreeMap<String, Vec<Value>>,
+    pub grid: BTreeMap<String, Vec<SettingValue>>,
     /// Settings that belong together.
     #[serde(default)]
-    pub list: Vec<BTreeMap<String, Value>>,
+    pub list: Vec<BTreeMap<String, SettingValue>>,
     /// Settings that are drawn.
-    pub sample: Option<Sample>,
+    pub sample: Option<SampledSettings>,
 }
 
 /// A value of a setting.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum SettingValue {
     /// A switch.
     Switch(bool),
     /// A number or a word.
-    Word(Word),
+    Word(ParameterValue),
 }
 
 /// Settings that are drawn, each from its range, evenly or evenly in its logarithm.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Sample {
+pub struct SampledSettings {
     /// How many draws.
     pub draws: u64,
     /// The seed of the draws.
@@ -69,13 +69,13 @@ pub struct Sample {
     pub seed: u64,
     /// What is drawn.
     #[serde(flatten)]
-    pub ranges: BTreeMap<String, Range>,
+    pub ranges: BTreeMap<String, SettingRange>,
 }
 
 /// From where to where whole numbers are drawn, both among them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Range {
+pub struct SettingRange {
     /// The least.
     pub from: i64,
     /// The greatest.
@@ -87,14 +87,14 @@ pub struct Range {
 
 /// A point: settings as words, and a seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Point {
+pub struct SweepPoint {
     /// Settings, without those of the base.
     pub settings: BTreeMap<String, String>,
     /// The seed.
     pub seed: u64,
 }
 
-impl std::fmt::Display for Value {
+impl std::fmt::Display for SettingValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Switch(is_on) => write!(f, "{is_on}"),
@@ -103,7 +103,7 @@ impl std::fmt::Display for Value {
     }
 }
 
-impl Plan {
+impl SweepPlan {
     /// Reads a plan.
     ///
     /// # Errors
@@ -115,13 +115,13 @@ impl Plan {
             let message = error.message().replace('\n', " ");
             format!("{file}: line {line}: {message}\nhelp: `fairlab sweep --help` shows a plan")
         })?;
-        match plan.complaint() {
+        match plan.validation_error() {
             Some((what, help)) => Err(format!("{file}: {what}\nhelp: {help}")),
             None => Ok(plan),
         }
     }
 
-    fn complaint(&self) -> Option<(String, String)> {
+    fn validation_error(&self) -> Option<(String, String)> {
         let told = |what: String, help: &str| Some((what, help.to_owned()));
         let keys = || self.keys_of_points();
         match (&self.workload, &self.bench) {
@@ -141,7 +141,7 @@ impl Plan {
             if sample.draws == 0 || sample.ranges.is_empty() {
                 return told("sample: nothing is drawn".to_owned(), "say draws = N, and KEY = { from = A, to = B }");
             }
-            let is_wrong = |range: &Range| range.from > range.to || (range.log && range.from < 1);
+            let is_wrong = |range: &SettingRange| range.from > range.to || (range.log && range.from < 1);
             if let Some((key, _)) = sample.ranges.iter().find(|(_, range)| is_wrong(range)) {
                 return told(
                     format!("sample: the range of {key} is none"),
@@ -168,9 +168,9 @@ impl Plan {
                 "let all set the same",
             );
         }
-        let number = self.number();
-        (number.is_none_or(|number| number > MOST_POINTS))
-            .then(|| (format!("more than {MOST_POINTS} points"), "leave some out: each is a run".to_owned()))
+        let number = self.nr_points();
+        (number.is_none_or(|number| number > MAX_POINTS))
+            .then(|| (format!("more than {MAX_POINTS} points"), "leave some out: each is a run".to_owned()))
     }
 
     fn keys_of_points(&self) -> impl Iterator<Item = &String> {
@@ -179,7 +179,7 @@ impl Plan {
     }
 
     /// How many points there are, if that can be counted.
-    fn number(&self) -> Option<u64> {
+    fn nr_points(&self) -> Option<u64> {
         let mut number = self.seeds.unwrap_or(1);
         for values in self.grid.values() {
             number = number.checked_mul(values.len() as u64)?;
@@ -190,13 +190,13 @@ impl Plan {
 
     /// All points, in an order that depends on nothing but the plan: the grid's first key changes slowest, then the list, the sample, and
     /// the seed.
-    pub fn points(&self) -> Vec<Point> {
+    pub fn points(&self) -> Vec<SweepPoint> {
         let mut all: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
         for (key, values) in &self.grid {
             all = with_each(&all, values.iter().map(|value| BTreeMap::from([(key.clone(), value.to_string())])));
         }
         if !self.list.is_empty() {
-            let words = |row: &BTreeMap<String, Value>| {
+            let words = |row: &BTreeMap<String, SettingValue>| {
                 row.iter().map(|(key, value)| (key.clone(), value.to_string())).collect::<BTreeMap<_, _>>()
             };
             all = with_each(&all, self.list.iter().map(words));
@@ -208,7 +208,7 @@ impl Plan {
         let seeds = first..first + self.seeds.unwrap_or(1);
         let with_seed = |settings: &BTreeMap<String, String>| {
             let settings = settings.clone();
-            seeds.clone().map(move |seed| Point { settings: settings.clone(), seed })
+            seeds.clone().map(move |seed| SweepPoint { settings: settings.clone(), seed })
         };
         all.iter().flat_map(with_seed).collect()
     }
@@ -226,10 +226,10 @@ fn with_each(
     all.iter().flat_map(join).collect()
 }
 
-impl Sample {
+impl SampledSettings {
     /// A draw: each key has numbers of its own, so that another key or another draw shifts none.
     fn draw(&self, number: u64) -> BTreeMap<String, String> {
-        let of = |(key, range): (&String, &Range)| {
+        let of = |(key, range): (&String, &SettingRange)| {
             let name = key.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
             let mut random = Pcg64Mcg::seed_from_u64(self.seed ^ name ^ number.rotate_left(32));
             (key.clone(), range.at(random.next_u64()).to_string())
@@ -238,7 +238,7 @@ impl Sample {
     }
 }
 
-impl Range {
+impl SettingRange {
     /// The number at a place of 2^64.
     fn at(self, place: u64) -> i64 {
         if self.log {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Running what is not done yet: on all cores, each result into the store as soon as it is there.
 
-use super::Points;
-use super::plan::Point;
-use super::store::{Done, Kept, Store, StoreError, identity};
+use super::PointRunner;
+use super::plan::SweepPoint;
+use super::store::{PointStore, StoreError, StoredPoint, StoredResult, identity};
 use crate::pool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
 /// So many results wait at most to be written.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// Which part of a plan's points one process runs: the `which`th of `of`, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Shard {
 ///
 /// # Errors
 /// If one cannot be run: its settings, and why.
-pub fn identified(points: Vec<Point>, runs: &impl Points) -> Result<Vec<(String, Point)>, String> {
-    let mut all: Vec<(String, Point)> = Vec::with_capacity(points.len());
+pub fn identified(points: Vec<SweepPoint>, runs: &impl PointRunner) -> Result<Vec<(String, SweepPoint)>, String> {
+    let mut all: Vec<(String, SweepPoint)> = Vec::with_capacity(points.len());
     let mut seen = std::collections::BTreeSet::new();
     for point in points {
         let id = identity(&runs.inputs(&point)?, &point);
@@ -65,37 +65,37 @@ pub fn identified(points: Vec<Point>, runs: &impl Points) -> Result<Vec<(String,
 ///
 /// # Errors
 /// If the store cannot be read.
-pub fn pending(store: &Store, shard: Shard) -> Result<Vec<Kept>, StoreError> {
+pub fn pending(store: &PointStore, shard: Shard) -> Result<Vec<StoredPoint>, StoreError> {
     let mut kept = store.points()?;
     kept.retain(|kept| kept.in_plan && kept.result.is_none() && shard.has(&kept.id));
     Ok(kept)
 }
 
-/// Runs these points. `told` hears of each that is done and written; `goes_on` is asked before each.
+/// Runs these points. `told` hears of each that is done and written; `has_more` is asked before each.
 ///
 /// # Errors
 /// If a result cannot be written: then no more is begun. What was written is safe.
 pub fn run(
-    store: &mut Store,
-    pending: Vec<Kept>,
-    runs: &impl Points,
-    goes_on: &(dyn Fn() -> bool + Sync),
-    told: &mut dyn FnMut(&Done),
+    store: &mut PointStore,
+    pending: Vec<StoredPoint>,
+    runs: &impl PointRunner,
+    has_more: &(dyn Fn() -> bool + Sync),
+    told: &mut dyn FnMut(&StoredResult),
 ) -> Result<(), StoreError> {
-    let (sender, receiver) = sync_channel(MOST_WAITING);
+    let (sender, receiver) = sync_channel(MAX_WAITING);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let is_over = &is_over;
         scope.spawn(move || {
-            let one = |kept: Kept| {
-                if is_over.load(Ordering::Relaxed) || !goes_on() {
+            let one = |kept: StoredPoint| {
+                if is_over.load(Ordering::Relaxed) || !has_more() {
                     return Ok::<_, ()>(());
                 }
                 let begun = Instant::now();
                 let Some(told) = runs.run(&kept.point) else { return Ok(()) };
                 let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 // Nobody listens any more once a result could not be written.
-                let _ = sender.send((kept.id, Done { told, wall_ns }));
+                let _ = sender.send((kept.id, StoredResult { outcome: told, wall_ns }));
                 Ok(())
             };
             pool::all(pending, one).expect("failures are results");
@@ -110,12 +110,12 @@ pub fn run(
 
 /// Writes what comes, as much at a time as is there.
 fn write(
-    store: &mut Store,
-    receiver: &Receiver<(String, Done)>,
-    told: &mut dyn FnMut(&Done),
+    store: &mut PointStore,
+    receiver: &Receiver<(String, StoredResult)>,
+    told: &mut dyn FnMut(&StoredResult),
 ) -> Result<(), StoreError> {
     while let Ok(first) = receiver.recv() {
-        let batch: Vec<(String, Done)> = std::iter::once(first).chain(receiver.try_iter()).collect();
+        let batch: Vec<(String, StoredResult)> = std::iter::once(first).chain(receiver.try_iter()).collect();
         store.put(&batch)?;
         batch.iter().for_each(|(_, done)| told(done));
     }

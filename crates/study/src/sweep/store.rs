@@ -5,8 +5,8 @@
 //! not begun. One process at a time has the store, by SQLite's own lock, which ends with the process. Each result has a checksum, so that
 //! what a device has changed is seen.
 
-use super::Told;
-use super::plan::Point;
+use super::PointResult;
+use super::plan::SweepPoint;
 use fairlab_observe::sha256;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use std::collections::BTreeMap;
@@ -61,42 +61,42 @@ pub enum StoreError {
 
 /// A result, as it is kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Done {
+pub struct StoredResult {
     /// What the run told, or why it failed.
-    pub told: Result<Told, String>,
+    pub outcome: Result<PointResult, String>,
     /// How long it took.
     pub wall_ns: u64,
 }
 
 /// A point with what is known of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StoredPoint {
     /// Its identity.
     pub id: String,
     /// Its place in the plan.
     pub number: u64,
     /// The point.
-    pub point: Point,
+    pub point: SweepPoint,
     /// Whether the plan still has it.
     pub in_plan: bool,
     /// Its result, if it is done.
-    pub result: Option<Done>,
+    pub result: Option<StoredResult>,
 }
 
 /// An open store.
 #[derive(Debug)]
-pub struct Store {
+pub struct PointStore {
     path: PathBuf,
     connection: Connection,
 }
 
 /// What distinguishes points: the inputs of a point, its settings and its seed.
-pub fn identity(inputs: &str, point: &Point) -> String {
+pub fn identity(inputs: &str, point: &SweepPoint) -> String {
     let text = serde_json::to_string(&(inputs, &point.settings, point.seed)).expect("texts and numbers are JSON");
     sha256::hex_digest(text.as_bytes())[..32].to_owned()
 }
 
-impl Store {
+impl PointStore {
     /// Opens a store, or makes one, and keeps all others from it.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Store {
     ///
     /// # Errors
     /// If that cannot be done.
-    pub fn existing(path: &Path, may_be_damaged: bool) -> Result<Self, StoreError> {
+    pub fn open_existing(path: &Path, may_be_damaged: bool) -> Result<Self, StoreError> {
         if may_be_damaged {
             return Self::begin(path, OpenFlags::empty()).map_err(without_salvage);
         }
@@ -123,7 +123,7 @@ impl Store {
     fn begin(path: &Path, more: OpenFlags) -> Result<Self, StoreError> {
         let name = path.display().to_string();
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-        let told = |error: rusqlite::Error| told(&name, &error);
+        let told = |error: rusqlite::Error| error_from_sqlite(&name, &error);
         let connection = Connection::open_with_flags(path, flags).map_err(told)?;
         // Who finds it in use is told so at once.
         connection.busy_timeout(Duration::ZERO).map_err(told)?;
@@ -156,8 +156,8 @@ impl Store {
         self.path.display().to_string()
     }
 
-    fn told(&self, error: &rusqlite::Error) -> StoreError {
-        told(&self.name(), error)
+    fn store_error(&self, error: &rusqlite::Error) -> StoreError {
+        error_from_sqlite(&self.name(), error)
     }
 
     /// Whether SQLite finds it whole, and every result has its checksum.
@@ -165,7 +165,7 @@ impl Store {
         let answer: String = self
             .connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-            .map_err(|error| self.told(&error))?;
+            .map_err(|error| self.store_error(&error))?;
         if answer != "ok" {
             return Err(StoreError::Damaged(self.name(), answer));
         }
@@ -176,7 +176,7 @@ impl Store {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn plan(&mut self, points: &[(String, Point)]) -> Result<(), StoreError> {
+    pub fn set_plan(&mut self, points: &[(String, SweepPoint)]) -> Result<(), StoreError> {
         if self.has_plan(points)? {
             return Ok(());
         }
@@ -195,11 +195,11 @@ impl Store {
             drop(insert);
             transaction.commit()
         };
-        plan().map_err(|error| told(&name, &error))
+        plan().map_err(|error| error_from_sqlite(&name, &error))
     }
 
     /// Whether it has just these points already: then nothing has to be written.
-    fn has_plan(&self, points: &[(String, Point)]) -> Result<bool, StoreError> {
+    fn has_plan(&self, points: &[(String, SweepPoint)]) -> Result<bool, StoreError> {
         let kept = self.points()?;
         let planned = kept.iter().filter(|kept| kept.in_plan).map(|kept| &kept.id);
         Ok(planned.eq(points.iter().map(|(id, _)| id)))
@@ -209,7 +209,7 @@ impl Store {
     ///
     /// # Errors
     /// If they cannot be written, or one is there already.
-    pub fn put(&mut self, results: &[(String, Done)]) -> Result<(), StoreError> {
+    pub fn put(&mut self, results: &[(String, StoredResult)]) -> Result<(), StoreError> {
         let name = self.name();
         let mut put = || {
             let transaction = self.connection.transaction()?;
@@ -217,7 +217,7 @@ impl Store {
                 .prepare("INSERT INTO results (id, told, is_failure, wall_ns, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?;
             let mut settings = transaction.prepare("SELECT settings, seed FROM points WHERE id = ?1")?;
             for (id, result) in results {
-                let (told, is_failure) = text_of(&result.told);
+                let (told, is_failure) = text_of(&result.outcome);
                 let of = settings.query_row([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
                 let checksum = checksum(id, &of.0, of.1.cast_unsigned(), &told, is_failure);
                 insert.execute(params![id, told, is_failure, result.wall_ns.cast_signed(), checksum])?;
@@ -226,23 +226,23 @@ impl Store {
             drop(settings);
             transaction.commit()
         };
-        put().map_err(|error| told(&name, &error))
+        put().map_err(|error| error_from_sqlite(&name, &error))
     }
 
     /// Forgets that points have failed.
     ///
     /// # Errors
     /// If that cannot be written.
-    pub fn forget_failures(&mut self) -> Result<usize, StoreError> {
+    pub fn delete_failures(&mut self) -> Result<usize, StoreError> {
         let gone = self.connection.execute("DELETE FROM results WHERE is_failure = 1", []);
-        gone.map_err(|error| self.told(&error))
+        gone.map_err(|error| self.store_error(&error))
     }
 
     /// All points with their results, in the order of the plan, those that it no longer has at the end.
     ///
     /// # Errors
     /// If they cannot be read, or one is damaged.
-    pub fn points(&self) -> Result<Vec<Kept>, StoreError> {
+    pub fn points(&self) -> Result<Vec<StoredPoint>, StoreError> {
         self.all(false)
     }
 
@@ -250,15 +250,15 @@ impl Store {
     ///
     /// # Errors
     /// If nothing can be read at all.
-    pub fn salvage(&self) -> Result<Vec<Kept>, StoreError> {
+    pub fn salvage(&self) -> Result<Vec<StoredPoint>, StoreError> {
         self.all(true).map_err(without_salvage)
     }
 
-    fn all(&self, is_salvage: bool) -> Result<Vec<Kept>, StoreError> {
+    fn all(&self, is_salvage: bool) -> Result<Vec<StoredPoint>, StoreError> {
         let mut kept = BTreeMap::new();
         let of_points = "SELECT id, number, settings, seed, in_plan FROM points";
-        let mut statement = self.connection.prepare(of_points).map_err(|error| self.told(&error))?;
-        let mut rows = statement.query([]).map_err(|error| self.told(&error))?;
+        let mut statement = self.connection.prepare(of_points).map_err(|error| self.store_error(&error))?;
+        let mut rows = statement.query([]).map_err(|error| self.store_error(&error))?;
         let damaged = |id: &str, what: &str| StoreError::Damaged(self.name(), format!("point {id}: {what}"));
         loop {
             let row = match rows.next() {
@@ -266,7 +266,7 @@ impl Store {
                 Ok(None) => break,
                 // Behind a damaged page nothing more comes.
                 Err(_) if is_salvage => break,
-                Err(error) => return Err(self.told(&error)),
+                Err(error) => return Err(self.store_error(&error)),
             };
             let read = || {
                 let settings: String = row.get(2)?;
@@ -281,33 +281,33 @@ impl Store {
             match read() {
                 Ok((id, number, settings, seed, in_plan)) => match serde_json::from_str(&settings) {
                     Ok(settings) => {
-                        let point = Point { settings, seed: seed.cast_unsigned() };
+                        let point = SweepPoint { settings, seed: seed.cast_unsigned() };
                         let number = number.cast_unsigned();
-                        kept.insert(id.clone(), Kept { id, number, point, in_plan, result: None });
+                        kept.insert(id.clone(), StoredPoint { id, number, point, in_plan, result: None });
                     }
                     Err(_) if is_salvage => {}
                     Err(_) => return Err(damaged(&id, "its settings cannot be read")),
                 },
                 Err(_) if is_salvage => {}
-                Err(error) => return Err(self.told(&error)),
+                Err(error) => return Err(self.store_error(&error)),
             }
         }
         self.results(&mut kept, is_salvage)?;
-        let mut all: Vec<Kept> = kept.into_values().collect();
+        let mut all: Vec<StoredPoint> = kept.into_values().collect();
         all.sort_by(|one, other| (!one.in_plan, one.number, &one.id).cmp(&(!other.in_plan, other.number, &other.id)));
         Ok(all)
     }
 
-    fn results(&self, kept: &mut BTreeMap<String, Kept>, is_salvage: bool) -> Result<(), StoreError> {
+    fn results(&self, kept: &mut BTreeMap<String, StoredPoint>, is_salvage: bool) -> Result<(), StoreError> {
         let of_results = "SELECT id, told, is_failure, wall_ns, checksum FROM results";
-        let mut statement = self.connection.prepare(of_results).map_err(|error| self.told(&error))?;
-        let mut rows = statement.query([]).map_err(|error| self.told(&error))?;
+        let mut statement = self.connection.prepare(of_results).map_err(|error| self.store_error(&error))?;
+        let mut rows = statement.query([]).map_err(|error| self.store_error(&error))?;
         loop {
             let row = match rows.next() {
                 Ok(Some(row)) => row,
                 Ok(None) => return Ok(()),
                 Err(_) if is_salvage => return Ok(()),
-                Err(error) => return Err(self.told(&error)),
+                Err(error) => return Err(self.store_error(&error)),
             };
             let read = || {
                 let of = (row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, bool>(2)?);
@@ -316,12 +316,12 @@ impl Store {
             let ((id, text, is_failure), wall_ns, sum) = match read() {
                 Ok(row) => row,
                 Err(_) if is_salvage => continue,
-                Err(error) => return Err(self.told(&error)),
+                Err(error) => return Err(self.store_error(&error)),
             };
             let told = if is_failure { Some(Err(text.clone())) } else { serde_json::from_str(&text).ok().map(Ok) };
             match (kept.get_mut(&id), told) {
                 (Some(kept), Some(told)) if is_as_written(kept, &text, is_failure, &sum) => {
-                    kept.result = Some(Done { told, wall_ns: wall_ns.cast_unsigned() });
+                    kept.result = Some(StoredResult { outcome: told, wall_ns: wall_ns.cast_unsigned() });
                 }
                 _ if is_salvage => {}
                 _ => {
@@ -338,13 +338,14 @@ impl Store {
     ///
     /// # Errors
     /// If they cannot be written, or a point has another result here.
-    pub fn merge(&mut self, other: &str, points: &[Kept]) -> Result<usize, StoreError> {
-        let here: BTreeMap<String, Kept> = self.points()?.into_iter().map(|kept| (kept.id.clone(), kept)).collect();
+    pub fn merge(&mut self, other: &str, points: &[StoredPoint]) -> Result<usize, StoreError> {
+        let here: BTreeMap<String, StoredPoint> =
+            self.points()?.into_iter().map(|kept| (kept.id.clone(), kept)).collect();
         let mut new = Vec::new();
         for kept in points {
             let known = here.get(&kept.id).and_then(|kept| kept.result.as_ref());
             match (known, &kept.result) {
-                (Some(known), Some(result)) if known.told != result.told => {
+                (Some(known), Some(result)) if known.outcome != result.outcome => {
                     return Err(StoreError::Conflict(other.to_owned(), kept.id.clone(), self.name()));
                 }
                 (None, Some(result)) => new.push((kept.id.clone(), result.clone())),
@@ -364,13 +365,13 @@ impl Store {
             }
             transaction.commit()
         };
-        insert().map_err(|error| told(&name, &error))?;
+        insert().map_err(|error| error_from_sqlite(&name, &error))?;
         self.put(&new)?;
         Ok(new.len())
     }
 }
 
-fn text_of(told: &Result<Told, String>) -> (String, bool) {
+fn text_of(told: &Result<PointResult, String>) -> (String, bool) {
     match told {
         Ok(told) => (serde_json::to_string(told).expect("texts and numbers are JSON"), false),
         Err(why) => (why.clone(), true),
@@ -387,7 +388,7 @@ fn former_checksum(id: &str, told: &str, is_failure: bool) -> String {
     sha256::hex_digest(format!("{id} {is_failure} {told}").as_bytes())[..16].to_owned()
 }
 
-fn is_as_written(kept: &Kept, told: &str, is_failure: bool, sum: &str) -> bool {
+fn is_as_written(kept: &StoredPoint, told: &str, is_failure: bool, sum: &str) -> bool {
     let settings = serde_json::to_string(&kept.point.settings).expect("texts are JSON");
     checksum(&kept.id, &settings, kept.point.seed, told, is_failure) == sum
         || former_checksum(&kept.id, told, is_failure) == sum
@@ -402,7 +403,7 @@ fn without_salvage(error: StoreError) -> StoreError {
 }
 
 /// What SQLite complains of, as somebody understands it who sweeps.
-fn told(name: &str, error: &rusqlite::Error) -> StoreError {
+fn error_from_sqlite(name: &str, error: &rusqlite::Error) -> StoreError {
     let (name, what) = (name.to_owned(), error.to_string());
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::InUse(name),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Plans, stores and runs of sweeps, with points that cost nothing.
 
-use super::export::Table;
-use super::plan::{Plan, Point};
+use super::export::SweepTable;
+use super::plan::{SweepPlan, SweepPoint};
 use super::run::{Shard, identified, pending, run};
-use super::store::{Done, Store, StoreError};
-use super::{Points, Told};
+use super::store::{PointStore, StoreError, StoredResult};
+use super::{PointResult, PointRunner};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -15,27 +15,30 @@ const PLAN: &str = "workload = 'a.json'\nseeds = 2\n[grid]\nkernel = ['5.4', '6.
 
 /// Notes what is run.
 #[derive(Default)]
-struct Cheap {
-    run: Mutex<Vec<Point>>,
+struct TestPoints {
+    run: Mutex<Vec<SweepPoint>>,
 }
 
-impl Points for Cheap {
-    fn inputs(&self, _point: &Point) -> Result<String, String> {
+impl PointRunner for TestPoints {
+    fn inputs(&self, _point: &SweepPoint) -> Result<String, String> {
         Ok("a.json".to_owned())
     }
 
-    fn run(&self, point: &Point) -> Option<Result<Told, String>> {
+    fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, String>> {
         self.run.lock().expect("nothing panics").push(point.clone());
         if point.settings.get("kernel").is_some_and(|kernel| kernel == "none") {
             return Some(Err("there is no such kernel".to_owned()));
         }
         let value = point.seed as f64 / 3.0;
-        Some(Ok(Told { digest: format!("{point:?}").len().to_string(), metrics: vec![("time".to_owned(), value)] }))
+        Some(Ok(PointResult {
+            digest: format!("{point:?}").len().to_string(),
+            metrics: vec![("time".to_owned(), value)],
+        }))
     }
 }
 
-fn plan(text: &str) -> Plan {
-    Plan::parse("plan.toml", text).unwrap_or_else(|error| panic!("{error}"))
+fn plan(text: &str) -> SweepPlan {
+    SweepPlan::parse("plan.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn place() -> (tempfile::TempDir, PathBuf) {
@@ -44,22 +47,22 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-/// Runs a plan as far as `goes_on` lets it.
-fn sweep(path: &std::path::Path, text: &str, runs: &Cheap, goes_on: &(dyn Fn() -> bool + Sync)) -> usize {
-    let mut store = Store::open(path).expect("it can be opened");
+/// Runs a plan as far as `has_more` lets it.
+fn sweep(path: &std::path::Path, text: &str, runs: &TestPoints, has_more: &(dyn Fn() -> bool + Sync)) -> usize {
+    let mut store = PointStore::open(path).expect("it can be opened");
     let points = identified(plan(text).points(), runs).expect("all points can be run");
-    store.plan(&points).expect("it can be written");
+    store.set_plan(&points).expect("it can be written");
     let todo = pending(&store, Shard::default()).expect("it can be read");
     let mut done = 0;
-    run(&mut store, todo, runs, goes_on, &mut |_| done += 1).expect("it can be written");
+    run(&mut store, todo, runs, has_more, &mut |_| done += 1).expect("it can be written");
     done
 }
 
 fn table_of(path: &std::path::Path) -> String {
-    let points = Store::existing(path, false).and_then(|store| store.points()).expect("it can be read");
+    let points = PointStore::open_existing(path, false).and_then(|store| store.points()).expect("it can be read");
     let mut text = Vec::new();
     let points: Vec<_> = points.into_iter().filter(|kept| kept.in_plan).collect();
-    Table::of(&points).csv(&mut text).expect("memory can be written");
+    SweepTable::of(&points).csv(&mut text).expect("memory can be written");
     String::from_utf8(text).expect("it is text")
 }
 
@@ -74,14 +77,14 @@ fn a_plan_spans_its_grid_its_list_its_sample_and_its_seeds() {
         migration_cost_ns = { from = 1, to = 1000, log = true }\n";
     let points = plan(listed).points();
     assert_eq!((points.len(), points[0].seed), (100, 7));
-    let number = |point: &Point, key: &str| point.settings[key].parse::<i64>().expect("it is a number");
+    let number = |point: &SweepPoint, key: &str| point.settings[key].parse::<i64>().expect("it is a number");
     let drawn: BTreeSet<i64> = points.iter().map(|point| number(point, "latency_ns")).collect();
     assert!(drawn.len() == 10 && drawn.iter().all(|value| (10..=19).contains(value)), "{drawn:?}");
     let small = points.iter().filter(|point| number(point, "migration_cost_ns") <= 31).count();
     assert!((30..=70).contains(&small), "half of the draws are below the root of 1000: {small}");
     // Another key shifts no draw.
     let alone = plan(&listed.replace("migration_cost_ns = { from = 1, to = 1000, log = true }\n", "")).points();
-    let of = |points: &[Point]| points.iter().map(|point| number(point, "latency_ns")).collect::<Vec<_>>();
+    let of = |points: &[SweepPoint]| points.iter().map(|point| number(point, "latency_ns")).collect::<Vec<_>>();
     assert_eq!(of(&alone), of(&points));
 }
 
@@ -99,7 +102,7 @@ fn a_plan_that_is_none_is_told_with_the_way_out() {
         ("workload = 'a'\nseeds = 100000000000", "more than 10000000 points"),
         ("workload = 'a'\nsead = 1", "line 2: unknown field `sead`"),
     ] {
-        let told = Plan::parse("p.toml", text).expect_err(text);
+        let told = SweepPlan::parse("p.toml", text).expect_err(text);
         assert!(told.starts_with("p.toml: ") && told.contains(expected) && told.contains("\nhelp: "), "{text}: {told}");
     }
 }
@@ -107,16 +110,16 @@ fn a_plan_that_is_none_is_told_with_the_way_out() {
 #[test]
 fn a_sweep_that_is_stopped_again_and_again_runs_each_point_once_and_ends_with_the_same_table() {
     let (_directory, whole) = place();
-    let runs = Cheap::default();
+    let runs = TestPoints::default();
     assert_eq!(sweep(&whole, PLAN, &runs, &|| true), 8);
     let (_other, path) = place();
-    let runs = Cheap::default();
+    let runs = TestPoints::default();
     let mut rounds = 0;
     loop {
         let left = AtomicUsize::new(3);
-        let goes_on = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        let has_more = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
         rounds += 1;
-        if sweep(&path, PLAN, &runs, &goes_on) == 0 {
+        if sweep(&path, PLAN, &runs, &has_more) == 0 {
             break;
         }
     }
@@ -133,33 +136,36 @@ fn a_sweep_that_is_stopped_again_and_again_runs_each_point_once_and_ends_with_th
 #[test]
 fn a_changed_plan_adds_points_and_keeps_the_others() {
     let (_directory, path) = place();
-    let runs = Cheap::default();
+    let runs = TestPoints::default();
     sweep(&path, PLAN, &runs, &|| true);
     let more = PLAN.replace("['5.4', '6.1']", "['6.1', '5.11']");
     assert_eq!(sweep(&path, &more, &runs, &|| true), 4, "only those of 5.11 are new");
     assert_eq!(table_of(&path).lines().count(), 9);
     // What the plan no longer has is kept, and is there again when the plan has it again.
-    assert_eq!(Store::existing(&path, false).and_then(|store| store.points()).expect("it can be read").len(), 12);
+    assert_eq!(
+        PointStore::open_existing(&path, false).and_then(|store| store.points()).expect("it can be read").len(),
+        12
+    );
     assert_eq!(sweep(&path, PLAN, &runs, &|| true), 0);
 }
 
 #[test]
 fn shards_share_the_points_and_merge_to_the_whole() {
     let (_directory, whole) = place();
-    sweep(&whole, PLAN, &Cheap::default(), &|| true);
+    sweep(&whole, PLAN, &TestPoints::default(), &|| true);
     let (directory, merged) = place();
     let mut sizes = Vec::new();
     for which in 1..=3 {
         let path = directory.path().join(format!("{which}.sweep"));
-        let runs = Cheap::default();
-        let mut store = Store::open(&path).expect("it can be opened");
-        store.plan(&identified(plan(PLAN).points(), &runs).expect("they can be run")).expect("it can be written");
+        let runs = TestPoints::default();
+        let mut store = PointStore::open(&path).expect("it can be opened");
+        store.set_plan(&identified(plan(PLAN).points(), &runs).expect("they can be run")).expect("it can be written");
         let shard = Shard::parse(&format!("{which}/3")).expect("it is a shard");
         let todo = pending(&store, shard).expect("it can be read");
         sizes.push(todo.len());
         run(&mut store, todo, &runs, &|| true, &mut |_| ()).expect("it can be written");
         let points = store.points().expect("it can be read");
-        let mut all = Store::open(&merged).expect("it can be opened");
+        let mut all = PointStore::open(&merged).expect("it can be opened");
         all.merge("shard", &points).expect("they agree");
         assert_eq!(all.merge("shard", &points).expect("they agree"), 0, "twice is once");
     }
@@ -173,11 +179,12 @@ fn shards_share_the_points_and_merge_to_the_whole() {
 #[test]
 fn stores_that_disagree_are_not_merged() {
     let (directory, path) = place();
-    sweep(&path, PLAN, &Cheap::default(), &|| true);
-    let mut points = Store::existing(&path, false).and_then(|store| store.points()).expect("it can be read");
-    let Some(Done { told: Ok(told), .. }) = &mut points[0].result else { panic!("it is done") };
+    sweep(&path, PLAN, &TestPoints::default(), &|| true);
+    let mut points = PointStore::open_existing(&path, false).and_then(|store| store.points()).expect("it can be read");
+    let Some(StoredResult { outcome: Ok(told), .. }) = &mut points[0].result else { panic!("it is done") };
     told.digest = "another".to_owned();
-    let error = Store::open(&path).expect("it can be opened").merge("other.sweep", &points).expect_err("they differ");
+    let error =
+        PointStore::open(&path).expect("it can be opened").merge("other.sweep", &points).expect_err("they differ");
     assert!(matches!(&error, StoreError::Conflict(other, ..) if other == "other.sweep"), "{error}");
     drop(directory);
 }
@@ -185,50 +192,51 @@ fn stores_that_disagree_are_not_merged() {
 #[test]
 fn a_point_that_fails_is_kept_with_the_reason_and_others_go_on() {
     let (_directory, path) = place();
-    let runs = Cheap::default();
+    let runs = TestPoints::default();
     let text = PLAN.replace("'5.4'", "'none'");
     assert_eq!(sweep(&path, &text, &runs, &|| true), 8);
-    let failed = Store::existing(&path, false).and_then(|store| store.points()).expect("it can be read");
-    let why = |done: &Done| done.told.as_ref().err().cloned();
+    let failed = PointStore::open_existing(&path, false).and_then(|store| store.points()).expect("it can be read");
+    let why = |done: &StoredResult| done.outcome.as_ref().err().cloned();
     let why: Vec<String> = failed.iter().filter_map(|kept| kept.result.as_ref().and_then(why)).collect();
     assert_eq!(why, vec!["there is no such kernel".to_owned(); 4]);
     assert_eq!(sweep(&path, &text, &runs, &|| true), 0, "they are not run again");
-    assert_eq!(Store::open(&path).and_then(|mut store| store.forget_failures()).expect("it can be written"), 4);
+    assert_eq!(PointStore::open(&path).and_then(|mut store| store.delete_failures()).expect("it can be written"), 4);
     assert_eq!(sweep(&path, &text, &runs, &|| true), 4, "unless somebody asks for it");
 }
 
 #[test]
 fn a_store_has_one_process_at_a_time() {
     let (_directory, path) = place();
-    let first = Store::open(&path).expect("it can be opened");
-    let second = Store::open(&path).expect_err("it is in use");
+    let first = PointStore::open(&path).expect("it can be opened");
+    let second = PointStore::open(&path).expect_err("it is in use");
     assert!(matches!(second, StoreError::InUse(_)), "{second}");
     drop(first);
-    assert!(Store::open(&path).is_ok());
+    assert!(PointStore::open(&path).is_ok());
 }
 
 #[test]
 fn what_is_no_store_is_left_alone() {
     let (_directory, path) = place();
     std::fs::write(&path, "task t run 5ms\n".repeat(200)).expect("there is room");
-    let error = Store::open(&path).expect_err("it is text");
+    let error = PointStore::open(&path).expect_err("it is text");
     assert!(matches!(error, StoreError::Foreign(..)), "{error}");
     let other = path.with_extension("db");
     rusqlite::Connection::open(&other).and_then(|one| one.execute_batch("CREATE TABLE t (a)")).expect("there is room");
-    assert!(matches!(Store::open(&other), Err(StoreError::Foreign(..))));
+    assert!(matches!(PointStore::open(&other), Err(StoreError::Foreign(..))));
     let nowhere = path.join("x").join("s.sweep");
-    assert!(matches!(Store::open(&nowhere), Err(StoreError::Unopened(..))));
-    assert!(matches!(Store::existing(&path.with_extension("none"), false), Err(StoreError::Unopened(..))));
+    assert!(matches!(PointStore::open(&nowhere), Err(StoreError::Unopened(..))));
+    assert!(matches!(PointStore::open_existing(&path.with_extension("none"), false), Err(StoreError::Unopened(..))));
 }
 
 #[test]
 fn of_a_store_without_a_first_page_nothing_can_be_saved_and_nobody_is_told_to_try() {
     let (_directory, path) = place();
-    sweep(&path, PLAN, &Cheap::default(), &|| true);
+    sweep(&path, PLAN, &TestPoints::default(), &|| true);
     let mut bad = std::fs::read(&path).expect("it can be read");
     bad[100..4096].fill(0xa5);
     std::fs::write(&path, &bad).expect("there is room");
-    let told = Store::existing(&path, true).and_then(|store| store.salvage()).expect_err("nothing can be read");
+    let told =
+        PointStore::open_existing(&path, true).and_then(|store| store.salvage()).expect_err("nothing can be read");
     assert!(matches!(&told, StoreError::Lost(..)) && !told.to_string().contains("salvage"), "{told}");
 }
 
@@ -236,32 +244,33 @@ fn of_a_store_without_a_first_page_nothing_can_be_saved_and_nobody_is_told_to_tr
 fn a_damaged_store_says_so_and_what_can_be_read_is_saved() {
     let (_directory, path) = place();
     let text = PLAN.replace("seeds = 2", "seeds = 200");
-    sweep(&path, &text, &Cheap::default(), &|| true);
+    sweep(&path, &text, &TestPoints::default(), &|| true);
     let good = std::fs::read(&path).expect("it can be read");
     // A letter of a result: SQLite does not see that, the checksum does.
     let change = "UPDATE results SET told = replace(told, 'time', 'tame') WHERE id = (SELECT min(id) FROM results)";
     rusqlite::Connection::open(&path).and_then(|one| one.execute_batch(change)).expect("it can be written");
-    let error = Store::open(&path).expect_err("it is damaged");
+    let error = PointStore::open(&path).expect_err("it is damaged");
     assert!(matches!(&error, StoreError::Damaged(..)) && error.to_string().contains("--salvage"), "{error}");
-    let saved = Store::existing(&path, true).and_then(|store| store.salvage()).expect("most can be read");
+    let saved = PointStore::open_existing(&path, true).and_then(|store| store.salvage()).expect("most can be read");
     assert_eq!(saved.iter().filter(|kept| kept.result.is_some()).count(), 799);
     // A seed of a point that is done.
     std::fs::write(&path, &good).expect("there is room");
     let change = "UPDATE points SET seed = seed + 1 WHERE id = (SELECT min(id) FROM results)";
     rusqlite::Connection::open(&path).and_then(|one| one.execute_batch(change)).expect("it can be written");
-    assert!(matches!(Store::open(&path), Err(StoreError::Damaged(..))), "the result is that of another seed");
+    assert!(matches!(PointStore::open(&path), Err(StoreError::Damaged(..))), "the result is that of another seed");
     // A page of results: what stands on others is saved, and the rest is run again.
     let mut bad = good;
     let page = bad.len() / 4096 - 5;
     bad[page * 4096..(page + 1) * 4096].fill(0xa5);
     std::fs::write(&path, &bad).expect("there is room");
-    let error = Store::open(&path).expect_err("it is damaged");
+    let error = PointStore::open(&path).expect_err("it is damaged");
     assert!(matches!(&error, StoreError::Damaged(..)), "{error}");
-    let saved = Store::existing(&path, true).and_then(|store| store.salvage()).expect("something can be read");
+    let saved =
+        PointStore::open_existing(&path, true).and_then(|store| store.salvage()).expect("something can be read");
     let results = saved.iter().filter(|kept| kept.result.is_some()).count();
     assert!(results < 800, "{results}");
     let new = path.with_extension("new");
-    Store::open(&new).and_then(|mut store| store.merge("bad", &saved)).expect("it can be written");
-    assert_eq!(sweep(&new, &text, &Cheap::default(), &|| true), 800 - results);
+    PointStore::open(&new).and_then(|mut store| store.merge("bad", &saved)).expect("it can be written");
+    assert_eq!(sweep(&new, &text, &TestPoints::default(), &|| true), 800 - results);
     assert_eq!(table_of(&new).lines().count(), 801);
 }

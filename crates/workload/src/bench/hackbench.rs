@@ -130,20 +130,20 @@ fn with_start_signal(tasks: Vec<TaskSpec>) -> Vec<TaskSpec> {
     let child = |spec: TaskSpec| {
         let TaskSpec { name, family, start, behaviour, .. } = spec;
         let begin = [Step::SemPost(READY), Step::Barrier(START)];
-        let then = move |instance| Then { first: begin, done: 0, rest: behaviour(instance) };
+        let then = move |instance| AfterMessage { first: begin, done: 0, rest: behaviour(instance) };
         TaskSpec { start, ..created_task(name, &family, then) }
     };
     core::iter::once(main).chain(tasks.into_iter().map(child)).collect()
 }
 
 /// Some steps, and then what another program does.
-struct Then {
+struct AfterMessage {
     first: [Step; 2],
     done: usize,
     rest: Box<dyn Behaviour>,
 }
 
-impl Behaviour for Then {
+impl Behaviour for AfterMessage {
     fn next(&mut self) -> Step {
         let Some(&step) = self.first.get(self.done) else { return self.rest.next() };
         self.done += 1;

@@ -27,7 +27,7 @@ const POLL: Nanos = Nanos::from_micros(1);
 
 /// Which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SchbenchRelease {
     /// 2016 to 2019.
     Y2016,
     /// 2020 and early 2021.
@@ -40,7 +40,7 @@ pub enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schbench {
     /// Which form.
-    pub form: Form,
+    pub form: SchbenchRelease,
     /// Message threads (`-m`).
     pub message_threads: u32,
     /// Workers of each (`-t`).
@@ -60,7 +60,7 @@ pub struct Schbench {
 impl Default for Schbench {
     fn default() -> Self {
         Self {
-            form: Form::Y2020,
+            form: SchbenchRelease::Y2020,
             message_threads: 2,
             threads: 16,
             runtime: Nanos::from_secs(30),
@@ -117,8 +117,8 @@ impl Schbench {
         let work = [Step::Spin(self.cputime)];
         let sample = [Step::Mark(SAMPLE)];
         let order: [&[Step]; 3] = match self.form {
-            Form::Y2016 | Form::Y2020 => [&work, &ask, &sample],
-            Form::Y2021 => [&ask, &work, &sample],
+            SchbenchRelease::Y2016 | SchbenchRelease::Y2020 => [&work, &ask, &sample],
+            SchbenchRelease::Y2021 => [&ask, &work, &sample],
         };
         let steps = order.concat();
         created_task(format!("worker{thread}.{worker}"), "worker", move |_| super::Repeat::endless(steps.clone()))
@@ -145,14 +145,14 @@ impl Behaviour for MessageThread {
         if sleeps {
             self.pending.push(Step::Sleep(sleeptime + self.random.below(Nanos(sleeptime.0 / 4))));
         }
-        if form != Form::Y2016 {
+        if form != SchbenchRelease::Y2016 {
             self.pending.push(Step::Spin(message_cputime));
         }
         if !sleeps && message_cputime == Nanos::ZERO {
             self.pending.push(Step::Run(POLL));
         }
         // The form of 2016 always waits.
-        if sleeps || form == Form::Y2016 {
+        if sleeps || form == SchbenchRelease::Y2016 {
             self.pending.push(Step::FutexWait(self.futex));
         }
         self.pending.push(Step::PostAll(self.thread));
@@ -188,7 +188,7 @@ mod tests {
         );
         let Step::Sleep(time) = steps[6] else { panic!("it sleeps: {steps:?}") };
         assert!((30_000_000..37_500_000).contains(&time.0));
-        let steps = first_steps(Schbench { form: Form::Y2016, ..bench }, 4, 6);
+        let steps = first_steps(Schbench { form: SchbenchRelease::Y2016, ..bench }, 4, 6);
         assert!(matches!(steps[4..], [Step::FutexWait(3), Step::Sleep(_)]));
     }
 
@@ -198,7 +198,7 @@ mod tests {
         let place_of = |form, wanted: fn(&Step) -> bool| {
             first_steps(Schbench { form, ..bench }, 2, 6).iter().position(wanted).expect("it is there")
         };
-        for (form, work) in [(Form::Y2016, 0), (Form::Y2020, 0), (Form::Y2021, 4)] {
+        for (form, work) in [(SchbenchRelease::Y2016, 0), (SchbenchRelease::Y2020, 0), (SchbenchRelease::Y2021, 4)] {
             assert_eq!(place_of(form, |step| matches!(step, Step::Spin(_))), work);
             assert_eq!(place_of(form, |step| *step == Step::Mark(SAMPLE)), 5);
         }

@@ -109,7 +109,7 @@ impl SchbenchRps {
         let family = self.threads as usize + 1;
         let first: Vec<Step> = (1..family).map(|worker| Step::Fork(place + worker)).collect();
         let per_second = self.rps / u64::from(self.message_threads.max(1));
-        let mut spec = created_task(format!("message{thread}"), "message", move |_| MessageThread {
+        let mut spec = created_task(format!("message{thread}"), "message", move |_| RpsMessageThread {
             first: first.clone(),
             done: 0,
             per_second,
@@ -143,7 +143,7 @@ impl SchbenchRps {
 }
 
 /// What a message thread does.
-struct MessageThread {
+struct RpsMessageThread {
     /// It creates its workers.
     first: Vec<Step>,
     done: usize,
@@ -157,7 +157,7 @@ struct MessageThread {
     family: usize,
 }
 
-impl Behaviour for MessageThread {
+impl Behaviour for RpsMessageThread {
     fn next(&mut self) -> Step {
         if let Some(&step) = self.first.get(self.done) {
             self.done += 1;

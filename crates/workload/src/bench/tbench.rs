@@ -28,7 +28,7 @@ pub const DONE: u32 = 1;
 /// An operation: its name, how often it comes among ten thousand, bytes of request and reply, bytes of data that count as
 /// throughput.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
+pub struct TbenchOperation {
     /// The name.
     pub name: &'static str,
     weight: u32,
@@ -38,12 +38,12 @@ pub struct Operation {
     pub data: u32,
 }
 
-const fn operation(name: &'static str, weight: u32, request: u32, reply: u32, data: u32) -> Operation {
-    Operation { name, weight, request, reply, data }
+const fn operation(name: &'static str, weight: u32, request: u32, reply: u32, data: u32) -> TbenchOperation {
+    TbenchOperation { name, weight, request, reply, data }
 }
 
 /// The mix. Reads and writes come in the list's usual sizes.
-pub const OPERATIONS: [Operation; 16] = [
+pub const OPERATIONS: [TbenchOperation; 16] = [
     operation("ReadX", 2258, 55, 4100, 4096),
     operation("ReadX", 452, 55, 61_444, 61_440),
     operation("NTCreateX", 1730, 111, 69, 0),

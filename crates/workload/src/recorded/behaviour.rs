@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a recorded task does: its operations, one after the other, once.
 
-use super::{Op, SetKey};
+use super::{RecordedOp, SetKey};
 use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Where a task is in its operations.
 #[derive(Debug)]
-pub(super) struct Cursor {
-    ops: Arc<[Op]>,
+pub(super) struct RecordedCursor {
+    ops: Arc<[RecordedOp]>,
     /// Places of priorities and groups among the sets of attributes.
     sets: Arc<BTreeMap<SetKey, usize>>,
     /// The task's own semaphore.
@@ -22,9 +22,9 @@ pub(super) struct Cursor {
     opens: bool,
 }
 
-impl Cursor {
+impl RecordedCursor {
     pub(super) const fn new(
-        ops: Arc<[Op]>,
+        ops: Arc<[RecordedOp]>,
         sets: Arc<BTreeMap<SetKey, usize>>,
         own: TaskIndex,
         origin: Nanos,
@@ -34,7 +34,7 @@ impl Cursor {
     }
 }
 
-impl Behaviour for Cursor {
+impl Behaviour for RecordedCursor {
     fn next(&mut self) -> Step {
         if std::mem::take(&mut self.opens) {
             return Step::SetAttributes(0);
@@ -45,18 +45,18 @@ impl Behaviour for Cursor {
         };
         self.at += 1;
         match op {
-            Op::Run(work) => Step::Run(work),
-            Op::Sleep(time) => Step::Sleep(time),
-            Op::Until(at) => {
+            RecordedOp::Run(work) => Step::Run(work),
+            RecordedOp::Sleep(time) => Step::Sleep(time),
+            RecordedOp::Until(at) => {
                 let period = at.saturating_since(std::mem::replace(&mut self.expiry, at));
                 Step::Timer { timer: TimerRef::Own(0), period, mode: TimerMode::Absolute }
             }
-            Op::Wait => Step::SemWait(self.own),
-            Op::Wake(task) => Step::SemPost(task),
-            Op::Fork(task) => Step::Fork(task),
-            Op::Priority(_) | Op::Group(_) => Step::SetAttributes(self.sets[&SetKey::of(op)]),
-            Op::Exec => Step::Exec,
-            Op::Exit => Step::Exit,
+            RecordedOp::Wait => Step::SemWait(self.own),
+            RecordedOp::Wake(task) => Step::SemPost(task),
+            RecordedOp::Fork(task) => Step::Fork(task),
+            RecordedOp::Priority(_) | RecordedOp::Group(_) => Step::SetAttributes(self.sets[&SetKey::of(op)]),
+            RecordedOp::Exec => Step::Exec,
+            RecordedOp::Exit => Step::Exit,
         }
     }
 }

@@ -19,9 +19,9 @@ pub use read::parse;
 
 use crate::step::TaskIndex;
 use crate::workload::{Affinity, Attributes, GroupSpec, Objects, Policy, TaskSpec, Workload};
-use behaviour::Cursor;
+use behaviour::RecordedCursor;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Priority {
 
 /// Something that a task did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum RecordedOp {
     /// Work: so long at full capacity and frequency.
     Run(Nanos),
     /// Block for this long.
@@ -99,7 +99,7 @@ pub struct RecordedTask {
     /// The task group in which it starts: its place in [`Recorded::groups`]; `None` is the root group.
     pub group: Option<usize>,
     /// What it did. After the last operation it blocks for good.
-    pub ops: Vec<Op>,
+    pub ops: Vec<RecordedOp>,
 }
 
 /// The workload of a trace, with what the trace told of its machine.
@@ -125,7 +125,7 @@ impl Recorded {
     /// The machine as far as the trace has told: its CPUs share one cache.
     pub fn topology(&self) -> MachineTopology {
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
-        let capacity = |cpu: u32| self.capacities.get(cpu as usize).copied().unwrap_or(CAPACITY_FULL);
+        let capacity = |cpu: u32| self.capacities.get(cpu as usize).copied().unwrap_or(SCHED_CAPACITY_SCALE);
         MachineTopology {
             cpus: (0..self.nr_cpus).map(place).collect(),
             capacity: (0..self.nr_cpus).map(capacity).collect(),
@@ -186,8 +186,8 @@ impl RecordedTask {
         let mut known: BTreeMap<SetKey, usize> = BTreeMap::new();
         for op in &ops {
             let attributes = match *op {
-                Op::Priority(priority) => priority.attributes(),
-                Op::Group(group) => Attributes { group: Some(group), ..Attributes::default() },
+                RecordedOp::Priority(priority) => priority.attributes(),
+                RecordedOp::Group(group) => Attributes { group: Some(group), ..Attributes::default() },
                 _ => continue,
             };
             known.entry(SetKey::of(*op)).or_insert_with(|| {
@@ -196,7 +196,7 @@ impl RecordedTask {
             });
         }
         let origin = start_at.unwrap_or(Nanos::ZERO);
-        let ops: Arc<[Op]> = ops.into();
+        let ops: Arc<[RecordedOp]> = ops.into();
         let known = Arc::new(known);
         TaskSpec {
             name,
@@ -211,7 +211,7 @@ impl RecordedTask {
             is_kthread: false,
             awaits_origin: false,
             behaviour: Box::new(move |_| {
-                Box::new(Cursor::new(Arc::clone(&ops), Arc::clone(&known), place, origin, opens))
+                Box::new(RecordedCursor::new(Arc::clone(&ops), Arc::clone(&known), place, origin, opens))
             }),
         }
     }
@@ -247,10 +247,10 @@ enum SetKey {
 
 impl SetKey {
     /// Of an operation that sets attributes.
-    fn of(op: Op) -> Self {
+    fn of(op: RecordedOp) -> Self {
         match op {
-            Op::Group(group) => Self::Group(group),
-            Op::Priority(priority) => Self::Priority(priority.nice, write::policy(priority.policy)),
+            RecordedOp::Group(group) => Self::Group(group),
+            RecordedOp::Priority(priority) => Self::Priority(priority.nice, write::policy(priority.policy)),
             _ => unreachable!("only groups and priorities are attributes"),
         }
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The text of a recorded workload, statement by statement.
 
-use super::{KEYWORD, Op, Priority, Recorded, RecordedTask, VERSION};
+use super::{KEYWORD, Priority, Recorded, RecordedOp, RecordedTask, VERSION};
 use crate::error::{ParseError, Source};
-use crate::scn::policy::policy_of;
-use crate::scn::words::{Word, Words};
+use crate::scenario::policy::policy_of;
+use crate::scenario::tokens::{Token, Tokens};
 use crate::step::TaskIndex;
 use crate::suggest;
 use crate::workload::Policy;
@@ -33,10 +33,10 @@ const OPERATIONS: &[&str] = &[
 struct Naming<'a> {
     task: TaskIndex,
     op: usize,
-    name: Word<'a>,
+    name: Token<'a>,
 }
 
-struct Reader<'a> {
+struct RecordedReader<'a> {
     recorded: Recorded,
     names: BTreeMap<&'a str, TaskIndex>,
     namings: Vec<Naming<'a>>,
@@ -48,10 +48,10 @@ struct Reader<'a> {
 /// At the first thing that is wrong, with its place and the way out.
 pub fn parse(file: &str, text: &str) -> Result<Recorded, ParseError> {
     let source = Source::new(file, text);
-    let mut reader = Reader { recorded: Recorded::default(), names: BTreeMap::new(), namings: Vec::new() };
+    let mut reader = RecordedReader { recorded: Recorded::default(), names: BTreeMap::new(), namings: Vec::new() };
     let (mut offset, mut is_first) = (0, true);
     for line in text.split('\n') {
-        let mut words = Words::of_line(source, offset, line);
+        let mut words = Tokens::of_line(source, offset, line);
         let start = offset;
         offset += line.len() + 1;
         let Some(keyword) = words.optional() else { continue };
@@ -73,7 +73,7 @@ pub fn parse(file: &str, text: &str) -> Result<Recorded, ParseError> {
     reader.finish(source)
 }
 
-fn begin(words: &mut Words<'_>, keyword: Word<'_>) -> Result<(), ParseError> {
+fn begin(words: &mut Tokens<'_>, keyword: Token<'_>) -> Result<(), ParseError> {
     if keyword.text != KEYWORD {
         let message = format!("the first statement must be `{KEYWORD}`");
         return Err(words
@@ -88,8 +88,8 @@ fn begin(words: &mut Words<'_>, keyword: Word<'_>) -> Result<(), ParseError> {
     Ok(())
 }
 
-impl<'a> Reader<'a> {
-    fn statement(&mut self, keyword: Word<'a>, words: &mut Words<'a>) -> Result<(), ParseError> {
+impl<'a> RecordedReader<'a> {
+    fn statement(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         if keyword.text != "cpus" && self.recorded.nr_cpus == 0 {
             return Err(words.error(keyword, "`cpus N` must stand first").with_help("only notes may stand above it"));
         }
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn group(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+    fn group(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let path = words.word("the group's path")?;
         let groups = &mut self.recorded.groups;
         let parent = path.text.rsplit_once('/').filter(|(_, own)| !own.is_empty()).map(|(parent, _)| parent);
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A group that is named: `/` is the root group.
-    fn group_named(&self, words: &Words<'a>, path: Word<'a>) -> Result<Option<usize>, ParseError> {
+    fn group_named(&self, words: &Tokens<'a>, path: Token<'a>) -> Result<Option<usize>, ParseError> {
         if path.text == "/" {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn task(&mut self, words: &mut Words<'a>) -> Result<(), ParseError> {
+    fn task(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let name = words.name("the task's name", MAX_NAME)?;
         if self.names.insert(name.text, self.recorded.tasks.len()).is_some() {
             let message = format!("two tasks have the name `{}`", name.text);
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn operations(&mut self, keyword: Word<'a>, words: &mut Words<'a>) -> Result<(), ParseError> {
+    fn operations(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let task =
             self.recorded.tasks.len().checked_sub(1).ok_or_else(|| {
                 words.error(keyword, "`do` without a task").with_help("`task NAME` must stand above it")
@@ -192,26 +192,26 @@ impl<'a> Reader<'a> {
         while let Some(word) = words.optional() {
             let op = self.recorded.tasks[task].ops.len();
             let namings = &mut self.namings;
-            let mut named = |words: &mut Words<'a>| {
+            let mut named = |words: &mut Tokens<'a>| {
                 let name = words.name("the name of a task", MAX_NAME)?;
                 namings.push(Naming { task, op, name });
                 Ok::<TaskIndex, ParseError>(0)
             };
             let op = match word.text {
-                "run" => Op::Run(words.duration("how long")?),
-                "sleep" => Op::Sleep(words.duration("how long")?),
-                "until" => Op::Until(words.duration("until when")?),
-                "wait" => Op::Wait,
-                "wake" => Op::Wake(named(words)?),
-                "fork" => Op::Fork(named(words)?),
+                "run" => RecordedOp::Run(words.duration("how long")?),
+                "sleep" => RecordedOp::Sleep(words.duration("how long")?),
+                "until" => RecordedOp::Until(words.duration("until when")?),
+                "wait" => RecordedOp::Wait,
+                "wake" => RecordedOp::Wake(named(words)?),
+                "fork" => RecordedOp::Fork(named(words)?),
                 "group" => {
                     let path = words.word("the group's path, or /")?;
-                    Op::Group(self.group_named(words, path)?)
+                    RecordedOp::Group(self.group_named(words, path)?)
                 }
-                "exec" => Op::Exec,
-                "exit" => Op::Exit,
+                "exec" => RecordedOp::Exec,
+                "exit" => RecordedOp::Exit,
                 _ => match priority_of(words, word)? {
-                    Some(priority) => Op::Priority(priority),
+                    Some(priority) => RecordedOp::Priority(priority),
                     None => return Err(unknown(words, word, "operations", OPERATIONS)),
                 },
             };
@@ -233,18 +233,18 @@ impl<'a> Reader<'a> {
                     None => error.with_help("`task NAME` makes one, above or below"),
                 });
             };
-            let forks = matches!(self.recorded.tasks[task].ops[op], Op::Fork(_));
+            let forks = matches!(self.recorded.tasks[task].ops[op], RecordedOp::Fork(_));
             if forks && self.recorded.tasks[named].start_at.is_some() {
                 let error = source.error(name.offset, format!("`{}` starts by itself", name.text));
                 return Err(error.with_help("a task that another one forks has the option `forked`"));
             }
-            self.recorded.tasks[task].ops[op] = if forks { Op::Fork(named) } else { Op::Wake(named) };
+            self.recorded.tasks[task].ops[op] = if forks { RecordedOp::Fork(named) } else { RecordedOp::Wake(named) };
         }
         Ok(self.recorded)
     }
 }
 
-fn priority_of(words: &Words<'_>, word: Word<'_>) -> Result<Option<Priority>, ParseError> {
+fn priority_of(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<Priority>, ParseError> {
     if let Some(value) = word.value_of("nice") {
         let nice = words.number_in(value, -20..=19)?;
         return Ok(Some(Priority { policy: Policy::Normal, nice: i8::try_from(nice).expect("a nice value") }));
@@ -257,7 +257,7 @@ fn priority_of(words: &Words<'_>, word: Word<'_>) -> Result<Option<Priority>, Pa
     Ok(policy.map(|policy| Priority { policy, nice: 0 }))
 }
 
-fn unknown(words: &Words<'_>, word: Word<'_>, what: &str, known: &[&str]) -> ParseError {
+fn unknown(words: &Tokens<'_>, word: Token<'_>, what: &str, known: &[&str]) -> ParseError {
     let key = word.text.split_inclusive('=').next().unwrap_or_default();
     words.error(word, format!("unknown word `{}`", word.text)).with_help(suggest::help(key, what, known))
 }

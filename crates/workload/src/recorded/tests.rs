@@ -3,7 +3,7 @@ use super::*;
 use crate::step::{Behaviour, Step};
 
 fn small() -> Recorded {
-    let task = |name: &str, ops: &[Op]| RecordedTask {
+    let task = |name: &str, ops: &[RecordedOp]| RecordedTask {
         name: name.to_owned(),
         family: "f".to_owned(),
         start_at: Some(Nanos(5)),
@@ -15,17 +15,26 @@ fn small() -> Recorded {
         task(
             "a-1",
             &[
-                Op::Run(Nanos(7)),
-                Op::Wake(1),
-                Op::Fork(2),
-                Op::Until(Nanos(50)),
-                Op::Until(Nanos(80)),
-                Op::Exec,
-                Op::Group(None),
+                RecordedOp::Run(Nanos(7)),
+                RecordedOp::Wake(1),
+                RecordedOp::Fork(2),
+                RecordedOp::Until(Nanos(50)),
+                RecordedOp::Until(Nanos(80)),
+                RecordedOp::Exec,
+                RecordedOp::Group(None),
             ],
         ),
-        task("b", &[Op::Wait, Op::Priority(fifo), Op::Sleep(Nanos(9)), Op::Group(Some(0)), Op::Exit]),
-        task("c:2/d", &[Op::Priority(Priority { nice: -3, ..Priority::default() }), Op::Run(Nanos(1))]),
+        task(
+            "b",
+            &[
+                RecordedOp::Wait,
+                RecordedOp::Priority(fifo),
+                RecordedOp::Sleep(Nanos(9)),
+                RecordedOp::Group(Some(0)),
+                RecordedOp::Exit,
+            ],
+        ),
+        task("c:2/d", &[RecordedOp::Priority(Priority { nice: -3, ..Priority::default() }), RecordedOp::Run(Nanos(1))]),
     ];
     (tasks[1].is_placed, tasks[1].cpu, tasks[1].mask) = (true, 1, Some((0, 1)));
     (tasks[2].start_at, tasks[2].priority.nice) = (None, 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A recorded workload as text: a statement a line, the operations of a task behind it, up to where it blocks on each line.
 
-use super::{KEYWORD, Op, Priority, Recorded, RecordedTask, VERSION};
+use super::{KEYWORD, Priority, Recorded, RecordedOp, RecordedTask, VERSION};
 use crate::workload::Policy;
 use std::fmt::Write;
 
@@ -59,25 +59,26 @@ impl Recorded {
         for op in &task.ops {
             text.push_str(if in_line == 0 { "\ndo " } else { " " });
             self.put_op(text, *op);
-            let blocks = matches!(op, Op::Sleep(_) | Op::Until(_) | Op::Wait | Op::Exit);
+            let blocks =
+                matches!(op, RecordedOp::Sleep(_) | RecordedOp::Until(_) | RecordedOp::Wait | RecordedOp::Exit);
             in_line = if blocks { 0 } else { (in_line + 1) % PER_LINE };
         }
         text.push('\n');
     }
 
-    fn put_op(&self, text: &mut String, op: Op) {
+    fn put_op(&self, text: &mut String, op: RecordedOp) {
         let name = |task: usize| &self.tasks[task].name;
         let _ = match op {
-            Op::Run(work) => write!(text, "run {}", work.0),
-            Op::Sleep(time) => write!(text, "sleep {}", time.0),
-            Op::Until(at) => write!(text, "until {}", at.0),
-            Op::Wait => write!(text, "wait"),
-            Op::Wake(task) => write!(text, "wake {}", name(task)),
-            Op::Fork(task) => write!(text, "fork {}", name(task)),
-            Op::Priority(new) => write!(text, "{}", priority(new)),
-            Op::Group(group) => write!(text, "group {}", group.map_or("/", |group| &self.groups[group])),
-            Op::Exec => write!(text, "exec"),
-            Op::Exit => write!(text, "exit"),
+            RecordedOp::Run(work) => write!(text, "run {}", work.0),
+            RecordedOp::Sleep(time) => write!(text, "sleep {}", time.0),
+            RecordedOp::Until(at) => write!(text, "until {}", at.0),
+            RecordedOp::Wait => write!(text, "wait"),
+            RecordedOp::Wake(task) => write!(text, "wake {}", name(task)),
+            RecordedOp::Fork(task) => write!(text, "fork {}", name(task)),
+            RecordedOp::Priority(new) => write!(text, "{}", priority(new)),
+            RecordedOp::Group(group) => write!(text, "group {}", group.map_or("/", |group| &self.groups[group])),
+            RecordedOp::Exec => write!(text, "exec"),
+            RecordedOp::Exit => write!(text, "exit"),
         };
     }
 }

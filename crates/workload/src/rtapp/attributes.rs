@@ -174,7 +174,7 @@ impl Changes {
 
 /// Attributes of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct InForce {
+struct EffectiveAttributes {
     policy: Policy,
     nice: i8,
     affinity: Affinity,
@@ -183,7 +183,7 @@ struct InForce {
     group: Option<usize>,
 }
 
-impl InForce {
+impl EffectiveAttributes {
     /// What must be set to come here from there.
     fn difference(&self, from: &Self) -> Attributes {
         Attributes {
@@ -201,7 +201,7 @@ impl InForce {
 /// A thread as rt-app sees it.
 #[derive(Debug)]
 struct Thread {
-    now: InForce,
+    now: EffectiveAttributes,
     /// The policy of what was set last. It is not the one in force if that only set clamps.
     believed: PolicyKind,
     warnings: Vec<String>,
@@ -209,7 +209,7 @@ struct Thread {
 
 impl Default for Thread {
     fn default() -> Self {
-        Self { now: InForce::default(), believed: PolicyKind::Normal, warnings: Vec::new() }
+        Self { now: EffectiveAttributes::default(), believed: PolicyKind::Normal, warnings: Vec::new() }
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) type Prologue = [Option<Step>; 2];
 
 /// Where a thread is in its plan.
 #[derive(Debug)]
-pub(super) struct Cursor {
+pub(super) struct RtAppCursor {
     plan: Arc<Plan>,
     /// What comes before the first phase.
     prologue: Prologue,
@@ -56,7 +56,7 @@ enum Place {
     End,
 }
 
-impl Cursor {
+impl RtAppCursor {
     pub(super) const fn new(plan: Arc<Plan>, prologue: Prologue) -> Self {
         Self { plan, prologue, place: Place::Prologue(0), phase: 0, phase_loops: 0, thread_loops: 0 }
     }
@@ -82,7 +82,7 @@ impl Cursor {
     }
 }
 
-impl Behaviour for Cursor {
+impl Behaviour for RtAppCursor {
     /// Asked at the mark itself, before its phase goes on.
     fn loop_place(&self) -> Option<LoopPlace> {
         let phase = u32::try_from(self.phase).unwrap_or(u32::MAX);

@@ -2,7 +2,7 @@
 //! Threads from tasks: the last part of reading a file, when everything that it names is known.
 
 use super::attributes::{Changes, changes};
-use super::behaviour::{Cursor, Loops, Phase, Plan};
+use super::behaviour::{Loops, Phase, Plan, RtAppCursor};
 use super::events::{Event, takes_time};
 use super::objects::Timers;
 use super::tasks::{TaskDraft, TaskReader};
@@ -129,31 +129,33 @@ fn warn_of_vain_waits(reader: &mut TaskReader<'_>, drafts: &[TaskDraft]) {
         events.filter_map(|event| if let Event::Known(step) = event { Some(*step) } else { None })
     };
     let waits = |step: Step| match step {
-        Step::SemWait(id) => Some((Gift::Semaphore, id)),
-        Step::CondWait { cond, .. } | Step::CondSync { cond, .. } => Some((Gift::Cond, cond)),
-        Step::Suspend(id) => Some((Gift::Resume, id)),
+        Step::SemWait(id) => Some((WakeSource::Semaphore, id)),
+        Step::CondWait { cond, .. } | Step::CondSync { cond, .. } => Some((WakeSource::Cond, cond)),
+        Step::Suspend(id) => Some((WakeSource::Resume, id)),
         _ => None,
     };
     let gives = |step: Step| match step {
-        Step::SemPost(id) => Some((Gift::Semaphore, id)),
-        Step::CondSignal(cond) | Step::CondBroadcast(cond) | Step::CondSync { cond, .. } => Some((Gift::Cond, cond)),
-        Step::Resume(id) => Some((Gift::Resume, id)),
+        Step::SemPost(id) => Some((WakeSource::Semaphore, id)),
+        Step::CondSignal(cond) | Step::CondBroadcast(cond) | Step::CondSync { cond, .. } => {
+            Some((WakeSource::Cond, cond))
+        }
+        Step::Resume(id) => Some((WakeSource::Resume, id)),
         _ => None,
     };
-    let given: BTreeSet<(Gift, usize)> = steps().filter_map(gives).collect();
-    let waited: BTreeSet<(Gift, usize)> = steps().filter_map(waits).collect();
+    let given: BTreeSet<(WakeSource, usize)> = steps().filter_map(gives).collect();
+    let waited: BTreeSet<(WakeSource, usize)> = steps().filter_map(waits).collect();
     let file = reader.source.file;
     for &(gift, id) in waited.difference(&given) {
         reader.warnings.push(match gift {
-            Gift::Semaphore => {
+            WakeSource::Semaphore => {
                 let name = &reader.shared.semaphores.list()[id];
                 format!("{file}: tasks wait for the semaphore \"{name}\", which nobody posts")
             }
-            Gift::Cond => {
+            WakeSource::Cond => {
                 let name = &reader.shared.conds.list()[id];
                 format!("{file}: tasks wait for the condition \"{name}\", which nobody signals")
             }
-            Gift::Resume => {
+            WakeSource::Resume => {
                 let name = &reader.shared.suspends.list()[id];
                 format!("{file}: tasks suspend as \"{name}\", which nobody resumes")
             }
@@ -163,7 +165,7 @@ fn warn_of_vain_waits(reader: &mut TaskReader<'_>, drafts: &[TaskDraft]) {
 
 /// What one task gives another that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Gift {
+enum WakeSource {
     Semaphore,
     Cond,
     Resume,
@@ -241,7 +243,9 @@ impl<'d> Task<'d> {
             timer_origin: self.draft.delay,
             is_kthread: false,
             awaits_origin: true,
-            behaviour: Box::new(move |_| -> Box<dyn Behaviour> { Box::new(Cursor::new(Arc::clone(&plan), prologue)) }),
+            behaviour: Box::new(move |_| -> Box<dyn Behaviour> {
+                Box::new(RtAppCursor::new(Arc::clone(&plan), prologue))
+            }),
         }
     }
 }

@@ -8,14 +8,14 @@
 use super::fields::Fields;
 use super::json::{Node, TEMPLATE, Value};
 use crate::error::{ParseError, Source};
-use fairlab_sched::units::{CAPACITY_FULL, Capacity, Nanos};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 
 /// A `run` that never ends.
 pub(super) const ENDLESS: Nanos = Nanos(Nanos::NEVER.0 / 4);
 
 /// What a file says about it, and where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum CalibrationSpec {
     /// Nothing: CPU 0.
     #[default]
     Nothing,
@@ -34,13 +34,13 @@ pub(super) struct Calibration {
 }
 
 /// Reads the key.
-pub(super) fn read(fields: Fields<'_>) -> Result<Said, ParseError> {
-    let Some(node) = fields.get("calibration") else { return Ok(Said::Nothing) };
+pub(super) fn read(fields: Fields<'_>) -> Result<CalibrationSpec, ParseError> {
+    let Some(node) = fields.get("calibration") else { return Ok(CalibrationSpec::Nothing) };
     match &node.value {
-        Value::Int(ns) if *ns > 0 => Ok(Said::NsPerLoop(node.at)),
+        Value::Int(ns) if *ns > 0 => Ok(CalibrationSpec::NsPerLoop(node.at)),
         Value::Text(text) => {
             let digits = text.strip_prefix("CPU").map(leading_digits).and_then(|digits| digits.parse().ok());
-            digits.map(|cpu| Said::Cpu(cpu, node.at)).ok_or_else(|| bad(fields, node))
+            digits.map(|cpu| CalibrationSpec::Cpu(cpu, node.at)).ok_or_else(|| bad(fields, node))
         }
         _ => Err(bad(fields, node)),
     }
@@ -60,12 +60,19 @@ fn bad(fields: Fields<'_>, node: &Node) -> ParseError {
 
 impl Calibration {
     /// On a machine whose CPUs have these capacities.
-    pub(super) fn new(source: Source<'_>, said: Said, capacities: &[u64], warnings: &mut Vec<String>) -> Self {
-        let biggest = capacities.iter().copied().max().unwrap_or(CAPACITY_FULL);
+    pub(super) fn new(
+        source: Source<'_>,
+        said: CalibrationSpec,
+        capacities: &[u64],
+        warnings: &mut Vec<String>,
+    ) -> Self {
+        let biggest = capacities.iter().copied().max().unwrap_or(SCHED_CAPACITY_SCALE);
         let of = |cpu: u32| capacities.get(cpu as usize).copied();
         let (capacity, where_) = match said {
-            Said::Nothing => (of(0).unwrap_or(biggest), "on CPU 0, as rt-app does without `calibration`".to_owned()),
-            Said::Cpu(cpu, at) => {
+            CalibrationSpec::Nothing => {
+                (of(0).unwrap_or(biggest), "on CPU 0, as rt-app does without `calibration`".to_owned())
+            }
+            CalibrationSpec::Cpu(cpu, at) => {
                 if !capacities.is_empty() && of(cpu).is_none() {
                     let place = source.place(at);
                     warnings.push(format!(
@@ -74,17 +81,20 @@ impl Calibration {
                 }
                 (of(cpu).unwrap_or(biggest), format!("on CPU {cpu}, as the file says"))
             }
-            Said::NsPerLoop(_) => (biggest, "on the biggest CPU, since the file has a number and no CPU".to_owned()),
+            CalibrationSpec::NsPerLoop(_) => {
+                (biggest, "on the biggest CPU, since the file has a number and no CPU".to_owned())
+            }
         };
         let differ = capacities.iter().any(|&capacity| capacity != biggest);
-        let assumption = differ
-            .then(|| format!("run lengths are calibrated {where_}; its capacity is {capacity} of {CAPACITY_FULL}"));
+        let assumption = differ.then(|| {
+            format!("run lengths are calibrated {where_}; its capacity is {capacity} of {SCHED_CAPACITY_SCALE}")
+        });
         Self { capacity, assumption }
     }
 
     /// The work of a run of so many microseconds, as time at full capacity; to the nearest nanosecond, but not nothing.
     pub(super) fn work(&self, us: u64) -> Nanos {
-        let work = (us * 1000 * self.capacity + CAPACITY_FULL / 2) / CAPACITY_FULL;
+        let work = (us * 1000 * self.capacity + SCHED_CAPACITY_SCALE / 2) / SCHED_CAPACITY_SCALE;
         Nanos(if us > 0 { work.max(1) } else { 0 })
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn read(fields: Fields<'_>, nr_cpus: u32, groups: &mut Groups) -> Res
             return Err(error.with_help(suggest::help(&unknown.key, "files of a cgroup", KEYS)));
         }
         groups.entries.push((group, entry.key_at));
-        Reader { source, nr_cpus }.group(keys, group, groups)?;
+        CgroupReader { source, nr_cpus }.group(keys, group, groups)?;
     }
     Ok(())
 }
@@ -110,12 +110,12 @@ fn is_slip(name: &str, near: &str) -> bool {
 
 /// What readers of values need.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+struct CgroupReader<'a> {
     source: Source<'a>,
     nr_cpus: u32,
 }
 
-impl Reader<'_> {
+impl CgroupReader<'_> {
     fn group(self, keys: Fields<'_>, group: usize, groups: &mut Groups) -> Result<(), ParseError> {
         for entry in keys.entries.iter().filter(|entry| entry.node.value != Value::Null) {
             let node = &entry.node;

@@ -2,11 +2,11 @@
 //! Events: keys of a phase, known by how they begin, so that `run`, `run0` and `run_b` are the same event.
 
 use super::calibration::{Calibration, ENDLESS};
+use super::cost;
 use super::fields::{Fields, count_of, text_of};
 use super::json::{Entry, Node, Value};
 use super::objects::{Shared, Timers};
 use super::old::{self, LOCK_ORDER, OLD_LOCKS};
-use super::price;
 use crate::error::{ParseError, Source};
 use crate::step::{ObjectId, Step, TimerRef};
 use fairlab_sched::units::Nanos;
@@ -20,10 +20,10 @@ pub struct EventInfo {
     pub value: &'static str,
     /// What it does here.
     pub meaning: &'static str,
-    read: Reader,
+    read: EventReader,
 }
 
-type Reader = for<'s, 'a> fn(&mut Scope<'s, 'a>, &'a Entry) -> Result<Event, ParseError>;
+type EventReader = for<'s, 'a> fn(&mut Scope<'s, 'a>, &'a Entry) -> Result<Event, ParseError>;
 
 impl EventInfo {
     /// The kind of event that a key is.
@@ -81,7 +81,7 @@ events! {
     "memrun" "`{type, size, count, pattern}`" "work of a fixed price for accesses to memory, see below" step
         |scope, entry| scope.memrun(&entry.key, &entry.node)?;
     "mem" "N" "the same for N bytes that are cleared" step
-        |scope, entry| Step::Run(price::clear(scope.count(entry)?));
+        |scope, entry| Step::Run(cost::clear(scope.count(entry)?));
     "iorun" "N" "the same for N bytes that are written; a device other than `/dev/null` is waited for" event
         |scope, entry| scope.write(entry);
     "yield" "TEXT" "`sched_yield()`" step
@@ -176,11 +176,11 @@ impl<'a> Scope<'_, 'a> {
 
     fn write(&self, entry: &Entry) -> Result<Event, ParseError> {
         let bytes = self.count(entry)?;
-        let work = price::write(bytes, self.mem_buffer_size, self.to_null_device);
+        let work = cost::write(bytes, self.mem_buffer_size, self.to_null_device);
         if self.to_null_device {
             return Ok(Event::Known(Step::Run(work)));
         }
-        Ok(Event::Write { work, wait: price::wait_for_device(bytes) })
+        Ok(Event::Write { work, wait: cost::wait_for_device(bytes) })
     }
 
     fn barrier(&mut self, entry: &Entry) -> Result<Step, ParseError> {
@@ -252,8 +252,8 @@ impl<'a> Scope<'_, 'a> {
             }
         };
         match fields.text("type")? {
-            Some("read" | "write") => Ok(Step::Run(price::touch(count))),
-            Some("chase") => Ok(Step::Run(price::chase(count, size, random))),
+            Some("read" | "write") => Ok(Step::Run(cost::touch(count))),
+            Some("chase") => Ok(Step::Run(cost::chase(count, size, random))),
             _ => Err(self.source.error(node.at, format!("\"{key}\" needs a \"type\": read, write or chase"))),
         }
     }

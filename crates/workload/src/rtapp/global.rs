@@ -2,7 +2,7 @@
 //! The section `global`.
 
 use super::attributes::policy_named;
-use super::calibration::{self, Said};
+use super::calibration::{self, CalibrationSpec};
 use super::fields::Fields;
 use super::json::{Node, Value};
 use crate::error::ParseError;
@@ -24,7 +24,7 @@ pub(super) struct Global {
     /// What the file says of it, in seconds.
     pub(super) said_duration: Option<i64>,
     pub(super) default_policy: PolicyKind,
-    pub(super) calibration: Said,
+    pub(super) calibration: CalibrationSpec,
     pub(super) priority_inheritance: bool,
     /// Size of a thread's buffer, in bytes; not 0.
     pub(super) mem_buffer_size: u64,
@@ -38,7 +38,7 @@ impl Default for Global {
             duration: None,
             said_duration: None,
             default_policy: PolicyKind::Normal,
-            calibration: Said::Nothing,
+            calibration: CalibrationSpec::Nothing,
             priority_inheritance: false,
             mem_buffer_size: 4 << 20,
             to_null_device: true,

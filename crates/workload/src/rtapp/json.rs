@@ -98,12 +98,12 @@ pub enum DuplicateKeys {
 
 /// Reads a text.
 pub(super) fn read(source: Source<'_>, keys: DuplicateKeys) -> Result<Document, ParseError> {
-    let mut reader = Reader { source, at: 0, depth: 0, keys, duplicates: Vec::new() };
+    let mut reader = JsonReader { source, at: 0, depth: 0, keys, duplicates: Vec::new() };
     let root = reader.value()?;
     Ok(Document { root, duplicates: reader.duplicates })
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     source: Source<'a>,
     at: usize,
     depth: usize,
@@ -111,7 +111,7 @@ struct Reader<'a> {
     duplicates: Vec<Duplicate>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn value(&mut self) -> Result<Node, ParseError> {
         self.blanks()?;
         let at = self.at;

@@ -25,6 +25,7 @@ mod behaviour;
 mod build;
 mod calibration;
 mod cgroups;
+mod cost;
 mod events;
 mod fields;
 mod global;
@@ -32,7 +33,6 @@ mod groups;
 mod json;
 mod objects;
 mod old;
-mod price;
 mod resources;
 mod statements;
 mod tasks;
@@ -44,7 +44,7 @@ pub use build::{FORK_LIMIT, fork_name};
 pub use events::{EVENTS, EventInfo};
 pub use json::DuplicateKeys;
 
-use crate::error::{ParseError, Places, Source};
+use crate::error::{ErrorLocations, ParseError, Source};
 use crate::workload::Workload;
 use calibration::Calibration;
 use fields::Fields;
@@ -87,7 +87,7 @@ impl<'m> Options<'m> {
 /// If the text is not what rt-app's library reads as JSON, if rt-app would refuse it, or if it asks for what the machine does
 /// not have.
 pub fn parse(file: &str, text: &str, options: Options<'_>) -> Result<Workload, ParseError> {
-    let places = Places::of(text);
+    let places = ErrorLocations::of(text);
     let source = Source::with_places(file, text, &places);
     let Document { root, duplicates } = json::read(source, options.duplicate_keys)?;
     let root = Fields::of(source, &root, "the file")?;

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 /// Names in the order of their first mention.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ObjectNames {
     list: Vec<String>,
     ids: BTreeMap<String, ObjectId>,
 }
 
-impl Names {
+impl ObjectNames {
     /// The place of a name, which is added if it is new.
     pub(super) fn id(&mut self, name: &str) -> ObjectId {
         if let Some(id) = self.ids.get(name) {
@@ -34,7 +34,7 @@ impl Names {
 /// `absolute` makes it so for all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
-    pub(super) names: Names,
+    pub(super) names: ObjectNames,
     absolute: Vec<bool>,
 }
 
@@ -54,7 +54,7 @@ impl Timers {
 /// Barriers and how many threads each waits for: every mention adds the instances of its task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Barriers {
-    names: Names,
+    names: ObjectNames,
     participants: Vec<u32>,
 }
 
@@ -87,12 +87,12 @@ impl Barriers {
 pub(super) struct Shared {
     /// Tasks that suspend under other names than their own: where, who, and as what.
     pub(super) suspended_as: Vec<(usize, String, String)>,
-    pub(super) mutexes: Names,
-    pub(super) conds: Names,
+    pub(super) mutexes: ObjectNames,
+    pub(super) conds: ObjectNames,
     pub(super) barriers: Barriers,
-    pub(super) semaphores: Names,
+    pub(super) semaphores: ObjectNames,
     pub(super) timers: Timers,
-    pub(super) suspends: Names,
+    pub(super) suspends: ObjectNames,
 }
 
 impl Shared {

@@ -7,7 +7,7 @@
 use super::fields::Fields;
 use super::json::Value;
 use crate::error::ParseError;
-use crate::scn;
+use crate::scenario;
 use crate::workload::Workload;
 
 const EXAMPLE: &str = "write \"changes\" : [\"offline 500ms 4-7\", \"quota 1s /bg 10ms 100ms\"]";
@@ -28,7 +28,7 @@ pub(super) fn read(root: Fields<'_>, nr_cpus: u32, workload: &mut Workload) -> R
         }
     });
     let statements = statements.collect::<Result<Vec<_>, ParseError>>()?;
-    scn::add_to(root.source, &statements, nr_cpus, workload).map_err(own_words)
+    scenario::add_to(root.source, &statements, nr_cpus, workload).map_err(own_words)
 }
 
 /// Errors of scenarios name statements that make groups and cpusets; here a section does.

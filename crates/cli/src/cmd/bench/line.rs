@@ -6,22 +6,22 @@ use super::args::{Bench, On};
 use super::models::Model;
 use clap::Parser;
 use fairlab_study::data::workloads;
-use fairlab_study::data::workloads::Benches;
+use fairlab_study::data::workloads::BenchReader;
 
 /// Reads them.
 pub(crate) struct BenchLines;
 
 #[derive(Debug, Parser)]
 #[command(name = "bench", disable_help_flag = true, disable_help_subcommand = true)]
-struct Line {
+struct BenchLine {
     #[command(subcommand)]
     bench: Bench,
 }
 
-impl Benches for BenchLines {
-    fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<workloads::Bench, String> {
+impl BenchReader for BenchLines {
+    fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<workloads::BenchSetup, String> {
         let words = std::iter::once("bench").chain(line.split_whitespace());
-        let given = Line::try_parse_from(words.clone()).map_err(|error| told(line, &error))?;
+        let given = BenchLine::try_parse_from(words.clone()).map_err(|error| expanded(line, &error))?;
         if let Some((option, key)) = of_the_study(given.bench.on()) {
             return Err(format!(
                 "{line}: {option} is said by the study\nhelp: leave it out, and say {key} in the study's data"
@@ -29,26 +29,27 @@ impl Benches for BenchLines {
         }
         let seed = seed.to_string();
         let seeded = words.chain(["--seed", seed.as_str()]);
-        let seeded = Line::try_parse_from(seeded).map_err(|error| told(line, &error))?;
+        let seeded = BenchLine::try_parse_from(seeded).map_err(|error| expanded(line, &error))?;
         let Model { workload, meter, .. } = seeded.bench.model(nr_cpus).map_err(|error| format!("{line}: {error}"))?;
-        Ok(workloads::Bench { workload, meter })
+        Ok(workloads::BenchSetup { workload, meter })
     }
 }
 
 /// The benchmark of a line, with a seed if it has one. Options of fairlab's own are refused: `behind` names the command that takes them.
 pub(crate) fn parse(line: &str, seed: Option<u64>, behind: &str) -> Result<Bench, String> {
     let words = || std::iter::once("bench").chain(line.split_whitespace());
-    let given = Line::try_parse_from(words()).map_err(|error| told(line, &error))?;
+    let given = BenchLine::try_parse_from(words()).map_err(|error| expanded(line, &error))?;
     if let Some((option, _)) = of_the_study(given.bench.on()) {
         return Err(format!("{line}: {option} is no part of the benchmark\nhelp: give it to `{behind}`"));
     }
     let Some(seed) = seed.map(|seed| seed.to_string()) else { return Ok(given.bench) };
-    let seeded = Line::try_parse_from(words().chain(["--seed", seed.as_str()])).map_err(|error| told(line, &error))?;
+    let seeded =
+        BenchLine::try_parse_from(words().chain(["--seed", seed.as_str()])).map_err(|error| expanded(line, &error))?;
     Ok(seeded.bench)
 }
 
 /// What clap says, on a line, and the way out that it knows.
-fn told(line: &str, error: &clap::Error) -> String {
+fn expanded(line: &str, error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let what = lines.next().unwrap_or_default().trim_start_matches("error: ");

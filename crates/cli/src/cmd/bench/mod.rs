@@ -15,12 +15,12 @@ use crate::output::Output;
 use crate::output::progress::Progress;
 use crate::plan::{Choices, DEFAULT_MACHINE, Variant, drive, employ, hold_latency, price};
 use args::{Bench, On};
-use fairlab_machine::engine::{Machine, Setup};
+use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Observer, Observers};
-use fairlab_machine::seam::Engine;
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_machine::vary::vary_starts;
-use fairlab_observe::bench::{self, Meter, Metering, Outcome, Reached};
+use fairlab_observe::bench::{self, BenchObserver, BenchObserverRef, BenchResult, RunProgress};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::workload::Workload;
 use models::Model;
@@ -34,7 +34,7 @@ pub(crate) const SCHEMA: &str = "bench/1";
 
 /// What is written as JSON.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Answer {
+pub(crate) struct BenchOutput {
     /// The form of this.
     schema: &'static str,
     /// The benchmark.
@@ -65,29 +65,29 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     if let Some(engine) = variant.kernel_engine() {
         return engine::bench(output, bench, warmup, choices, engine);
     }
-    let Ready { about, mut machine, mut meter } = ready(bench, variant, warmup, choices)?;
+    let ReadyBench { about, mut machine, mut meter } = ready(bench, variant, warmup, choices)?;
     let mut traces = Traces::open(exports, &machine, Some(about.name))?;
     let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer);
     let told = measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
     traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
-    tell(output, &about, &machine, told, *seed)
+    print_result(output, &about, &machine, told, *seed)
 }
 
 /// What came of a benchmark, and how long it was to be if it was stopped.
-pub(crate) struct Measured {
-    outcome: Outcome,
+pub(crate) struct MeasuredBench {
+    outcome: BenchResult,
     warmup: Nanos,
     cut_short_of: Option<Nanos>,
 }
 
 /// Runs a benchmark, on a machine of any engine.
 pub(crate) fn measure<E: Engine>(
-    about: &About,
+    about: &BenchContext,
     machine: &mut Machine<E>,
-    meter: &mut dyn Meter,
+    meter: &mut dyn BenchObserver,
     also: &mut Option<&mut dyn Observer<E>>,
     warmup: Nanos,
-) -> Result<Measured, CliError> {
+) -> Result<MeasuredBench, CliError> {
     interrupt::listen();
     let whole = machine.duration();
     let mut progress = Progress::new("simulating", whole);
@@ -95,33 +95,33 @@ pub(crate) fn measure<E: Engine>(
         progress.show(elapsed);
         interrupt::requested().is_none()
     };
-    let run = bench::warm_up(machine, &mut both(&mut Metering(meter), also), warmup, told).and_then(|()| {
+    let run = bench::warm_up(machine, &mut both(&mut BenchObserverRef(meter), also), warmup, told).and_then(|()| {
         if warmup > Nanos::ZERO {
             meter.reset();
         }
-        bench::go_on(machine, &mut both(&mut Metering(meter), also), told)
+        bench::run_to_end(machine, &mut both(&mut BenchObserverRef(meter), also), told)
     });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{}: {error}", about.name)))?;
     let reached = machine.duration();
-    Ok(Measured {
-        outcome: meter.outcome(Reached::of(machine), reached.saturating_since(warmup)),
+    Ok(MeasuredBench {
+        outcome: meter.outcome(RunProgress::from_machine(machine), reached.saturating_since(warmup)),
         warmup,
         cut_short_of: (reached < whole).then_some(whole),
     })
 }
 
 /// Tells what came of it.
-pub(crate) fn tell(
+pub(crate) fn print_result(
     output: &mut Output,
-    about: &About,
+    about: &BenchContext,
     machine: &Machine<impl Engine>,
-    measured: Measured,
+    measured: MeasuredBench,
     seed: Option<u64>,
 ) -> Result<(), CliError> {
-    let Measured { outcome, warmup, cut_short_of } = measured;
+    let MeasuredBench { outcome, warmup, cut_short_of } = measured;
     if output.is_json() {
-        output.json(&Answer {
+        output.json(&BenchOutput {
             schema: SCHEMA,
             bench: about.name,
             machine: machine.hardware().name.clone(),
@@ -149,7 +149,7 @@ fn part_of(reached: Nanos, warmup: Nanos) -> &'static str {
 }
 
 /// Who listens to the run: the benchmark's meter, and perhaps somebody else.
-fn both<'a, E>(meter: &'a mut Metering<'_>, also: &'a mut Option<&mut dyn Observer<E>>) -> Observers<'a, E>
+fn both<'a, E>(meter: &'a mut BenchObserverRef<'_>, also: &'a mut Option<&mut dyn Observer<E>>) -> Observers<'a, E>
 where
     E: Engine,
 {
@@ -159,7 +159,7 @@ where
 }
 
 /// What is known of a benchmark before its run.
-pub(crate) struct About {
+pub(crate) struct BenchContext {
     pub(crate) name: &'static str,
     pub(crate) kernel: &'static str,
     /// Its machine, as it was given.
@@ -169,27 +169,32 @@ pub(crate) struct About {
 }
 
 /// A benchmark before there is a machine for it, of whichever engine.
-pub(crate) struct Prepared {
-    pub(crate) about: About,
+pub(crate) struct PreparedRun {
+    pub(crate) about: BenchContext,
     pub(crate) setup: Setup,
-    pub(crate) meter: Box<dyn Meter>,
+    pub(crate) meter: Box<dyn BenchObserver>,
 }
 
 /// A benchmark on a machine, before its run.
-pub(crate) struct Ready {
-    pub(crate) about: About,
+pub(crate) struct ReadyBench {
+    pub(crate) about: BenchContext,
     pub(crate) machine: Machine,
-    pub(crate) meter: Box<dyn Meter>,
+    pub(crate) meter: Box<dyn BenchObserver>,
 }
 
 /// Makes the machine for a benchmark.
-pub(crate) fn ready(bench: &Bench, variant: &VariantArgs, warmup: Nanos, choices: Choices) -> Result<Ready, CliError> {
-    let Prepared { about, setup, meter } = prepare(bench, variant, warmup, choices)?;
+pub(crate) fn ready(
+    bench: &Bench,
+    variant: &VariantArgs,
+    warmup: Nanos,
+    choices: Choices,
+) -> Result<ReadyBench, CliError> {
+    let PreparedRun { about, setup, meter } = prepare(bench, variant, warmup, choices)?;
     let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", about.given)))?;
     if let Some(seed) = choices.seed {
         machine.seed(seed);
     }
-    Ok(Ready { about, machine, meter })
+    Ok(ReadyBench { about, machine, meter })
 }
 
 /// All that a benchmark's machine is made of. A varying seed moves its tasks' starts.
@@ -198,7 +203,7 @@ pub(crate) fn prepare(
     variant: &VariantArgs,
     warmup: Nanos,
     choices: Choices,
-) -> Result<Prepared, CliError> {
+) -> Result<PreparedRun, CliError> {
     let given = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let nr_cpus = u32::try_from(given.description.nr_cpus()).expect("machines have at most some thousand CPUs");
     let Model { name, mut workload, mut meter } = bench.model(nr_cpus)?;
@@ -243,5 +248,5 @@ pub(crate) fn prepare(
         policy: None,
     };
     employ(&mut setup, variant)?;
-    Ok(Prepared { about: About { name, kernel, given: given.given, later }, setup, meter })
+    Ok(PreparedRun { about: BenchContext { name, kernel, given: given.given, later }, setup, meter })
 }

@@ -5,15 +5,15 @@ use super::args::{
     Bench, CyclictestArgs, HackbenchArgs, NetperfArgs, NetperfTest, On, Perf, PerfSched, Release, SchbenchArgs,
 };
 use crate::error::CliError;
-use fairlab_observe::bench::Meter;
-use fairlab_observe::bench::cyclictest::CyclictestMeter;
-use fairlab_observe::bench::elapsed::{ElapsedMeter, Words};
-use fairlab_observe::bench::netperf::NetperfMeter;
-use fairlab_observe::bench::oltp::OltpMeter;
-use fairlab_observe::bench::schbench::SchbenchMeter;
-use fairlab_observe::bench::schbench_rps::SchbenchRpsMeter;
-use fairlab_observe::bench::stress_sock::StressSockMeter;
-use fairlab_observe::bench::tbench::TbenchMeter;
+use fairlab_observe::bench::BenchObserver;
+use fairlab_observe::bench::cyclictest::CyclictestObserver;
+use fairlab_observe::bench::elapsed::{ElapsedFormat, ElapsedObserver};
+use fairlab_observe::bench::netperf::NetperfObserver;
+use fairlab_observe::bench::oltp::OltpObserver;
+use fairlab_observe::bench::schbench::SchbenchObserver;
+use fairlab_observe::bench::schbench_rps::SchbenchRpsObserver;
+use fairlab_observe::bench::stress_sock::StressSockObserver;
+use fairlab_observe::bench::tbench::TbenchObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::cyclictest::Cyclictest;
 use fairlab_workload::bench::hackbench::Hackbench;
@@ -21,7 +21,7 @@ use fairlab_workload::bench::kernel_build::KernelBuild;
 use fairlab_workload::bench::netperf::{Netperf, Test};
 use fairlab_workload::bench::oltp::Oltp;
 use fairlab_workload::bench::pipe::pipe;
-use fairlab_workload::bench::schbench::{Form, Schbench};
+use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
 use fairlab_workload::bench::schbench_rps::SchbenchRps;
 use fairlab_workload::bench::stress_sock::StressSock;
 use fairlab_workload::bench::tbench::Tbench;
@@ -34,7 +34,7 @@ const CYCLICTEST: Nanos = Nanos::from_secs(5);
 pub(crate) struct Model {
     pub(crate) name: &'static str,
     pub(crate) workload: Workload,
-    pub(crate) meter: Box<dyn Meter>,
+    pub(crate) meter: Box<dyn BenchObserver>,
 }
 
 impl Bench {
@@ -67,23 +67,23 @@ impl Bench {
     /// The model, for a machine with so many CPUs.
     pub(crate) fn model(&self, nr_cpus: u32) -> Result<Model, CliError> {
         let seed = self.on().seed.unwrap_or(0);
-        let model = |name, workload, meter: Box<dyn Meter>| Ok(Model { name, workload, meter });
-        let elapsed = |words| Box::new(ElapsedMeter::new(words));
+        let model = |name, workload, meter: Box<dyn BenchObserver>| Ok(Model { name, workload, meter });
+        let elapsed = |words| Box::new(ElapsedObserver::new(words));
         match self {
             Self::Schbench(args) => schbench(args, nr_cpus, seed),
             Self::Hackbench(args) => {
                 let bench = hackbench(args);
-                model("hackbench", bench.workload(), elapsed(Words::Hackbench(bench)))
+                model("hackbench", bench.workload(), elapsed(ElapsedFormat::Hackbench(bench)))
             }
             Self::Netperf(args) => {
                 let bench = netperf(args);
-                model("netperf", bench.workload(), Box::new(NetperfMeter::new(bench)))
+                model("netperf", bench.workload(), Box::new(NetperfObserver::new(bench)))
             }
             Self::Perf(args) => {
                 let Perf::Sched(args) = &args.perf;
                 match &args.sched {
                     PerfSched::Pipe(args) => {
-                        let words = Words::Pipe { loops: args.loops, threads: args.threaded };
+                        let words = ElapsedFormat::Pipe { loops: args.loops, threads: args.threaded };
                         model("perf bench sched pipe", pipe(args.loops, 0), elapsed(words))
                     }
                     PerfSched::Messaging(args) => {
@@ -95,31 +95,31 @@ impl Bench {
                             start_signal: true,
                             ..Hackbench::default()
                         };
-                        model("perf bench sched messaging", bench.workload(), elapsed(Words::Messaging(bench)))
+                        model("perf bench sched messaging", bench.workload(), elapsed(ElapsedFormat::Messaging(bench)))
                     }
                 }
             }
             Self::Tbench(args) => {
                 let bench = Tbench { clients: args.clients, runtime: Nanos::from_secs(args.time), seed };
-                model("tbench", bench.workload(), Box::new(TbenchMeter::new(bench)))
+                model("tbench", bench.workload(), Box::new(TbenchObserver::new(bench)))
             }
             Self::Cyclictest(args) => {
                 let bench = cyclictest(args, nr_cpus);
                 let mut workload = bench.workload(nr_cpus);
                 workload.duration = (args.loops == 0 || args.hogs > 0).then(|| length_of(&bench));
-                model("cyclictest", workload, Box::new(CyclictestMeter::new(bench)))
+                model("cyclictest", workload, Box::new(CyclictestObserver::new(bench)))
             }
             Self::StressNg(args) => {
                 let bench = StressSock { instances: args.sock, timeout: args.timeout };
-                model("stress-ng", bench.workload(), Box::new(StressSockMeter::new(bench)))
+                model("stress-ng", bench.workload(), Box::new(StressSockObserver::new(bench)))
             }
             Self::Oltp(args) => {
                 let bench = Oltp { threads: args.threads, time: Nanos::from_secs(args.time), seed };
-                model("oltp", bench.workload(), Box::<OltpMeter>::default())
+                model("oltp", bench.workload(), Box::<OltpObserver>::default())
             }
             Self::Make(args) => {
                 let bench = KernelBuild { jobs: args.jobs, objects: args.objects, seed };
-                model("make", bench.workload(), elapsed(Words::Build(bench)))
+                model("make", bench.workload(), elapsed(ElapsedFormat::Build(bench)))
             }
         }
     }
@@ -130,9 +130,9 @@ fn schbench(args: &SchbenchArgs, nr_cpus: u32, seed: u64) -> Result<Model, CliEr
     let micros = |given: Option<u64>, default: Nanos| given.map_or(default, Nanos::from_micros);
     let runtime = Nanos::from_secs(args.runtime);
     let form = match args.release {
-        Release::Y2016 => Form::Y2016,
-        Release::Y2020 => Form::Y2020,
-        Release::Y2021 => Form::Y2021,
+        Release::Y2016 => SchbenchRelease::Y2016,
+        Release::Y2020 => SchbenchRelease::Y2020,
+        Release::Y2021 => SchbenchRelease::Y2021,
         Release::Y2025 => {
             let default = SchbenchRps::for_cpus(nr_cpus);
             let message_threads = args.message_threads.unwrap_or(default.message_threads);
@@ -146,7 +146,7 @@ fn schbench(args: &SchbenchArgs, nr_cpus: u32, seed: u64) -> Result<Model, CliEr
                 footprint_kb: args.cache_footprint.unwrap_or(default.footprint_kb),
                 no_locking: args.no_locking,
             };
-            let meter = Box::new(SchbenchRpsMeter::new(bench));
+            let meter = Box::new(SchbenchRpsObserver::new(bench));
             return Ok(Model { name: "schbench", workload: bench.workload(), meter });
         }
     };
@@ -161,7 +161,7 @@ fn schbench(args: &SchbenchArgs, nr_cpus: u32, seed: u64) -> Result<Model, CliEr
         message_cputime: micros(args.message_cputime, default.message_cputime),
         seed,
     };
-    Ok(Model { name: "schbench", workload: bench.workload(), meter: Box::new(SchbenchMeter::new(&bench)) })
+    Ok(Model { name: "schbench", workload: bench.workload(), meter: Box::new(SchbenchObserver::new(&bench)) })
 }
 
 /// Options that only other releases of schbench have.

@@ -7,7 +7,7 @@ use crate::cmd::compare::args::percent_of;
 use crate::hints::{self, hinted};
 use crate::work_args::WorkArgs;
 use clap::Args;
-use fairlab_study::experiment::metrics::Asked;
+use fairlab_study::experiment::metrics::RequestedMetric;
 
 const EXAMPLES: &str = "\
 Both ends are arms, as of `fairlab compare`. What differs between them, switch by switch, is halved and halved again (delta debugging), and
@@ -32,8 +32,8 @@ pub(crate) struct BisectArgs {
     #[arg(long, value_name = "CHANGE,CHANGE", value_parser = hinted(arm_of, hints::changes))]
     pub(crate) to: Arm,
     /// What differs: a metric's name as in `fairlab compare`, or a path [default: the first one of which one way is better]
-    #[arg(long, value_name = "METRIC", value_parser = Asked::parse)]
-    pub(crate) metric: Option<Asked>,
+    #[arg(long, value_name = "METRIC", value_parser = RequestedMetric::parse)]
+    pub(crate) metric: Option<RequestedMetric>,
     /// Repetitions of each set of switches to begin with
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) runs: u64,

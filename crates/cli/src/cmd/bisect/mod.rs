@@ -5,16 +5,16 @@ pub(crate) mod args;
 mod switches;
 
 use crate::arms::Arm;
-use crate::cmd::compare::forms::{figure, signed};
+use crate::cmd::compare::formats::{figure, signed};
 use crate::error::CliError;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::trial::{Files, Trial, Work};
 use args::BisectArgs;
-use fairlab_study::experiment::bisect::{Culprits, Effect, Search, find};
+use fairlab_study::experiment::bisect::{BisectOptions, Culprits, SwitchEffect, find};
 use fairlab_study::experiment::metrics::Metric;
 use serde_json::json;
-use switches::{Ends, Switch, trial_of};
+use switches::{BisectEnds, Switch, trial_of};
 
 /// Runs the command.
 pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliError> {
@@ -34,7 +34,7 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
     let mut of =
         |arm: &Arm| Ok::<_, CliError>(trial_of(arm, &args.work.variant, &trial, files.of_arm(arm, Some(&work))?));
     let (from, to) = (of(&args.from)?, of(&args.to)?);
-    let ends = Ends::new(from, to, args.metric.clone(), args.seed)?;
+    let ends = BisectEnds::new(from, to, args.metric.clone(), args.seed)?;
     if ends.switches.is_empty() {
         let help = "`fairlab kernels`, `fairlab features` and `fairlab tunables` tell what can differ";
         return Err(CliError::Input(format!(
@@ -42,14 +42,14 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
             args.from.name, args.to.name
         )));
     }
-    let search = Search {
+    let search = BisectOptions {
         runs: args.runs,
         most_runs: args.most_runs.max(args.runs),
         first_seed: args.seed,
         level: args.level / 100.0,
     };
     let found = find(&ends, search, &|_, _| ());
-    let Ends { switches, metric, progress, .. } = ends;
+    let BisectEnds { switches, metric, progress, .. } = ends;
     progress.into_inner().expect("showing does not panic").clear();
     let culprits = found?;
     let metric = metric.into_inner().expect("noting does not panic").expect("there was a run");
@@ -105,7 +105,7 @@ fn page(
         ("runs", Align::Right),
     ];
     let mut table = Table::new(&columns);
-    let mut row = |what: String, effect: &Effect| {
+    let mut row = |what: String, effect: &SwitchEffect| {
         let cells: Vec<Cell> = vec![
             what.into(),
             show(effect.mean).into(),

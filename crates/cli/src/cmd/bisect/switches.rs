@@ -9,7 +9,7 @@ use crate::trial::{Trial, Work};
 use crate::values::FeatureList;
 use fairlab_sched::features::Feature;
 use fairlab_study::experiment::bisect::Switches;
-use fairlab_study::experiment::metrics::{self, Asked, Better, Metric};
+use fairlab_study::experiment::metrics::{self, Metric, MetricDirection, RequestedMetric};
 use std::sync::Mutex;
 
 /// One switch that differs.
@@ -37,11 +37,11 @@ impl std::fmt::Display for Switch {
 }
 
 /// Both ends and what differs between them.
-pub(super) struct Ends {
+pub(super) struct BisectEnds {
     pub(super) switches: Vec<Switch>,
     from: Trial,
     to: Trial,
-    asked: Option<Asked>,
+    asked: Option<RequestedMetric>,
     /// The metric, once a run has told.
     pub(super) metric: Mutex<Option<Metric>>,
     pub(super) progress: Mutex<CountProgress>,
@@ -60,9 +60,9 @@ fn same_work(one: &Work, other: &Work) -> bool {
     }
 }
 
-impl Ends {
+impl BisectEnds {
     /// Looks what differs: features and tunables as they come out on the first end's machine, and what else an arm can change.
-    pub(super) fn new(from: Trial, to: Trial, asked: Option<Asked>, seed: u64) -> Result<Self, CliError> {
+    pub(super) fn new(from: Trial, to: Trial, asked: Option<RequestedMetric>, seed: u64) -> Result<Self, CliError> {
         let variant = VariantArgs { machine: from.variant.machine.clone(), ..to.variant.clone() };
         let (duration, warmup, vary) = (to.duration, to.warmup, to.vary);
         let there = Trial { variant, work: from.work.clone(), duration, warmup, vary };
@@ -108,9 +108,9 @@ impl Ends {
 
     /// The metric that is looked at, and its value.
     fn value(&self, told: &serde_json::Value) -> Result<(Metric, f64), CliError> {
-        let asked: Vec<Asked> = self.asked.iter().cloned().collect();
+        let asked: Vec<RequestedMetric> = self.asked.iter().cloned().collect();
         let found = metrics::of_run(told, &asked).map_err(CliError::Input)?;
-        let is_meant = |metric: &Metric| self.asked.is_some() || metric.better != Better::Neither;
+        let is_meant = |metric: &Metric| self.asked.is_some() || metric.better != MetricDirection::Neither;
         found.into_iter().find(|(metric, _)| is_meant(metric)).ok_or_else(|| {
             let help = "say what differs: --metric totals.migrations";
             CliError::Input(format!("a run does not tell the metric\nhelp: {help}"))
@@ -118,10 +118,10 @@ impl Ends {
     }
 }
 
-impl Switches for Ends {
+impl Switches for BisectEnds {
     type Error = CliError;
 
-    fn number(&self) -> usize {
+    fn nr_switches(&self) -> usize {
         self.switches.len()
     }
 

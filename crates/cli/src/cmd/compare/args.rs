@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line of `fairlab compare`.
 
-use super::forms::{self, Form, Wanted, wanted_of};
+use super::formats::{self, ReportFormat, RequestedFormat, parse_format};
 use crate::args::JobsArgs;
 use crate::arms::{Arm, arm_of};
 use crate::exports::ExportArgs;
@@ -10,7 +10,7 @@ use crate::values::time_of;
 use crate::work_args::WorkArgs;
 use clap::{Args, ValueEnum};
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::Asked;
+use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::statistics::Statistic;
 
 const EXAMPLES: &str = "\
@@ -54,8 +54,8 @@ pub(crate) struct CompareArgs {
     ///
     /// std is the `baseline(std%) compare%(std%)` of scheduler patches, mmtests its Amean and Hmean, lkp the %stddev and %change of the
     /// kernel test robot. With =FILE it goes into a file.
-    #[arg(long, value_name = "FORM[=FILE]", value_parser = hinted(wanted_of, forms::names))]
-    pub(crate) format: Vec<Wanted>,
+    #[arg(long, value_name = "FORM[=FILE]", value_parser = hinted(parse_format, formats::names))]
+    pub(crate) format: Vec<RequestedFormat>,
     /// Fail, with exit status 3, if a metric became worse, or differs at all: worse, difference
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub(crate) fail_on: Option<FailOn>,
@@ -88,8 +88,8 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = statistic_of)]
     pub(crate) statistic: Statistic,
     /// Look at this metric alone, several times: its name as in the table, or a path as in studies, with `:less` or `:more` for what is better
-    #[arg(long, value_name = "METRIC", value_parser = Asked::parse)]
-    pub(crate) metric: Vec<Asked>,
+    #[arg(long, value_name = "METRIC", value_parser = RequestedMetric::parse)]
+    pub(crate) metric: Vec<RequestedMetric>,
     /// How many percent of experiments may find a difference where there is none
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent_of)]
     pub(crate) level: f64,
@@ -109,7 +109,9 @@ impl CompareArgs {
     /// Whether it is more than one run of each arm beside each other.
     pub(crate) fn is_experiment(&self) -> bool {
         let experiment = &self.experiment;
-        let is_plain = |wanted: &Wanted| matches!(wanted.form, Form::Text | Form::Json) && wanted.file.is_none();
+        let is_plain = |wanted: &RequestedFormat| {
+            matches!(wanted.form, ReportFormat::Text | ReportFormat::Json) && wanted.file.is_none()
+        };
         experiment.until_significant
             || experiment.runs.is_some_and(|runs| runs > 1)
             || !experiment.metric.is_empty()

@@ -5,15 +5,19 @@
 //! nothing, however large it is, or where no metric is judged.
 
 use super::args::{CompareArgs, FailOn};
-use super::report::{Report, tests_of};
+use super::report::{ExperimentReport, tests_of};
 use crate::error::CliError;
 use fairlab_study::experiment::Observation;
-use fairlab_study::experiment::comparison::{Comparison, Rules, Verdict, compare};
-use fairlab_study::experiment::metrics::Better;
+use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
+use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::rank::enough;
 
 /// Refuses, after a first repetition, what could not fail. Without a gate there is no first repetition.
-pub(super) fn refuse_blind(args: &CompareArgs, first: &[Vec<Observation>], rules: Rules) -> Result<(), CliError> {
+pub(super) fn refuse_blind(
+    args: &CompareArgs,
+    first: &[Vec<Observation>],
+    rules: ComparisonRules,
+) -> Result<(), CliError> {
     if first.is_empty() {
         return Ok(());
     }
@@ -21,7 +25,7 @@ pub(super) fn refuse_blind(args: &CompareArgs, first: &[Vec<Observation>], rules
     refuse_unjudged(&comparison)?;
     // An arm that does the same has no test.
     let differing = comparison.identical.iter().filter(|is_same| !**is_same).count();
-    let judged = comparison.rows.iter().filter(|row| row.metric.better != Better::Neither).count();
+    let judged = comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither).count();
     let runs = args.experiment.runs.unwrap_or(1) as usize;
     let tests = judged * differing;
     let least = enough(tests, rules.level);
@@ -37,7 +41,7 @@ pub(super) fn refuse_blind(args: &CompareArgs, first: &[Vec<Observation>], rules
 }
 
 fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
-    if comparison.rows.iter().any(|row| row.metric.better != Better::Neither) {
+    if comparison.rows.iter().any(|row| row.metric.better != MetricDirection::Neither) {
         return Ok(());
     }
     let help = "look at another metric, or say which way is better: --metric totals.migrations:less";
@@ -45,16 +49,17 @@ fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
 }
 
 /// Why a comparison that found nothing says nothing, if that is so.
-fn untested(report: &Report) -> Option<CliError> {
+fn untested(report: &ExperimentReport) -> Option<CliError> {
     let comparison = &report.comparison;
-    let has = |verdict: Verdict| comparison.rows.iter().flat_map(|row| &row.changes).any(|one| one.verdict == verdict);
+    let has =
+        |verdict: ChangeVerdict| comparison.rows.iter().flat_map(|row| &row.changes).any(|one| one.verdict == verdict);
     let blind = |why: &str, help: &str| {
         Some(CliError::Input(format!("--fail-on would have passed whatever happened: {why}\nhelp: {help}")))
     };
     if let Err(unjudged) = refuse_unjudged(comparison) {
         return Some(unjudged);
     }
-    if has(Verdict::TooFew) {
+    if has(ChangeVerdict::TooFew) {
         let why =
             format!("{} repetitions that differ are too few for {}", comparison.distinct, tests_of(comparison.tests));
         return blind(
@@ -62,22 +67,22 @@ fn untested(report: &Report) -> Option<CliError> {
             &format!("at least {} could find a difference: add --runs, or --budget", comparison.enough),
         );
     }
-    if has(Verdict::Untested) {
+    if has(ChangeVerdict::Untested) {
         return blind("only one repetition differs, and that is no test", "add --runs 20, without --hold-still");
     }
     None
 }
 
 /// Fails if the comparison found what it was to fail on.
-pub(super) fn gate(args: &CompareArgs, report: &Report) -> Result<(), CliError> {
+pub(super) fn gate(args: &CompareArgs, report: &ExperimentReport) -> Result<(), CliError> {
     let Some(fail_on) = args.fail_on else { return Ok(()) };
     let least = args.at_least.unwrap_or(0.0);
     let mut found = Vec::new();
     for row in &report.comparison.rows {
         for (arm, change) in row.changes.iter().enumerate() {
             let is_meant = match change.verdict {
-                Verdict::Worse => true,
-                Verdict::Better => fail_on == FailOn::Difference,
+                ChangeVerdict::Worse => true,
+                ChangeVerdict::Better => fail_on == FailOn::Difference,
                 _ => false,
             };
             if is_meant && change.percent.is_none_or(|percent| percent.abs() >= least) {

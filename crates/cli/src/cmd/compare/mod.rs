@@ -6,7 +6,7 @@
 //! written in the form that somebody wants to read ([`forms`]). What fails on what is found is [`gate`].
 
 pub(crate) mod args;
-pub(crate) mod forms;
+pub(crate) mod formats;
 mod gate;
 pub(crate) mod once;
 pub(crate) mod report;
@@ -20,10 +20,10 @@ use crate::trial::{Files, Trial};
 use crate::values::EngineName;
 use crate::whole_file::WholeFile;
 use args::CompareArgs;
-use fairlab_study::experiment::comparison::Rules;
+use fairlab_study::experiment::comparison::ComparisonRules;
 use fairlab_study::experiment::{repeat, until_found};
-use forms::{Form, Wanted};
-use report::Report;
+use formats::{ReportFormat, RequestedFormat};
+use report::ExperimentReport;
 use std::path::Path;
 use std::time::Instant;
 use trials::TrialArms;
@@ -44,7 +44,7 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
         let help = "add --runs N, or leave it out";
         return Err(CliError::Input(format!("--hold-still is about repetitions\nhelp: {help}")));
     }
-    once::once(output, args, &arms)
+    once::run_once(output, args, &arms)
 }
 
 /// The arms: those that were given, after the workload as it is if that is a single one; or the engines that were given.
@@ -89,7 +89,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
     let subjects =
         trials.iter().map(|trial| trial.check(args.seed, "fairlab compare")).collect::<Result<Vec<_>, _>>()?;
-    let rules = Rules { statistic: how.statistic, level: how.level / 100.0, detect_percent: how.detect };
+    let rules = ComparisonRules { statistic: how.statistic, level: how.level / 100.0, detect_percent: how.detect };
     let first_seed = args.seed.unwrap_or(1);
     let begun = Instant::now();
     let budget = std::time::Duration::from_nanos(how.budget.map_or(BUDGET_NS, |budget| budget.0));
@@ -98,18 +98,18 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let telling = if how.until_significant { Err(budget) } else { Ok(runs as usize * trials.len()) };
     let mut arms_of = TrialArms::new(trials, &how.metric, seedless, telling);
     let found = if how.until_significant {
-        let goes_on = || begun.elapsed() < budget && interrupt::requested().is_none();
-        let found = until_found(&arms_of, first_seed, rules, &goes_on);
+        let has_more = || begun.elapsed() < budget && interrupt::requested().is_none();
+        let found = until_found(&arms_of, first_seed, rules, &has_more);
         arms_of.finish();
         let found = found?.ok_or_else(|| nothing_finished(output))?;
         let is_out_of_time = found.is_out_of_time && interrupt::requested().is_none();
         let looks = Some((found.looks, is_out_of_time));
         (found.comparison, looks)
     } else {
-        let goes_on = || interrupt::requested().is_none();
+        let has_more = || interrupt::requested().is_none();
         // What a first repetition tells shows whether so many can find anything.
         let first = if args.fail_on.is_some() {
-            repeat(&arms_of, first_seed..first_seed + 1, &goes_on)
+            repeat(&arms_of, first_seed..first_seed + 1, &has_more)
         } else {
             Ok(Vec::new())
         };
@@ -117,7 +117,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
             if !all.is_empty() {
                 gate::refuse_blind(args, &all, rules)?;
             }
-            all.extend(repeat(&arms_of, first_seed + all.len() as u64..first_seed + runs, &goes_on)?);
+            all.extend(repeat(&arms_of, first_seed + all.len() as u64..first_seed + runs, &has_more)?);
             Ok(all)
         });
         arms_of.finish();
@@ -132,7 +132,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let whole = if how.until_significant { 0 } else { runs };
     let is_whole = !how.until_significant && found.0.repetitions as u64 == runs;
     let stopped_by = interrupt::requested().filter(|_| !is_whole);
-    let report = Report {
+    let report = ExperimentReport {
         schema: report::SCHEMA,
         arms: arms.iter().map(|arm| arm.name.clone()).collect(),
         subjects,
@@ -163,10 +163,11 @@ fn nothing_finished(output: &Output) -> CliError {
 }
 
 /// Writes the report in all forms that were asked for.
-fn write(output: &mut Output, args: &CompareArgs, report: &Report) -> Result<(), CliError> {
-    let default = [Wanted { form: if output.is_json() { Form::Json } else { Form::Text }, file: None }];
+fn write(output: &mut Output, args: &CompareArgs, report: &ExperimentReport) -> Result<(), CliError> {
+    let default =
+        [RequestedFormat { form: if output.is_json() { ReportFormat::Json } else { ReportFormat::Text }, file: None }];
     let wanted = if args.format.is_empty() { &default[..] } else { &args.format[..] };
-    for Wanted { form, file } in wanted {
+    for RequestedFormat { form, file } in wanted {
         let styles = if file.is_some() { crate::output::Styles { on: false } } else { output.styles() };
         let text = form.of(report, styles)?;
         match file {

@@ -4,7 +4,7 @@
 use super::args::CompareArgs;
 use crate::args::VariantArgs;
 use crate::arms::Arm;
-use crate::cmd::run::{Listeners, simulate_telling};
+use crate::cmd::run::{RunObservers, simulate_telling};
 use crate::error::CliError;
 use crate::exports::{Traces, process_of};
 use crate::input::{self, WorkloadText};
@@ -17,7 +17,7 @@ use crate::output::{Output, Styles, wrap};
 use crate::trial::{Trial, Work};
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::latency::LatencySummary;
-use fairlab_observe::summary::Summary;
+use fairlab_observe::summary::RunSummary;
 use fairlab_sched::units::Nanos;
 use fairlab_study::pool;
 use serde::Serialize;
@@ -31,18 +31,18 @@ pub(crate) const SCHEMA: &str = "compare/1";
 
 /// An arm with its result.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Outcome<'a> {
+pub(crate) struct ArmOutcome<'a> {
     /// The arm, as it was given.
     arm: &'a str,
     /// What its run amounts to.
-    summary: Summary,
+    summary: RunSummary,
     /// Kernel code is free on its machine.
     #[serde(skip)]
     is_free: bool,
 }
 
 /// Runs them, and shows them.
-pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
+pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
     let Some(file) = &args.work.file else {
         let help = "give a workload file, or --bench 'LINE'";
         return Err(CliError::Input(format!("nothing is run\nhelp: {help}")));
@@ -55,10 +55,10 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
     let arms: Vec<&Arm> = arms.iter().collect();
     let outcomes = pool::all(arms, |arm| {
         let summary = run_arm(args, &variant, arm, Arc::clone(&input), &progress)?;
-        Ok::<_, CliError>(summary.map(|(summary, is_free)| Outcome { arm: &arm.name, summary, is_free }))
+        Ok::<_, CliError>(summary.map(|(summary, is_free)| ArmOutcome { arm: &arm.name, summary, is_free }))
     });
     progress.clear();
-    let outcomes: Vec<Outcome<'_>> = outcomes?.into_iter().flatten().collect();
+    let outcomes: Vec<ArmOutcome<'_>> = outcomes?.into_iter().flatten().collect();
     let stopped_by = interrupt::requested().filter(|_| outcomes.len() < whole);
     if stopped_by.is_some() && outcomes.is_empty() {
         return Err(super::nothing_finished(output));
@@ -79,7 +79,7 @@ pub(super) fn once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Res
 }
 
 /// What is told of all arms, each once.
-fn each_once(outcomes: &[Outcome<'_>], told: fn(&Summary) -> &[String]) -> Vec<String> {
+fn each_once(outcomes: &[ArmOutcome<'_>], told: fn(&RunSummary) -> &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for text in outcomes.iter().flat_map(|outcome| told(&outcome.summary)) {
         if !all.contains(text) {
@@ -90,9 +90,9 @@ fn each_once(outcomes: &[Outcome<'_>], told: fn(&Summary) -> &[String]) -> Vec<S
 }
 
 /// What is to be said of arms that did the same: a change that makes no difference looks like one that was not made.
-fn identical(outcomes: &[Outcome<'_>]) -> Option<String> {
+fn identical(outcomes: &[ArmOutcome<'_>]) -> Option<String> {
     let first = outcomes.first()?;
-    let same = |outcome: &&Outcome<'_>| outcome.summary.digest == first.summary.digest;
+    let same = |outcome: &&ArmOutcome<'_>| outcome.summary.digest == first.summary.digest;
     let alike: Vec<&str> = outcomes[1..].iter().filter(same).map(|outcome| outcome.arm).collect();
     if alike.is_empty() {
         return None;
@@ -108,7 +108,7 @@ fn run_arm(
     arm: &Arm,
     input: Arc<WorkloadText>,
     progress: &RunsProgress,
-) -> Result<Option<(Summary, bool)>, CliError> {
+) -> Result<Option<(RunSummary, bool)>, CliError> {
     if interrupt::requested().is_some() {
         return Ok(None);
     }
@@ -132,7 +132,7 @@ fn run_arm(
     let exports = args.exports.of_run(&arm.name);
     exports.refuse_to_replace(&plan.about.inputs())?;
     let traces = Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?;
-    let mut listeners = Listeners::recording(&plan.machine).and_exporting(traces);
+    let mut listeners = RunObservers::recording(&plan.machine).and_exporting(traces);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
     let told = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
     simulate_telling(&mut plan.machine, &mut listeners, told)
@@ -143,17 +143,17 @@ fn run_arm(
     }
     let recorder = listeners.recorder.expect("arms are recorded");
     let is_free = plan.machine.hardware().prices.is_free();
-    Ok(Some((Summary::new(plan.about.subject, &plan.machine, &recorder), is_free)))
+    Ok(Some((RunSummary::new(plan.about.subject, &plan.machine, &recorder), is_free)))
 }
 
 /// A row: what it is about, its value in each arm as a number, and how such a number is written.
-struct Metric {
+struct OnceMetric {
     name: String,
     values: Vec<Option<u64>>,
     show: fn(u64) -> String,
 }
 
-fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
+fn page(outcomes: &[ArmOutcome<'_>], styles: Styles) -> String {
     let first = &outcomes[0].summary;
     let line = format!(
         "{}: {} on {}, {} simulated{}",
@@ -189,7 +189,7 @@ fn page(outcomes: &[Outcome<'_>], styles: Styles) -> String {
 }
 
 /// Where kernel code is free.
-fn free(outcomes: &[Outcome<'_>]) -> String {
+fn free(outcomes: &[ArmOutcome<'_>]) -> String {
     let free: Vec<&str> = outcomes.iter().filter(|outcome| outcome.is_free).map(|outcome| outcome.arm).collect();
     match free.len() {
         0 => String::new(),
@@ -207,12 +207,12 @@ fn change(values: &[Option<u64>]) -> String {
     }
 }
 
-fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
+fn metrics(outcomes: &[ArmOutcome<'_>]) -> Vec<OnceMetric> {
     let mut rows = Vec::new();
-    let mut row = |name: String, show: fn(u64) -> String, value: &dyn Fn(&Summary) -> Option<u64>| {
+    let mut row = |name: String, show: fn(u64) -> String, value: &dyn Fn(&RunSummary) -> Option<u64>| {
         let values: Vec<Option<u64>> = outcomes.iter().map(|outcome| value(&outcome.summary)).collect();
         if values.iter().any(Option::is_some) {
-            rows.push(Metric { name, values, show });
+            rows.push(OnceMetric { name, values, show });
         }
     };
     let first = &outcomes[0].summary;
@@ -225,8 +225,8 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
     row("CPU time".to_owned(), time, &|summary| Some(summary.totals.busy_ns));
     row("waiting".to_owned(), time, &|summary| Some(summary.totals.wait_ns));
     for family in first.families.iter().take(MOST_FAMILIES) {
-        let of = |summary: &Summary| summary.families.iter().find(|other| other.name == family.name).cloned();
-        let latency = |summary: &Summary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wake_to_run?));
+        let of = |summary: &RunSummary| summary.families.iter().find(|other| other.name == family.name).cloned();
+        let latency = |summary: &RunSummary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wake_to_run?));
         row(format!("{}: wake to run p50", family.name), time, &|summary| latency(summary, |latency| latency.p50_ns));
         row(format!("{}: p99", family.name), time, &|summary| latency(summary, |latency| latency.p99_ns));
         row(format!("{}: max", family.name), time, &|summary| latency(summary, |latency| latency.max_ns));
@@ -251,7 +251,7 @@ fn metrics(outcomes: &[Outcome<'_>]) -> Vec<Metric> {
 }
 
 /// Whether a run tells of decisions: a kernel's own engine does not.
-fn decided(summary: &Summary) -> bool {
+fn decided(summary: &RunSummary) -> bool {
     summary.engine.is_none()
 }
 

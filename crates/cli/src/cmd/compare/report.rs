@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What an experiment amounts to, for all forms: arms, comparison, and what is to be said about how it was done.
 
-use fairlab_observe::summary::Subject;
+use fairlab_observe::summary::RunSubject;
 use fairlab_study::experiment::comparison::Comparison;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,13 +11,13 @@ pub(crate) const SCHEMA: &str = "experiment/1";
 
 /// An experiment that was made.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Report {
+pub(crate) struct ExperimentReport {
     /// The form of this.
     pub(crate) schema: &'static str,
     /// Names of the arms.
     pub(crate) arms: Vec<String>,
     /// What each of them is run on.
-    pub(crate) subjects: Vec<Subject>,
+    pub(crate) subjects: Vec<RunSubject>,
     /// The arms beside each other.
     pub(crate) comparison: Comparison,
     /// Of an experiment that went on until something was found: how often results were looked at, and whether time was up.
@@ -33,10 +33,10 @@ pub(crate) struct Report {
     pub(crate) cut_short_of_runs: Option<u64>,
 }
 
-impl Report {
+impl ExperimentReport {
     /// What was run, where.
     pub(crate) fn title(&self) -> String {
-        let same = |what: fn(&Subject) -> &str| {
+        let same = |what: fn(&RunSubject) -> &str| {
             let first = what(&self.subjects[0]);
             self.subjects.iter().all(|subject| what(subject) == first).then(|| first.to_owned())
         };
@@ -146,7 +146,7 @@ impl Report {
 
     /// How many repetitions would show the difference that was asked about, of all metrics.
     fn needed(&self) -> Option<String> {
-        let changes = |row: &fairlab_study::experiment::comparison::Row| {
+        let changes = |row: &fairlab_study::experiment::comparison::MetricRow| {
             row.changes.iter().filter_map(|change| change.needed).max().map(|runs| (runs, row.metric.name.clone()))
         };
         let all: Vec<(usize, String)> = self.comparison.rows.iter().filter_map(changes).collect();

@@ -5,14 +5,14 @@ use crate::error::CliError;
 use crate::output::progress::{Progress, RunsProgress};
 use crate::trial::Trial;
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::{self, Asked};
+use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::experiment::{Arms, Observation};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Progress of an experiment: of a known number of runs, or of the time that it may take.
-enum Telling {
+enum TrialProgress {
     Runs(RunsProgress),
     Time(Mutex<Progress>, Instant, Duration),
 }
@@ -20,10 +20,10 @@ enum Telling {
 /// Trials, one for each arm.
 pub(crate) struct TrialArms<'a> {
     trials: Vec<Trial>,
-    asked: &'a [Asked],
+    asked: &'a [RequestedMetric],
     /// There is one repetition, as the kernel is after its boot.
     is_seedless: bool,
-    telling: Option<Telling>,
+    telling: Option<TrialProgress>,
     warnings: Mutex<BTreeSet<String>>,
     /// A benchmark that has not ended when its time is over tells no figure.
     has_to_end: bool,
@@ -33,15 +33,15 @@ impl<'a> TrialArms<'a> {
     /// Tells of so many runs, or of the time.
     pub(crate) fn new(
         trials: Vec<Trial>,
-        asked: &'a [Asked],
+        asked: &'a [RequestedMetric],
         is_seedless: bool,
         runs: Result<usize, Duration>,
     ) -> Self {
         let telling = match runs {
-            Ok(runs) => Telling::Runs(RunsProgress::new(runs)),
+            Ok(runs) => TrialProgress::Runs(RunsProgress::new(runs)),
             Err(budget) => {
                 let whole = Nanos(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
-                Telling::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
+                TrialProgress::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
             }
         };
         Self { trials, asked, is_seedless, telling: Some(telling), warnings: Mutex::default(), has_to_end: false }
@@ -60,8 +60,8 @@ impl<'a> TrialArms<'a> {
     /// All is done.
     pub(crate) fn finish(&mut self) {
         match self.telling.take() {
-            Some(Telling::Runs(progress)) => progress.clear(),
-            Some(Telling::Time(progress, ..)) => progress.into_inner().expect("showing does not panic").clear(),
+            Some(TrialProgress::Runs(progress)) => progress.clear(),
+            Some(TrialProgress::Time(progress, ..)) => progress.into_inner().expect("showing does not panic").clear(),
             None => {}
         }
     }
@@ -80,14 +80,14 @@ impl<'a> TrialArms<'a> {
 impl Arms for TrialArms<'_> {
     type Error = CliError;
 
-    fn number(&self) -> usize {
+    fn nr_arms(&self) -> usize {
         self.trials.len()
     }
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
         let hears = &mut |length: Nanos, more: Nanos| match &self.telling {
-            Some(Telling::Runs(progress)) => progress.add(length, more),
-            Some(Telling::Time(progress, begun, budget)) => {
+            Some(TrialProgress::Runs(progress)) => progress.add(length, more),
+            Some(TrialProgress::Time(progress, begun, budget)) => {
                 let elapsed = begun.elapsed().min(*budget).as_nanos();
                 let elapsed = Nanos(u64::try_from(elapsed).unwrap_or(u64::MAX));
                 progress.lock().expect("showing does not panic").show(elapsed);

@@ -7,7 +7,7 @@ use crate::cmd::compare::args::percent_of;
 use crate::values::time_of;
 use clap::{Args, ValueEnum, ValueHint};
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::Asked;
+use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::fuzz::ingredients::Ingredient;
 use std::path::PathBuf;
 
@@ -75,8 +75,8 @@ pub(crate) struct FuzzArgs {
     #[arg(long, value_name = "CHANGE,CHANGE", value_parser = arm_text)]
     pub(crate) to: Option<String>,
     /// Which metric: a name as in `fairlab compare`, or a path [default: any of which one way is better]
-    #[arg(long, value_name = "METRIC", value_parser = Asked::parse, requires = "to")]
-    pub(crate) metric: Option<Asked>,
+    #[arg(long, value_name = "METRIC", value_parser = RequestedMetric::parse, requires = "to")]
+    pub(crate) metric: Option<RequestedMetric>,
     /// By how many percent it is worse at the least
     #[arg(long, value_name = "PERCENT", value_parser = percent_of, default_value = "20", requires = "to")]
     pub(crate) by: f64,

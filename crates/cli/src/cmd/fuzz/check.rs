@@ -10,10 +10,10 @@ use crate::plan::{Choices, Plan};
 use crate::trial::{Trial, Work};
 use fairlab_observe::findings::{Finding, Limits, find};
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::comparison::{Row, Rules, Verdict, compare};
-use fairlab_study::experiment::metrics::{self, Asked};
+use fairlab_study::experiment::comparison::{ChangeVerdict, ComparisonRules, MetricRow, compare};
+use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::experiment::{Arms, Observation, repeat};
-use fairlab_study::fuzz::{Broken, Case, Check, scn};
+use fairlab_study::fuzz::{FuzzCase, PropertyCheck, Violation, scenario};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ const LEVEL: f64 = 0.01;
 /// What is looked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Looked {
+pub(super) enum CheckedCase {
     /// What findings are of these rules.
     Rules { rules: Vec<String>, idle_ns: u64, latency_ns: u64, starvation_ns: u64 },
     /// A metric that is worse by so many percent.
@@ -35,17 +35,17 @@ pub(super) enum Looked {
 }
 
 /// Runs scenarios and looks.
-pub(super) struct Looker {
+pub(super) struct CaseChecker {
     pub(super) variant: VariantArgs,
-    pub(super) looked: Looked,
+    pub(super) looked: CheckedCase,
 }
 
-impl Looker {
+impl CaseChecker {
     /// What a scenario breaks.
-    pub(super) fn look(&self, text: String) -> Result<Vec<Broken>, CliError> {
+    pub(super) fn check_case(&self, text: String) -> Result<Vec<Violation>, CliError> {
         let text = workload(text);
         match &self.looked {
-            Looked::Rules { rules, idle_ns, latency_ns, starvation_ns } => {
+            CheckedCase::Rules { rules, idle_ns, latency_ns, starvation_ns } => {
                 let mut plan = Plan::of(text, None, &self.variant, Choices::default())?;
                 let limits = Limits {
                     idle: Nanos(*idle_ns),
@@ -56,8 +56,8 @@ impl Looker {
                 let (found, _) = find(&mut plan.machine, limits, &mut |_| ()).map_err(CliError::run)?;
                 Ok(worst_of_each(rules, found))
             }
-            Looked::Worse { from, to, metric, by_percent } => {
-                let asked = metric.as_deref().map(Asked::parse).transpose().map_err(CliError::Input)?;
+            CheckedCase::Worse { from, to, metric, by_percent } => {
+                let asked = metric.as_deref().map(RequestedMetric::parse).transpose().map_err(CliError::Input)?;
                 let arms = [from, to].map(|arm| arm_of(arm));
                 let [Ok(from), Ok(to)] = arms else { return Err(CliError::input("the finding's arms cannot be read")) };
                 self.worse(&text, [&from, &to], asked, *by_percent)
@@ -69,9 +69,9 @@ impl Looker {
         &self,
         text: &Arc<WorkloadText>,
         arms: [&Arm; 2],
-        asked: Option<Asked>,
+        asked: Option<RequestedMetric>,
         by_percent: f64,
-    ) -> Result<Vec<Broken>, CliError> {
+    ) -> Result<Vec<Violation>, CliError> {
         let trial = |arm: &Arm| Trial {
             work: Work::File(Arc::clone(text)),
             variant: arm.on(&self.variant),
@@ -79,23 +79,23 @@ impl Looker {
             warmup: Nanos::ZERO,
             vary: true,
         };
-        let pair = Pair { trials: arms.map(trial), asked: asked.into_iter().collect() };
+        let pair = EnginePair { trials: arms.map(trial), asked: asked.into_iter().collect() };
         let wanted = pair.asked.first().map(|asked| asked.text().to_owned());
         let is_wanted = |name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
         let mut repetitions = repeat(&pair, 1..1 + FIRST_RUNS, &|| true)?;
-        let first = compare(&repetitions, Rules::default());
+        let first = compare(&repetitions, ComparisonRules::default());
         let is_far =
-            |row: &&Row| row.changes.iter().any(|change| change.percent.is_some_and(|p| p.abs() >= by_percent));
+            |row: &&MetricRow| row.changes.iter().any(|change| change.percent.is_some_and(|p| p.abs() >= by_percent));
         if !first.rows.iter().filter(|row| is_wanted(&row.metric.name)).any(|row| is_far(&row)) {
             return Ok(Vec::new());
         }
         repetitions.extend(repeat(&pair, 1 + FIRST_RUNS..1 + RUNS, &|| true)?);
-        let comparison = compare(&repetitions, Rules { level: LEVEL, ..Rules::default() });
+        let comparison = compare(&repetitions, ComparisonRules { level: LEVEL, ..ComparisonRules::default() });
         let rows = comparison.rows.iter().filter(|row| is_wanted(&row.metric.name));
         let worse = rows.filter_map(|row| {
-            let change = row.changes.first().filter(|change| change.verdict == Verdict::Worse)?;
+            let change = row.changes.first().filter(|change| change.verdict == ChangeVerdict::Worse)?;
             let percent = change.percent?.abs();
-            (percent >= by_percent).then(|| Broken {
+            (percent >= by_percent).then(|| Violation {
                 property: format!("worse: {}", kind_of(&row.metric.name)),
                 worst: percent,
                 sentence: format!("{} is worse by {percent:.0} % ({RUNS} repetitions)", row.metric.name),
@@ -104,7 +104,7 @@ impl Looker {
             })
         });
         // The worst of each kind is the one that is told.
-        let mut found: Vec<Broken> = Vec::new();
+        let mut found: Vec<Violation> = Vec::new();
         for broken in worse {
             match found.iter_mut().find(|known| known.property == broken.property) {
                 Some(known) if known.worst >= broken.worst => {}
@@ -116,18 +116,18 @@ impl Looker {
     }
 
     /// Why: what `explain` says of the worst moment.
-    pub(super) fn because(&self, text: String, broken: &Broken) -> Result<Vec<String>, CliError> {
+    pub(super) fn because(&self, text: String, broken: &Violation) -> Result<Vec<String>, CliError> {
         let Some(question) = &broken.question else { return Ok(Vec::new()) };
         let mut plan = Plan::of(workload(text), None, &self.variant, Choices::default())?;
-        Ok(explain::look_at(&mut plan.machine, question, Nanos(broken.at_ns))?.sentences)
+        Ok(explain::explain_moment(&mut plan.machine, question, Nanos(broken.at_ns))?.sentences)
     }
 }
 
-impl Check for Looker {
+impl PropertyCheck for CaseChecker {
     type Error = CliError;
 
-    fn broken(&self, case: &Case) -> Result<Vec<Broken>, CliError> {
-        self.look(scn::text(case, &[]))
+    fn violations(&self, case: &FuzzCase) -> Result<Vec<Violation>, CliError> {
+        self.check_case(scenario::text(case, &[]))
     }
 }
 
@@ -141,11 +141,11 @@ fn kind_of(metric: &str) -> &str {
 }
 
 /// Of the findings of each rule the worst.
-fn worst_of_each(rules: &[String], found: Vec<Finding>) -> Vec<Broken> {
+fn worst_of_each(rules: &[String], found: Vec<Finding>) -> Vec<Violation> {
     let of_rule = |rule: &String| {
         let of_rule = found.iter().filter(|finding| finding.rule == rule);
         let finding = of_rule.max_by_key(|finding| finding.worst_ns)?;
-        Some(Broken {
+        Some(Violation {
             property: rule.clone(),
             worst: finding.worst_ns as f64,
             sentence: finding.sentence.clone(),
@@ -157,15 +157,15 @@ fn worst_of_each(rules: &[String], found: Vec<Finding>) -> Vec<Broken> {
 }
 
 /// Two arms of a case.
-struct Pair {
+struct EnginePair {
     trials: [Trial; 2],
-    asked: Vec<Asked>,
+    asked: Vec<RequestedMetric>,
 }
 
-impl Arms for Pair {
+impl Arms for EnginePair {
     type Error = CliError;
 
-    fn number(&self) -> usize {
+    fn nr_arms(&self) -> usize {
         self.trials.len()
     }
 

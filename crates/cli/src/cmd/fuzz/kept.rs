@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Findings that are kept: a folder each, with the scenario, files for rt-app with a script, and what is needed to look again.
 
-use super::check::Looked;
+use super::check::CheckedCase;
 use crate::error::CliError;
 use fairlab_machine::files;
 use fairlab_study::fuzz::ingredients::Ingredient;
-use fairlab_study::fuzz::{Found, rtapp, scn};
+use fairlab_study::fuzz::{FuzzFinding, rtapp, scenario};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -18,9 +18,9 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// What is needed to look again, and what was found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct KeptFinding {
     pub(super) property: String,
-    pub(super) looked: Looked,
+    pub(super) looked: CheckedCase,
     pub(super) sentence: String,
     pub(super) worst: f64,
     pub(super) at_ns: u64,
@@ -42,7 +42,7 @@ pub(super) fn name_of(property: &str, ingredients: &[Ingredient]) -> String {
 }
 
 /// Writes a finding; gives its folder. One that is there already, from an earlier search, stays as it is.
-pub(super) fn write(dir: &Path, found: &Found, kept: &Kept) -> Result<PathBuf, CliError> {
+pub(super) fn write(dir: &Path, found: &FuzzFinding, kept: &KeptFinding) -> Result<PathBuf, CliError> {
     let folder = dir.join(name_of(&kept.property, &found.ingredients));
     let failed = |path: &Path, error: &std::io::Error| CliError::write(&path.display().to_string(), error);
     std::fs::create_dir_all(dir).map_err(|error| failed(dir, &error))?;
@@ -52,8 +52,8 @@ pub(super) fn write(dir: &Path, found: &Found, kept: &Kept) -> Result<PathBuf, C
     }
     let about = [format!("{}: {}", kept.property, kept.sentence), format!("found by: {}", kept.command)];
     let mut files = rtapp::files(&found.case);
-    let mut add = |name: &str, text: String| files.push(rtapp::File { name: name.to_owned(), text });
-    add(CASE, scn::text(&found.case, &about));
+    let mut add = |name: &str, text: String| files.push(rtapp::RtAppFile { name: name.to_owned(), text });
+    add(CASE, scenario::text(&found.case, &about));
     add("run.sh", rtapp::script(&found.case, &about));
     let json = serde_json::to_string_pretty(kept).expect("it is JSON");
     add(FINDING, format!("{json}\n"));
@@ -70,7 +70,7 @@ pub(super) fn write(dir: &Path, found: &Found, kept: &Kept) -> Result<PathBuf, C
 }
 
 /// The findings of a directory, by name: each with the text of its scenario.
-pub(super) fn read(dir: &Path) -> Result<Vec<(String, Kept, String)>, CliError> {
+pub(super) fn read(dir: &Path) -> Result<Vec<(String, KeptFinding, String)>, CliError> {
     let help = "give a directory that `fairlab fuzz -o DIR` has written";
     let wrong = |path: &Path, cause: &dyn std::fmt::Display| {
         CliError::Input(format!("{}: {cause}\nhelp: {help}", path.display()))
@@ -90,7 +90,7 @@ pub(super) fn read(dir: &Path) -> Result<Vec<(String, Kept, String)>, CliError> 
     };
     let read = |folder: PathBuf| {
         let path = folder.join(FINDING);
-        let kept: Kept = serde_json::from_str(&text_of(&path)?).map_err(|error| wrong(&path, &error))?;
+        let kept: KeptFinding = serde_json::from_str(&text_of(&path)?).map_err(|error| wrong(&path, &error))?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok((name, kept, text_of(&folder.join(CASE))?))
     };

@@ -11,11 +11,11 @@ use crate::output::progress::Progress;
 use crate::output::table::{Align, Table};
 use crate::output::{Output, Styles, wrap};
 use args::{FuzzArgs, Property};
-use check::{Looked, Looker};
+use check::{CaseChecker, CheckedCase};
 use fairlab_sched::units::Nanos;
-use fairlab_study::fuzz::case::Ground;
-use fairlab_study::fuzz::{Found, Search, Tally, scn, search};
-use kept::{Kept, name_of};
+use fairlab_study::fuzz::case::CaseMachine;
+use fairlab_study::fuzz::{FuzzCounts, FuzzFinding, FuzzSearch, scenario, search};
+use kept::{KeptFinding, name_of};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,14 +28,14 @@ const DEFAULT: [Property; 4] =
 pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError> {
     args.jobs.apply();
     if let Some(dir) = &args.again {
-        return again(output, args, dir);
+        return repeat(output, args, dir);
     }
-    let looker = Looker { variant: variant_of_cases(args), looked: looked(args) };
+    let looker = CaseChecker { variant: variant_of_cases(args), looked: case_checked(args) };
     let machine = args.variant.machine.as_deref().map(|name| {
         let description = crate::input::machine(name)?.description;
-        Ok::<_, CliError>(Ground::Named(name.to_owned(), description.nr_cpus() as u32))
+        Ok::<_, CliError>(CaseMachine::Named(name.to_owned(), description.nr_cpus() as u32))
     });
-    let asked = Search {
+    let asked = FuzzSearch {
         first_seed: args.seed,
         most_cases: args.cases,
         most_findings: args.findings,
@@ -45,16 +45,16 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
     };
     interrupt::listen();
     let begun = Instant::now();
-    let goes_on = || begun.elapsed().as_nanos() < u128::from(args.budget.0) && interrupt::requested().is_none();
+    let has_more = || begun.elapsed().as_nanos() < u128::from(args.budget.0) && interrupt::requested().is_none();
     let mut progress = Progress::new("searching", args.budget);
     let (mut told, mut list) = (0, Vec::new());
-    let tally = search(&looker, &asked, &goes_on, &mut |_, found| {
+    let tally = search(&looker, &asked, &has_more, &mut |_, found| {
         let elapsed = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         progress.show(Nanos(elapsed.min(args.budget.0)));
         let Some(found) = found else { return Ok(()) };
         told += 1;
         progress.clear();
-        list.push(tell(output, args, &looker, found, told)?);
+        list.push(print_summary(output, args, &looker, found, told)?);
         Ok(())
     })?;
     progress.clear();
@@ -73,7 +73,7 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
 }
 
 /// Which of its bounds ended the search.
-fn ended_by(args: &FuzzArgs, tally: &Tally) -> &'static str {
+fn ended_by(args: &FuzzArgs, tally: &FuzzCounts) -> &'static str {
     if tally.found.len() >= args.findings {
         "findings"
     } else if tally.cases >= args.cases {
@@ -90,9 +90,9 @@ fn variant_of_cases(args: &FuzzArgs) -> crate::args::VariantArgs {
     crate::args::VariantArgs { machine: None, ..args.variant.clone() }
 }
 
-fn looked(args: &FuzzArgs) -> Looked {
+fn case_checked(args: &FuzzArgs) -> CheckedCase {
     if let Some(to) = &args.to {
-        return Looked::Worse {
+        return CheckedCase::Worse {
             from: args.from.clone(),
             to: to.clone(),
             metric: args.metric.as_ref().map(|metric| metric.text().to_owned()),
@@ -100,7 +100,7 @@ fn looked(args: &FuzzArgs) -> Looked {
         };
     }
     let properties = if args.property.is_empty() { &DEFAULT[..] } else { &args.property };
-    Looked::Rules {
+    CheckedCase::Rules {
         rules: properties.iter().map(|property| property.rule()).collect(),
         idle_ns: args.idle.0,
         latency_ns: args.latency.0,
@@ -109,15 +109,15 @@ fn looked(args: &FuzzArgs) -> Looked {
 }
 
 /// Tells a finding, and keeps it if it is to be kept.
-fn tell(
+fn print_summary(
     output: &mut Output,
     args: &FuzzArgs,
-    looker: &Looker,
-    found: &Found,
+    looker: &CaseChecker,
+    found: &FuzzFinding,
     number: usize,
 ) -> Result<Value, CliError> {
-    let because = looker.because(scn::text(&found.case, &[]), &found.broken)?;
-    let kept = Kept {
+    let because = looker.because(scenario::text(&found.case, &[]), &found.broken)?;
+    let kept = KeptFinding {
         property: found.broken.property.clone(),
         looked: looker.looked.clone(),
         sentence: found.broken.sentence.clone(),
@@ -136,7 +136,7 @@ fn tell(
         if let Some(first) = kept.because.first() {
             text.push_str(&wrap(&format!("   {first}"), 3));
         }
-        for line in scn::text(&found.case, &[]).lines() {
+        for line in scenario::text(&found.case, &[]).lines() {
             text.push_str(&format!("     {line}\n"));
         }
         text.push('\n');
@@ -146,11 +146,11 @@ fn tell(
     Ok(json!({
         "name": name, "property": kept.property, "ingredients": found.ingredients, "worst": kept.worst, "sentence": kept.sentence,
         "because": kept.because, "at_ns": kept.at_ns, "seed": kept.seed, "runs": found.runs,
-        "scenario": scn::text(&found.case, &[]), "folder": folder.map(|folder| folder.display().to_string()),
+        "scenario": scenario::text(&found.case, &[]), "folder": folder.map(|folder| folder.display().to_string()),
     }))
 }
 
-fn page(args: &FuzzArgs, tally: &Tally, styles: Styles) -> String {
+fn page(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
     let mut text = String::new();
     if !tally.found.is_empty() {
         let mut table = Table::new(&[
@@ -216,16 +216,16 @@ fn page(args: &FuzzArgs, tally: &Tally, styles: Styles) -> String {
 }
 
 /// Runs kept findings again.
-fn again(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(), CliError> {
+fn repeat(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(), CliError> {
     let (mut rows, mut broken) = (Vec::new(), 0);
     let mut table = Table::new(&[("finding", Align::Wrap), ("then", Align::Right), ("now", Align::Right)]);
     for (name, kept, text) in kept::read(dir)? {
-        let looker = Looker { variant: args.variant.clone(), looked: kept.looked.clone() };
-        let now = looker.look(text)?.into_iter().find(|broken| broken.property == kept.property);
+        let looker = CaseChecker { variant: args.variant.clone(), looked: kept.looked.clone() };
+        let now = looker.check_case(text)?.into_iter().find(|broken| broken.property == kept.property);
         broken += usize::from(now.is_some());
         let figure = |worst: f64| match kept.looked {
-            Looked::Rules { .. } => Nanos(worst as u64).to_string(),
-            Looked::Worse { .. } => format!("{worst:.0}%"),
+            CheckedCase::Rules { .. } => Nanos(worst as u64).to_string(),
+            CheckedCase::Worse { .. } => format!("{worst:.0}%"),
         };
         let state = now.as_ref().map_or_else(|| "holds".to_owned(), |now| figure(now.worst));
         table.row(vec![name.clone().into(), figure(kept.worst).into(), state.into()]);

@@ -17,7 +17,7 @@ const MOST_BEFORE: usize = 3;
 
 /// A call of a kernel's scheduler by the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct KernelCall {
     what: String,
     cpu: u32,
     /// How deep, and which.
@@ -26,7 +26,7 @@ pub(super) struct Call {
 
 /// A function that was entered, perhaps several times in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub(crate) struct Step {
+pub(crate) struct CallStep {
     /// How much deeper than the function in which the two part.
     pub(crate) depth: u32,
     /// Which.
@@ -37,7 +37,7 @@ pub(crate) struct Step {
 
 /// Where the two part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub(crate) struct Decision {
+pub(crate) struct CallDifference {
     /// What the machine had called, and on which CPU.
     pub(crate) call: String,
     /// When on the run's clock, in nanoseconds, if that is before the first event that differs.
@@ -55,11 +55,11 @@ pub(crate) struct Decision {
     /// Functions that both are in, outermost first.
     pub(crate) path: Vec<String>,
     /// What both entered before in the innermost of them.
-    pub(crate) before: Vec<Step>,
+    pub(crate) before: Vec<CallStep>,
     /// What the first enters then, as long as it is in that function.
-    pub(crate) base: Vec<Step>,
+    pub(crate) base: Vec<CallStep>,
     /// What the second enters.
-    pub(crate) patched: Vec<Step>,
+    pub(crate) patched: Vec<CallStep>,
 }
 
 /// What functions decide, under the names that trees have for them.
@@ -91,9 +91,9 @@ const KINDS: [(&str, &str); 24] = [
 ];
 
 /// Calls with the names of functions.
-pub(super) fn named(calls: Vec<Called>, names: &BTreeMap<u64, String>) -> Vec<Call> {
+pub(super) fn named(calls: Vec<Called>, names: &BTreeMap<u64, String>) -> Vec<KernelCall> {
     let name = |place: u64| names.get(&place).cloned().unwrap_or_else(|| format!("{place:x}"));
-    let named = |call: Called| Call {
+    let named = |call: Called| KernelCall {
         what: call.what,
         cpu: call.cpu,
         functions: call.functions.into_iter().map(|(depth, place)| (depth, name(place))).collect(),
@@ -102,25 +102,29 @@ pub(super) fn named(calls: Vec<Called>, names: &BTreeMap<u64, String>) -> Vec<Ca
 }
 
 /// Where two lists of calls of one time part, if they do. Known are the functions that either kernel has.
-pub(super) fn decision(base: &[Call], patched: &[Call], known: [&BTreeSet<&str>; 2]) -> Option<Decision> {
+pub(super) fn decision(
+    base: &[KernelCall],
+    patched: &[KernelCall],
+    known: [&BTreeSet<&str>; 2],
+) -> Option<CallDifference> {
     let both = |name: &str| known.iter().all(|known| known.contains(name));
-    let of_both = |call: &Call| -> Vec<(u32, String)> {
+    let of_both = |call: &KernelCall| -> Vec<(u32, String)> {
         // Depths would tell of functions that only one has.
         call.functions.iter().filter(|(_, name)| both(name)).map(|(_, name)| (0, name.clone())).collect()
     };
-    let is_same = |one: &Call, other: &Call| (&one.what, one.cpu) == (&other.what, other.cpu);
+    let is_same = |one: &KernelCall, other: &KernelCall| (&one.what, one.cpu) == (&other.what, other.cpu);
     let number = base.len().max(patched.len());
-    let at = |is_same: &dyn Fn(&Call, &Call) -> bool| {
+    let at = |is_same: &dyn Fn(&KernelCall, &KernelCall) -> bool| {
         (0..number)
             .find(|&nr| !matches!((base.get(nr), patched.get(nr)), (Some(one), Some(other)) if is_same(one, other)))
     };
     let nr_of_both = at(&|one, other| is_same(one, other) && of_both(one) == of_both(other));
     let nr = nr_of_both.or_else(|| at(&|one, other| one == other))?;
-    let nothing = Call { what: String::new(), cpu: 0, functions: Vec::new() };
+    let nothing = KernelCall { what: String::new(), cpu: 0, functions: Vec::new() };
     let (one, other) = (base.get(nr).unwrap_or(&nothing), patched.get(nr).unwrap_or(&nothing));
     let is_another_call = !is_same(one, other);
     let call = if is_another_call {
-        let told = |call: &Call| match call.what.as_str() {
+        let told = |call: &KernelCall| match call.what.as_str() {
             "" => "no call of the kernel".to_owned(),
             what => format!("{what}, on CPU {}", call.cpu),
         };
@@ -128,10 +132,10 @@ pub(super) fn decision(base: &[Call], patched: &[Call], known: [&BTreeSet<&str>;
     } else {
         format!("{}, on CPU {}", one.what, one.cpu)
     };
-    Some(Decision { is_another_call, is_of_both: nr_of_both.is_some(), ..part(call, one, other) })
+    Some(CallDifference { is_another_call, is_of_both: nr_of_both.is_some(), ..part(call, one, other) })
 }
 
-fn part(call: String, one: &Call, other: &Call) -> Decision {
+fn part(call: String, one: &KernelCall, other: &KernelCall) -> CallDifference {
     let (ours, theirs) = (&one.functions, &other.functions);
     let place = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
     let depth_at = |functions: &[(u32, String)]| functions.get(place).map(|(depth, _)| *depth);
@@ -159,7 +163,7 @@ fn part(call: String, one: &Call, other: &Call) -> Decision {
         steps(&rest, depth)
     };
     let kind = path.iter().rev().find_map(|(_, name)| KINDS.iter().find(|(known, _)| known == name));
-    Decision {
+    CallDifference {
         call,
         at_ns: None,
         is_another_call: false,
@@ -174,10 +178,10 @@ fn part(call: String, one: &Call, other: &Call) -> Decision {
 }
 
 /// Entries of one function in a row are one step.
-fn steps(functions: &[(u32, String)], depth: u32) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn steps(functions: &[(u32, String)], depth: u32) -> Vec<CallStep> {
+    let mut steps: Vec<CallStep> = Vec::new();
     for (its, function) in functions {
-        let step = Step { depth: its - depth, function: function.clone(), times: 1 };
+        let step = CallStep { depth: its - depth, function: function.clone(), times: 1 };
         match steps.last_mut() {
             Some(last) if last.depth == step.depth && last.function == step.function => last.times += 1,
             _ => steps.push(step),
@@ -187,21 +191,21 @@ fn steps(functions: &[(u32, String)], depth: u32) -> Vec<Step> {
     steps
 }
 
-impl Step {
+impl CallStep {
     fn text(&self) -> String {
         let times = if self.times == 1 { String::new() } else { format!(" ({} times)", self.times) };
         format!("{}{}{times}", "  ".repeat(self.depth as usize), self.function)
     }
 }
 
-impl Decision {
+impl CallDifference {
     /// What is decided otherwise, in a sentence.
     pub(crate) fn sentence(&self) -> String {
         if self.is_another_call {
             return format!("the kernel is called for something else: {}", self.call);
         }
         let within = self.path.last().map_or_else(|| "at its beginning".to_owned(), |name| format!("in {name}()"));
-        let next = |steps: &[Step]| match steps.first() {
+        let next = |steps: &[CallStep]| match steps.first() {
             Some(step) => format!("enters {}()", step.function),
             None => "enters nothing more there".to_owned(),
         };
@@ -221,7 +225,7 @@ impl Decision {
             .map(|path| format!("in {}", path.join(" > ")))
             .into_iter()
             .collect();
-        let text = |steps: &[Step]| steps.iter().map(Step::text).collect::<Vec<_>>();
+        let text = |steps: &[CallStep]| steps.iter().map(CallStep::text).collect::<Vec<_>>();
         let (base, patched) = (text(&self.base), text(&self.patched));
         let width = text(&self.before).iter().chain(&base).map(String::len).max().unwrap_or(0).max(24);
         lines.push(format!("{:<width$}  patched", "base"));
@@ -243,12 +247,12 @@ impl Decision {
 mod tests {
     use super::*;
 
-    fn call(functions: &[(u32, &str)]) -> Call {
+    fn call(functions: &[(u32, &str)]) -> KernelCall {
         let functions = functions.iter().map(|(depth, name)| (*depth, (*name).to_owned())).collect();
-        Call { what: "schedule".to_owned(), cpu: 5, functions }
+        KernelCall { what: "schedule".to_owned(), cpu: 5, functions }
     }
 
-    fn decided(base: &Call, patched: &Call, known: &[&str]) -> Option<Decision> {
+    fn decided(base: &KernelCall, patched: &KernelCall, known: &[&str]) -> Option<CallDifference> {
         let known: BTreeSet<&str> = known.iter().copied().collect();
         decision(std::slice::from_ref(base), std::slice::from_ref(patched), [&known, &known])
     }
@@ -275,7 +279,7 @@ mod tests {
 
     #[test]
     fn calls_of_different_kinds_are_named_and_not_their_functions() {
-        let tick = Call { what: "tick".to_owned(), cpu: 3, functions: Vec::new() };
+        let tick = KernelCall { what: "tick".to_owned(), cpu: 3, functions: Vec::new() };
         let block = call(&[(0, "schedule")]);
         let known = BTreeSet::from(["schedule"]);
         let found = decision(std::slice::from_ref(&tick), &[block], [&known, &known]).expect("they differ");

@@ -8,7 +8,7 @@ use fairlab_sched::units::Nanos;
 
 /// What runs in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
+pub(crate) enum FleetLoad {
     /// The mix of rt-app tasks that [`MIX`] is.
     Mix,
     /// The line of a benchmark.
@@ -17,9 +17,9 @@ pub(crate) enum Load {
 
 /// A machine and a workload.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Case {
+pub(crate) struct PatchCase {
     pub(crate) machine: &'static str,
-    pub(crate) load: Load,
+    pub(crate) load: FleetLoad,
     /// So long is measured; `None`: until the benchmark is done.
     pub(crate) span_ms: Option<u64>,
     /// So long is simulated before.
@@ -29,12 +29,12 @@ pub(crate) struct Case {
 /// A phone-like mix: frames, audio, a pool of workers, a client and a server, and two that compute without end.
 pub(crate) const MIX: &str = include_str!("../../../../../scenarios/hello.json");
 
-impl Case {
+impl PatchCase {
     /// The workload's name.
     pub(crate) fn load(&self) -> &'static str {
         match self.load {
-            Load::Mix => "rt-app mix",
-            Load::Bench(line) => line,
+            FleetLoad::Mix => "rt-app mix",
+            FleetLoad::Bench(line) => line,
         }
     }
 
@@ -48,20 +48,20 @@ impl Case {
     }
 }
 
-const fn mix(machine: &'static str, span_ms: u64) -> Case {
-    Case { machine, load: Load::Mix, span_ms: Some(span_ms), warmup_ms: 0 }
+const fn mix(machine: &'static str, span_ms: u64) -> PatchCase {
+    PatchCase { machine, load: FleetLoad::Mix, span_ms: Some(span_ms), warmup_ms: 0 }
 }
 
-const fn timed(machine: &'static str, line: &'static str, warmup_ms: u64, span_ms: u64) -> Case {
-    Case { machine, load: Load::Bench(line), span_ms: Some(span_ms), warmup_ms }
+const fn timed(machine: &'static str, line: &'static str, warmup_ms: u64, span_ms: u64) -> PatchCase {
+    PatchCase { machine, load: FleetLoad::Bench(line), span_ms: Some(span_ms), warmup_ms }
 }
 
-const fn done(machine: &'static str, line: &'static str) -> Case {
-    Case { machine, load: Load::Bench(line), span_ms: None, warmup_ms: 0 }
+const fn done(machine: &'static str, line: &'static str) -> PatchCase {
+    PatchCase { machine, load: FleetLoad::Bench(line), span_ms: None, warmup_ms: 0 }
 }
 
 /// All cases, smaller machines first.
-pub(crate) const FLEET: &[Case] = &[
+pub(crate) const FLEET: &[PatchCase] = &[
     mix("uniprocessor", 2000),
     timed("uniprocessor", "cyclictest -t 1 -p 80 --laptop", 0, 1000),
     mix("hikey", 1000),

@@ -4,8 +4,8 @@
 use super::args::PatchArgs;
 use crate::error::CliError;
 use crate::output::Output;
-use fairlab_kernel::coverage::Covered;
-use fairlab_kernel::store::{Entry, Store, Wish};
+use fairlab_kernel::coverage::CoveredLines;
+use fairlab_kernel::store::{BuildRequest, Store, StoreEntry};
 use fairlab_kernel::tree::{self, PARTS};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const NAMES: [&str; 2] = ["patch.base", "patch.patched"];
 
 /// Both, the first as it was before.
 pub(crate) struct Kernels {
-    pub(crate) kernels: [Entry; 2],
+    pub(crate) kernels: [StoreEntry; 2],
     /// Whether they were built here, from trees.
     is_of_trees: bool,
 }
@@ -39,9 +39,10 @@ pub(crate) fn kernels(output: &Output, args: &PatchArgs) -> Result<Kernels, CliE
     }
     let build = |which: usize, source: &str, title: Option<&str>, patches: &[PathBuf]| {
         let mut told = Ok(());
-        let mut say = |what: &str| told = output.note(&format!("{}: {what}\n", NAMES[which]));
+        let mut say = |what: &str| told = output.eprint(&format!("{}: {what}\n", NAMES[which]));
         let (name, config) = (NAMES[which], &args.config[..]);
-        let wish = Wish { name, workshop: name, source, title, patches, scripts: &[], config, is_covered: false };
+        let wish =
+            BuildRequest { name, workshop: name, source, title, patches, scripts: &[], config, is_covered: false };
         let added = store.make(&wish, &mut say)?;
         told?;
         Ok::<_, CliError>(store.pin(&added.entry)?)
@@ -70,18 +71,19 @@ pub(crate) fn covered(
     output: &Output,
     args: &PatchArgs,
     kernels: &Kernels,
-) -> Result<Option<(Entry, Covered)>, CliError> {
+) -> Result<Option<(StoreEntry, CoveredLines)>, CliError> {
     if args.no_coverage || !kernels.is_of_trees {
         return Ok(None);
     }
     let store = Store::of_user()?;
     let mut told = Ok(());
-    let mut say = |what: &str| told = output.note(&format!("{COVERED}: {what}\n"));
+    let mut say = |what: &str| told = output.eprint(&format!("{COVERED}: {what}\n"));
     let [base, patched] = &kernels.kernels;
     let covered = store.add_covered(COVERED, patched, base, &mut say)?;
     told?;
     if covered.is_none() {
-        output.note("another `fairlab patch` counts lines now: which of the patch are reached is not asked here\n")?;
+        output
+            .eprint("another `fairlab patch` counts lines now: which of the patch are reached is not asked here\n")?;
     }
     Ok(covered)
 }

@@ -11,7 +11,7 @@
 
 pub(crate) mod args;
 mod calls;
-mod first;
+mod divergence;
 mod fleet;
 pub(crate) mod kernels;
 pub(crate) mod report;
@@ -24,15 +24,15 @@ use crate::output::Output;
 use crate::trial::{Trial, Work};
 use crate::values::EngineName;
 use args::PatchArgs;
-use fairlab_kernel::store::{Entry, Store};
+use divergence::Divergence;
+use fairlab_kernel::store::{Store, StoreEntry};
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::comparison::{Comparison, Rules, compare};
-use fairlab_study::experiment::metrics::Better;
+use fairlab_study::experiment::comparison::{Comparison, ComparisonRules, compare};
+use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::rank::enough;
 use fairlab_study::experiment::{Observation, Repetitions, repeat};
-use first::First;
-use fleet::{Case, FLEET, Load, MIX};
-use report::Report;
+use fleet::{FLEET, FleetLoad, MIX, PatchCase};
+use report::PatchReport;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ const WORSE: u8 = 1;
 
 /// What came of a case.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct Outcome {
+pub(crate) struct CaseOutcome {
     pub(crate) machine: &'static str,
     pub(crate) load: &'static str,
     /// The two beside each other, if both came back.
@@ -60,7 +60,7 @@ pub(crate) struct Outcome {
     /// Why it could not be run with such kernels.
     pub(crate) left_out: Option<String>,
     /// Where they first differ, if that was looked for.
-    pub(crate) first: Option<First>,
+    pub(crate) first: Option<Divergence>,
     /// Why the machine was taken as with `--plain=priced`; none: all of it.
     pub(crate) plain_because: Option<String>,
     /// Lines that kernels printed.
@@ -74,7 +74,7 @@ pub(crate) struct Outcome {
 /// Runs the command.
 pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliError> {
     args.jobs.apply();
-    let cases: Vec<&Case> =
+    let cases: Vec<&PatchCase> =
         FLEET.iter().filter(|case| args.only.is_empty() || args.only.iter().any(|text| case.has(text))).collect();
     if cases.is_empty() {
         let help = "fairlab patch --list shows machines and workloads";
@@ -100,35 +100,38 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
     let mix = mix.as_str();
     let mut running = Vec::new();
     for (nr, case) in cases.iter().enumerate() {
-        let one = Running::begin(args, case, kernels, mix)?;
+        let one = RunningCase::begin(args, case, kernels, mix)?;
         if nr == 0 {
             let seconds = one.took.as_secs_f64();
-            output
-                .note(&format!("{} cases; the first one, once with each kernel, took {seconds:.1} s\n", cases.len()))?;
+            output.eprint(&format!(
+                "{} cases; the first one, once with each kernel, took {seconds:.1} s\n",
+                cases.len()
+            ))?;
         }
         running.push(one);
         if args.budget.is_none() {
             let one = running.last_mut().expect("it was pushed");
-            one.go_on(args, args.runs.unwrap_or_else(least), &|| true);
+            one.advance_case(args, args.runs.unwrap_or_else(least), &|| true);
         }
     }
     let budget = args.budget.map(|budget| Budget::after_first(budget, begun.elapsed(), built, &running));
     if let Some(budget) = &budget {
-        output.note(&format!("{}\n", budget.sentence()))?;
+        output.eprint(&format!("{}\n", budget.sentence()))?;
         for nr in 0..running.len() {
             let left = budget.whole.saturating_sub(begun.elapsed());
             let share = left / u32::try_from(running.len() - nr).unwrap_or(1);
             let again = Instant::now();
-            running[nr].go_on(args, MOST_RUNS, &|| again.elapsed() < share);
+            running[nr].advance_case(args, MOST_RUNS, &|| again.elapsed() < share);
         }
     }
     let mut outcomes = Vec::new();
     for one in running {
         let [base, patched] = one.trials.clone();
         let mut outcome = one.outcome(mix).map_err(not_run)?;
-        let is_wanted = outcomes.iter().filter(|outcome: &&Outcome| outcome.first.is_some()).count() < args.differences;
+        let is_wanted =
+            outcomes.iter().filter(|outcome: &&CaseOutcome| outcome.first.is_some()).count() < args.differences;
         if is_wanted && outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]) {
-            outcome.first = first::first(&base, &patched, args.seed)?;
+            outcome.first = divergence::find_first(&base, &patched, args.seed)?;
         }
         if let Some((kernel, _)) = &covered {
             let mut patched = patched;
@@ -139,7 +142,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         outcomes.push(outcome);
     }
     let coverage = covered.map(|(_, covered)| covered.end()).transpose()?;
-    let report = Report { schema: SCHEMA, kernels, outcomes, coverage, budget, built, took: begun.elapsed() };
+    let report = PatchReport { schema: SCHEMA, kernels, outcomes, coverage, budget, built, took: begun.elapsed() };
     if output.is_json() {
         output.json(&report)?;
     } else {
@@ -148,7 +151,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
     if report.outcomes.iter().all(|outcome| outcome.left_out.is_some()) {
         return Err(CliError::Input("no case could be run with these kernels: see why above".to_owned()));
     }
-    if report.is_worse() { Err(CliError::Told { status: WORSE }) } else { Ok(()) }
+    if report.is_worse() { Err(CliError::AlreadyReported { status: WORSE }) } else { Ok(()) }
 }
 
 /// Whatever keeps it from being run has the status of wrong input.
@@ -188,7 +191,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    fn after_first(budget: Nanos, first: Duration, built: Duration, running: &[Running<'_>]) -> Self {
+    fn after_first(budget: Nanos, first: Duration, built: Duration, running: &[RunningCase<'_>]) -> Self {
         let repetition = running.iter().map(|one| one.took).sum();
         Self { whole: Duration::from_nanos(budget.0), first, repetition, built: built > repetition }
     }
@@ -210,12 +213,17 @@ impl Budget {
 }
 
 /// A case with each kernel, on the whole machine or what is left of it.
-fn trials(case: &Case, kernels: &[Entry; 2], mix: &str, plain: Option<Plain>) -> Result<[Trial; 2], CliError> {
+fn trials(
+    case: &PatchCase,
+    kernels: &[StoreEntry; 2],
+    mix: &str,
+    plain: Option<Plain>,
+) -> Result<[Trial; 2], CliError> {
     let work = match case.load {
-        Load::Mix => Work::File(Arc::new(input::workload(mix)?)),
-        Load::Bench(line) => Work::Bench(line.to_owned()),
+        FleetLoad::Mix => Work::File(Arc::new(input::workload(mix)?)),
+        FleetLoad::Bench(line) => Work::Bench(line.to_owned()),
     };
-    let trial = |kernel: &Entry| Trial {
+    let trial = |kernel: &StoreEntry| Trial {
         work: work.clone(),
         variant: VariantArgs {
             machine: Some(case.machine.to_owned()),
@@ -234,8 +242,8 @@ fn trials(case: &Case, kernels: &[Entry; 2], mix: &str, plain: Option<Plain>) ->
 fn keep_main(observation: &mut Observation) {
     let mut judged = 0;
     observation.metrics.retain(|(metric, _)| {
-        judged += usize::from(metric.better != Better::Neither);
-        metric.better == Better::Neither || judged <= FIGURES
+        judged += usize::from(metric.better != MetricDirection::Neither);
+        metric.better == MetricDirection::Neither || judged <= FIGURES
     });
 }
 
@@ -245,8 +253,8 @@ fn in_a_line(said: &str, mix: &str) -> String {
 }
 
 /// A case that is being repeated.
-struct Running<'a> {
-    case: &'a Case,
+struct RunningCase<'a> {
+    case: &'a PatchCase,
     trials: [Trial; 2],
     /// Why the kernels have not the whole machine.
     plain_because: Option<String>,
@@ -255,9 +263,9 @@ struct Running<'a> {
     took: Duration,
 }
 
-impl<'a> Running<'a> {
+impl<'a> RunningCase<'a> {
     /// The first repetition is made whatever it takes: on the whole machine, if both kernels have all of it.
-    fn begin(args: &PatchArgs, case: &'a Case, kernels: &[Entry; 2], mix: &str) -> Result<Self, CliError> {
+    fn begin(args: &PatchArgs, case: &'a PatchCase, kernels: &[StoreEntry; 2], mix: &str) -> Result<Self, CliError> {
         let whole = Self::begin_on(args, case, trials(case, kernels, mix, None)?);
         let Err(CliError::Input(because)) = &whole.repetitions else { return Ok(whole) };
         let priced = Self::begin_on(args, case, trials(case, kernels, mix, Some(Plain::Priced))?);
@@ -265,7 +273,7 @@ impl<'a> Running<'a> {
         Ok(Self { plain_because: plain_because.filter(|_| priced.repetitions.is_ok()), ..priced })
     }
 
-    fn begin_on(args: &PatchArgs, case: &'a Case, trials: [Trial; 2]) -> Self {
+    fn begin_on(args: &PatchArgs, case: &'a PatchCase, trials: [Trial; 2]) -> Self {
         let runs = usize::try_from(2 * args.runs.unwrap_or_else(least)).unwrap_or(usize::MAX);
         let arms = TrialArms::new(trials.to_vec(), &[], false, Ok(runs)).having_to_end();
         let arms = if args.budget.is_some() { arms.quiet() } else { arms };
@@ -275,10 +283,10 @@ impl<'a> Running<'a> {
     }
 
     /// Repeats it, up to so often altogether.
-    fn go_on(&mut self, args: &PatchArgs, runs: u64, goes_on: &(dyn Fn() -> bool + Sync)) {
+    fn advance_case(&mut self, args: &PatchArgs, runs: u64, has_more: &(dyn Fn() -> bool + Sync)) {
         let Ok(repetitions) = &mut self.repetitions else { return };
         let begun = Instant::now();
-        match repeat(&self.arms, args.seed + 1..args.seed + runs, goes_on) {
+        match repeat(&self.arms, args.seed + 1..args.seed + runs, has_more) {
             Ok(more) => repetitions.extend(more),
             Err(error) => self.repetitions = Err(error),
         }
@@ -287,9 +295,9 @@ impl<'a> Running<'a> {
     }
 
     /// What came of it.
-    fn outcome(mut self, mix: &str) -> Result<Outcome, CliError> {
+    fn outcome(mut self, mix: &str) -> Result<CaseOutcome, CliError> {
         self.arms.finish();
-        let mut outcome = Outcome {
+        let mut outcome = CaseOutcome {
             machine: self.case.machine,
             load: self.case.load(),
             comparison: None,
@@ -304,7 +312,8 @@ impl<'a> Running<'a> {
             Ok(repetitions) if repetitions.is_empty() => return Err(stopped()),
             Ok(mut repetitions) => {
                 repetitions.iter_mut().flatten().for_each(keep_main);
-                outcome.comparison = Some(compare(&repetitions, Rules { level: level(), ..Rules::default() }));
+                outcome.comparison =
+                    Some(compare(&repetitions, ComparisonRules { level: level(), ..ComparisonRules::default() }));
             }
             Err(error @ CliError::Run(_)) => outcome.failure = Some(error.to_string()),
             Err(CliError::Input(what)) => outcome.left_out = Some(in_a_line(&what, mix)),

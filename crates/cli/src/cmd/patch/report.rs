@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a fleet amounts to: a table in the form of mailing lists, what became better and worse, and where the two first differ.
 
-use super::first::First;
-use super::{Budget, Outcome};
+use super::divergence::Divergence;
+use super::{Budget, CaseOutcome};
 use crate::engine::look::TaskState;
-use fairlab_kernel::coverage::{Coverage, Line};
-use fairlab_kernel::store::Entry;
-use fairlab_study::experiment::comparison::{Comparison, Row, Verdict};
-use fairlab_study::experiment::metrics::Better;
+use fairlab_kernel::coverage::{Coverage, CoverageLine};
+use fairlab_kernel::store::StoreEntry;
+use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, MetricRow};
+use fairlab_study::experiment::metrics::MetricDirection;
 use serde::{Serialize, Serializer};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 /// All of it.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct Report<'a> {
+pub(crate) struct PatchReport<'a> {
     /// The form that this has.
     pub(crate) schema: &'static str,
     /// Before and after.
-    pub(crate) kernels: &'a [Entry; 2],
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) kernels: &'a [StoreEntry; 2],
+    pub(crate) outcomes: Vec<CaseOutcome>,
     /// Lines of the patch that runs have reached, if that was asked.
     pub(crate) coverage: Option<Coverage>,
     /// What the budget had room for, if there was one.
@@ -39,30 +39,30 @@ pub(super) fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S:
 }
 
 /// Rows that are told of a case: its main figure, and each of which a difference was found.
-fn told(comparison: &Comparison) -> impl Iterator<Item = &Row> {
-    let judged = comparison.rows.iter().filter(|row| row.metric.better != Better::Neither);
-    let is_found = |row: &Row| matches!(row.changes[0].verdict, Verdict::Better | Verdict::Worse);
+fn outcome_text(comparison: &Comparison) -> impl Iterator<Item = &MetricRow> {
+    let judged = comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither);
+    let is_found = |row: &MetricRow| matches!(row.changes[0].verdict, ChangeVerdict::Better | ChangeVerdict::Worse);
     judged.enumerate().filter(move |(place, row)| *place == 0 || is_found(row)).map(|(_, row)| row)
 }
 
 /// A change for the better is positive.
-fn gain(row: &Row) -> f64 {
+fn gain(row: &MetricRow) -> f64 {
     let [before, after] = [row.arms[0].value, row.arms[1].value];
     let percent = if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) };
-    (if row.metric.better == Better::Less { -percent } else { percent }) + 0.0
+    (if row.metric.better == MetricDirection::Less { -percent } else { percent }) + 0.0
 }
 
-fn deviation(row: &Row, arm: usize) -> f64 {
+fn deviation(row: &MetricRow, arm: usize) -> f64 {
     let arm = &row.arms[arm];
     if arm.value == 0.0 { 0.0 } else { 100.0 * arm.deviation / arm.value.abs() }
 }
 
-impl Report<'_> {
+impl PatchReport<'_> {
     /// Whether anything became worse, or one kernel did not come back.
     pub(crate) fn is_worse(&self) -> bool {
         self.outcomes.iter().any(|outcome| {
             let rows = outcome.comparison.iter().flat_map(|comparison| &comparison.rows);
-            outcome.failure.is_some() || rows.into_iter().any(|row| row.changes[0].verdict == Verdict::Worse)
+            outcome.failure.is_some() || rows.into_iter().any(|row| row.changes[0].verdict == ChangeVerdict::Worse)
         })
     }
 
@@ -78,13 +78,14 @@ impl Report<'_> {
                 if kernel.patches.is_empty() { String::new() } else { format!(" + {}", kernel.patches.join(" + ")) };
             writeln!(text, "{what} kernel:{}: Linux {}, {}{patches}", kernel.name, kernel.version, kernel.origin())?;
         }
-        let width = |of: fn(&Outcome) -> &str| self.outcomes.iter().map(|outcome| of(outcome).len()).max().unwrap_or(0);
+        let width =
+            |of: fn(&CaseOutcome) -> &str| self.outcomes.iter().map(|outcome| of(outcome).len()).max().unwrap_or(0);
         let (machines, loads) = (width(|outcome| outcome.machine).max(4), width(|outcome| outcome.load).max(4));
         let head = |machine: &str, load: &str| format!("{machine:<machines$}  {load:<loads$}");
         writeln!(text, "\n{}  runs  metric             baseline(std%)  compare%( std%)", head("case", "load"))?;
         let mut reasons: Vec<(String, String)> = Vec::new();
         for outcome in &self.outcomes {
-            let Outcome { machine, load, comparison, failure, left_out, .. } = outcome;
+            let CaseOutcome { machine, load, comparison, failure, left_out, .. } = outcome;
             let head = head(machine, load);
             if failure.is_some() {
                 writeln!(text, "{head}     -  DID NOT COME BACK")?;
@@ -101,11 +102,11 @@ impl Report<'_> {
                 writeln!(text, "{head}  {runs:>4}  identical in every event")?;
                 continue;
             }
-            for row in told(comparison) {
+            for row in outcome_text(comparison) {
                 let verdict = match row.changes[0].verdict {
-                    Verdict::Better => "  better",
-                    Verdict::Worse => "  WORSE",
-                    Verdict::TooFew | Verdict::Untested => "  too few",
+                    ChangeVerdict::Better => "  better",
+                    ChangeVerdict::Worse => "  WORSE",
+                    ChangeVerdict::TooFew | ChangeVerdict::Untested => "  too few",
                     _ => "",
                 };
                 // One run has no deviation.
@@ -163,11 +164,11 @@ impl Report<'_> {
     }
 
     fn write_summary(&self, text: &mut String) -> std::fmt::Result {
-        let count = |wanted: Verdict| {
+        let count = |wanted: ChangeVerdict| {
             let rows = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).flat_map(|one| &one.rows);
             rows.filter(|row| row.changes[0].verdict == wanted).count()
         };
-        let of = |is: fn(&Outcome) -> bool| self.outcomes.iter().filter(|outcome| is(outcome)).count();
+        let of = |is: fn(&CaseOutcome) -> bool| self.outcomes.iter().filter(|outcome| is(outcome)).count();
         let identical = of(|outcome| outcome.comparison.as_ref().is_some_and(|one| one.identical[0]));
         let lost = of(|outcome| outcome.failure.is_some());
         let cases = if self.outcomes.len() == 1 { "1 case" } else { &format!("{} cases", self.outcomes.len()) };
@@ -175,8 +176,8 @@ impl Report<'_> {
             text,
             "\n{cases}, {}; {identical} identical in every event; {} figures better, {} worse; {lost} did not come back",
             self.repetitions(),
-            count(Verdict::Better),
-            count(Verdict::Worse),
+            count(ChangeVerdict::Better),
+            count(ChangeVerdict::Worse),
         )?;
         writeln!(
             text,
@@ -188,7 +189,7 @@ impl Report<'_> {
             }
         }
         let enough = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).map(|one| one.enough).max();
-        if count(Verdict::TooFew) + count(Verdict::Untested) > 0 {
+        if count(ChangeVerdict::TooFew) + count(ChangeVerdict::Untested) > 0 {
             let enough = enough.unwrap_or(0);
             writeln!(
                 text,
@@ -222,7 +223,7 @@ fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
         "\n{} of the {lines} lines of the patch that became code were reached by no run, so nothing above is about them:",
         missed.len()
     )?;
-    for Line { file, line, function, text: code } in missed.iter().take(MOST_MISSED) {
+    for CoverageLine { file, line, function, text: code } in missed.iter().take(MOST_MISSED) {
         writeln!(text, "    {file}:{line} in {function}(): {code}")?;
     }
     if missed.len() > MOST_MISSED {
@@ -231,9 +232,21 @@ fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
     Ok(())
 }
 
-fn write_first(text: &mut String, outcome: &Outcome, first: &First) -> std::fmt::Result {
-    let First { at_ns, patched_at_ns, same_events, before, decision, base, patched, then, cpus, tasks, fields, hidden } =
-        first;
+fn write_first(text: &mut String, outcome: &CaseOutcome, first: &Divergence) -> std::fmt::Result {
+    let Divergence {
+        at_ns,
+        patched_at_ns,
+        same_events,
+        before,
+        decision,
+        base,
+        patched,
+        then,
+        cpus,
+        tasks,
+        fields,
+        hidden,
+    } = first;
     let ms = |ns: u64| format!("{:.6} ms", ns as f64 / 1e6);
     writeln!(
         text,

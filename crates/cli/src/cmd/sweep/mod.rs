@@ -13,10 +13,10 @@ use args::{SweepArgs, SweepCommand, TableFormat};
 use fairlab_machine::files;
 use fairlab_sched::units::Nanos;
 use fairlab_study::pool;
-use fairlab_study::sweep::export::Table;
-use fairlab_study::sweep::plan::Plan;
+use fairlab_study::sweep::export::SweepTable;
+use fairlab_study::sweep::plan::SweepPlan;
 use fairlab_study::sweep::run::{identified, pending, run};
-use fairlab_study::sweep::store::{Done, Kept, Store, StoreError};
+use fairlab_study::sweep::store::{PointStore, StoreError, StoredPoint, StoredResult};
 use points::PlanPoints;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     let read = files::read_file(path, crate::input::MAX_BYTES);
     let bytes = read.map_err(|error| CliError::Input(format!("{name}: cannot be read: {error}\nhelp: {help}")))?;
     let text = fairlab_workload::error::text_of(&name, &bytes).map_err(CliError::input)?;
-    let plan = Plan::parse(&name, text).map_err(CliError::Input)?;
+    let plan = SweepPlan::parse(&name, text).map_err(CliError::Input)?;
     let points = plan.points();
     let of_plan = |error: String| CliError::Input(format!("{name}: {error}"));
     let runs = PlanPoints::new(plan, path.parent().unwrap_or_else(|| Path::new("."))).map_err(of_plan)?;
@@ -66,21 +66,24 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     }
     let store_path = args.store.clone().unwrap_or_else(|| path.with_extension("sweep"));
     if args.dry_run {
-        let store =
-            if store_path.exists() { Some(Store::existing(&store_path, false).map_err(error_of)?) } else { None };
+        let store = if store_path.exists() {
+            Some(PointStore::open_existing(&store_path, false).map_err(error_of)?)
+        } else {
+            None
+        };
         return dry_run(output, args, &runs, &points, store);
     }
-    let mut store = Store::open(&store_path).map_err(error_of)?;
-    store.plan(&points).map_err(error_of)?;
+    let mut store = PointStore::open(&store_path).map_err(error_of)?;
+    store.set_plan(&points).map_err(error_of)?;
     if args.retry {
-        store.forget_failures().map_err(error_of)?;
+        store.delete_failures().map_err(error_of)?;
     }
     let todo = pending(&store, args.shard).map_err(error_of)?;
     let already = points.len() - todo.len();
     let mut progress = CountProgress::new("sweeping", todo.len() as u64);
     interrupt::listen();
     let mut done = 0;
-    let result = run(&mut store, todo, &runs, &|| interrupt::requested().is_none(), &mut |_: &Done| {
+    let result = run(&mut store, todo, &runs, &|| interrupt::requested().is_none(), &mut |_: &StoredResult| {
         done += 1;
         progress.add(1);
     });
@@ -89,7 +92,7 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     output.warn_all(&warnings)?;
     result.map_err(error_of)?;
     let kept = store.points().map_err(error_of)?;
-    told(output, &store_path, &kept, done, already)?;
+    print_point(output, &store_path, &kept, done, already)?;
     if let Some(signal) = interrupt::requested() {
         return Err(CliError::Stopped { signal });
     }
@@ -97,7 +100,13 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
 }
 
 /// Says what there is now.
-fn told(output: &mut Output, store: &Path, kept: &[Kept], done: usize, already: usize) -> Result<(), CliError> {
+fn print_point(
+    output: &mut Output,
+    store: &Path,
+    kept: &[StoredPoint],
+    done: usize,
+    already: usize,
+) -> Result<(), CliError> {
     let in_plan = kept.iter().filter(|kept| kept.in_plan);
     let failed = in_plan.clone().filter(|kept| is_failure(kept)).count();
     let finished = in_plan.clone().filter(|kept| kept.result.is_some()).count() - failed;
@@ -122,14 +131,14 @@ fn told(output: &mut Output, store: &Path, kept: &[Kept], done: usize, already: 
     output.text(&format!("  fairlab sweep export {} -o results.csv\n", store.display()))
 }
 
-fn is_failure(kept: &Kept) -> bool {
-    kept.result.as_ref().is_some_and(|done| done.told.is_err())
+fn is_failure(kept: &StoredPoint) -> bool {
+    kept.result.as_ref().is_some_and(|done| done.outcome.is_err())
 }
 
 /// Points that failed are an error in the end.
-fn failures(store: &Path, kept: &[Kept]) -> Result<(), CliError> {
-    let why = |kept: &Kept| {
-        let Err(why) = &kept.result.as_ref()?.told else { return None };
+fn failures(store: &Path, kept: &[StoredPoint]) -> Result<(), CliError> {
+    let why = |kept: &StoredPoint| {
+        let Err(why) = &kept.result.as_ref()?.outcome else { return None };
         let settings: Vec<String> = kept.point.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
         Some(format!("{} seed {}: {}", settings.join(" "), kept.point.seed, why.lines().next().unwrap_or_default()))
     };
@@ -147,8 +156,8 @@ fn dry_run(
     output: &mut Output,
     args: &SweepArgs,
     runs: &PlanPoints,
-    points: &[(String, fairlab_study::sweep::plan::Point)],
-    store: Option<Store>,
+    points: &[(String, fairlab_study::sweep::plan::SweepPoint)],
+    store: Option<PointStore>,
 ) -> Result<(), CliError> {
     let known = store.map(|store| store.points()).transpose().map_err(error_of)?.unwrap_or_default();
     let done_of = |id: &str| known.iter().find(|kept| kept.id == *id).and_then(|kept| kept.result.as_ref());
@@ -215,9 +224,9 @@ fn export(
         let help = "say --format jsonl for a line of JSON for each point";
         return Err(CliError::Input(format!("sweep export writes a table, not JSON\nhelp: {help}")));
     }
-    let kept = Store::existing(store, false).and_then(|store| store.points()).map_err(error_of)?;
-    let kept: Vec<Kept> = kept.into_iter().filter(|kept| all || kept.in_plan).collect();
-    let table = Table::of(&kept);
+    let kept = PointStore::open_existing(store, false).and_then(|store| store.points()).map_err(error_of)?;
+    let kept: Vec<StoredPoint> = kept.into_iter().filter(|kept| all || kept.in_plan).collect();
+    let table = SweepTable::of(&kept);
     let ending = file.and_then(Path::extension).and_then(|ending| ending.to_str());
     let format = format.map_or_else(|| format_of(ending), Ok)?;
     if format == TableFormat::Parquet {
@@ -249,7 +258,7 @@ fn format_of(ending: Option<&str>) -> Result<TableFormat, CliError> {
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(table: &Table, file: Option<&Path>) -> Result<(), CliError> {
+fn parquet(table: &SweepTable, file: Option<&Path>) -> Result<(), CliError> {
     let file = file.ok_or_else(|| CliError::Input("Parquet is no text\nhelp: give -o FILE.parquet".to_owned()))?;
     let failed = |error: std::io::Error| CliError::write(&file.display().to_string(), &error);
     let (whole, out) = WholeFile::create(file).map_err(failed)?;
@@ -258,15 +267,15 @@ fn parquet(table: &Table, file: Option<&Path>) -> Result<(), CliError> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_table: &Table, _file: Option<&Path>) -> Result<(), CliError> {
+fn parquet(_table: &SweepTable, _file: Option<&Path>) -> Result<(), CliError> {
     let help = "build it with `cargo build --release --features parquet`, or export csv or jsonl";
     Err(CliError::Input(format!("this fairlab was built without Parquet\nhelp: {help}")))
 }
 
 fn merge(output: &mut Output, stores: &[PathBuf], file: &Path, salvage: bool) -> Result<(), CliError> {
-    let mut all = Store::open(file).map_err(error_of)?;
+    let mut all = PointStore::open(file).map_err(error_of)?;
     for path in stores {
-        let store = Store::existing(path, salvage).map_err(error_of)?;
+        let store = PointStore::open_existing(path, salvage).map_err(error_of)?;
         let points = if salvage { store.salvage() } else { store.points() };
         let points = points.map_err(error_of)?;
         let results = points.iter().filter(|kept| kept.result.is_some()).count();

@@ -11,9 +11,9 @@ use crate::trial::{Trial, Work};
 use crate::values::time_of;
 use fairlab_observe::sha256;
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::{self, Asked};
-use fairlab_study::sweep::plan::{Plan, Point};
-use fairlab_study::sweep::{Points, Told};
+use fairlab_study::experiment::metrics::{self, RequestedMetric};
+use fairlab_study::sweep::plan::{SweepPlan, SweepPoint};
+use fairlab_study::sweep::{PointResult, PointRunner};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,11 +21,11 @@ use std::sync::{Arc, Mutex};
 
 /// What a plan says, understood.
 pub(crate) struct PlanPoints {
-    plan: Plan,
+    plan: SweepPlan,
     directory: std::path::PathBuf,
     duration: Option<Nanos>,
     warmup: Nanos,
-    asked: Vec<Asked>,
+    asked: Vec<RequestedMetric>,
     /// Files that have been read, by path, with the hash of their contents.
     files: Mutex<BTreeMap<String, (Work, String)>>,
     machines: Mutex<BTreeMap<String, String>>,
@@ -34,26 +34,26 @@ pub(crate) struct PlanPoints {
 
 impl PlanPoints {
     /// Understands a plan. Files are looked for from where it is.
-    pub(crate) fn new(plan: Plan, directory: &Path) -> Result<Self, String> {
+    pub(crate) fn new(plan: SweepPlan, directory: &Path) -> Result<Self, String> {
         let time = |key: &str, text: &Option<String>| {
             text.as_ref().map(|text| time_of(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
         };
         let duration = time("for", &plan.duration)?;
         let warmup = time("warmup", &plan.warmup)?.unwrap_or_default();
-        let asked = plan.metrics.iter().map(|text| Asked::parse(text)).collect::<Result<_, _>>()?;
+        let asked = plan.metrics.iter().map(|text| RequestedMetric::parse(text)).collect::<Result<_, _>>()?;
         let directory = directory.to_owned();
         let (files, machines, warnings) = (Mutex::default(), Mutex::default(), Mutex::default());
         Ok(Self { plan, directory, duration, warmup, asked, files, machines, warnings })
     }
 
     /// The settings of a point with those of the base, and which of them are parameters.
-    fn settings(&self, point: &Point) -> BTreeMap<String, String> {
+    fn settings(&self, point: &SweepPoint) -> BTreeMap<String, String> {
         let base = self.plan.base.iter().map(|(key, value)| (key.clone(), value.to_string()));
         base.chain(point.settings.clone()).collect()
     }
 
     /// The arm that a point is, and what it runs.
-    fn arm(&self, point: &Point) -> Result<(Arm, String, bool), String> {
+    fn arm(&self, point: &SweepPoint) -> Result<(Arm, String, bool), String> {
         let settings = self.settings(point);
         let of_plan = [("workload", &self.plan.workload), ("bench", &self.plan.bench)];
         let own = |key: &str| settings.get(key).map(|text| (key.to_owned(), text.clone()));
@@ -88,7 +88,7 @@ impl PlanPoints {
     }
 
     /// The trial of a point, and what tells its inputs from others.
-    fn trial(&self, point: &Point) -> Result<(Trial, String), String> {
+    fn trial(&self, point: &SweepPoint) -> Result<(Trial, String), String> {
         let (arm, text, is_bench) = self.arm(point)?;
         let (work, hash) = if is_bench { (Work::Bench(text.clone()), text) } else { self.file(&text)? };
         let mut variant = arm.on(&VariantArgs::default());
@@ -131,7 +131,7 @@ impl PlanPoints {
     }
 
     /// How long a point takes, from a moment of it: wall-clock seconds for each simulated one, and how long it is if that is known.
-    pub(crate) fn tried(&self, point: &Point, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
+    pub(crate) fn tried(&self, point: &SweepPoint, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
         let (mut trial, _) = self.trial(point)?;
         let of_bench = |line: &str| line::parse(line, None, "fairlab sweep");
         let length = match (&trial.work, self.duration) {
@@ -148,7 +148,7 @@ impl PlanPoints {
     }
 
     /// Looks whether a point tells what the plan asks for: a moment of it, and if that lacks something, all of it.
-    pub(crate) fn check_metrics(&self, point: &Point, moment: Nanos) -> Result<(), String> {
+    pub(crate) fn check_metrics(&self, point: &SweepPoint, moment: Nanos) -> Result<(), String> {
         if self.asked.is_empty() {
             return Ok(());
         }
@@ -169,20 +169,20 @@ impl PlanPoints {
     }
 
     /// Looks whether a point can begin.
-    pub(crate) fn check(&self, point: &Point) -> Result<(), CliError> {
+    pub(crate) fn check(&self, point: &SweepPoint) -> Result<(), CliError> {
         let (trial, _) = self.trial(point).map_err(CliError::Input)?;
         trial.check(Some(point.seed), "fairlab sweep").map(drop)
     }
 }
 
-impl Points for PlanPoints {
-    fn inputs(&self, point: &Point) -> Result<String, String> {
+impl PointRunner for PlanPoints {
+    fn inputs(&self, point: &SweepPoint) -> Result<String, String> {
         let (_, of_point) = self.trial(point)?;
         Ok(json!([of_point, self.plan.duration, self.plan.warmup, self.plan.vary, self.plan.metrics]).to_string())
     }
 
-    fn run(&self, point: &Point) -> Option<Result<Told, String>> {
-        let told = self.told(point);
+    fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, String>> {
+        let told = self.point_text(point);
         // A run that a signal has cut short is not done.
         interrupt::requested().is_none().then_some(told)
     }
@@ -190,12 +190,12 @@ impl Points for PlanPoints {
 
 impl PlanPoints {
     /// Runs a point.
-    pub(crate) fn told(&self, point: &Point) -> Result<Told, String> {
+    pub(crate) fn point_text(&self, point: &SweepPoint) -> Result<PointResult, String> {
         let (trial, _) = self.trial(point)?;
         let told = trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
         self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());
         let metrics = metrics::of_run(&told.json(), &self.asked)?;
         let metrics = metrics.into_iter().map(|(metric, value)| (metric.name, value)).collect();
-        Ok(Told { digest: told.summary.digest, metrics })
+        Ok(PointResult { digest: told.summary.digest, metrics })
     }
 }

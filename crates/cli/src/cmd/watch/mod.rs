@@ -9,11 +9,11 @@ mod draw;
 mod view;
 pub(crate) mod watcher;
 
-use super::run::Listeners;
+use super::run::RunObservers;
 use crate::embed;
 use crate::error::CliError;
 use crate::interrupt;
-use fairlab_machine::engine::{Machine, RunError};
+use fairlab_machine::sim::{Machine, RunError};
 use fairlab_observe::explain::{Question, explain};
 use fairlab_sched::units::Nanos;
 use ratatui::DefaultTerminal;
@@ -21,7 +21,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 use view::{Mode, View};
-use watcher::Kind;
+use watcher::DecisionKind;
 
 /// Between two pictures, of which there are twenty in a second.
 const FRAME: Duration = Duration::from_millis(50);
@@ -35,11 +35,11 @@ const INSTANTS_AT_ONCE: u32 = 20_000;
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum KeyCommand {
     /// Stop, or go on.
     Pause,
     /// To the next decision, of a kind or of any.
-    Next(Option<Kind>),
+    Next(Option<DecisionKind>),
     /// Why the last decision was made; or away with that.
     Why,
     Faster,
@@ -75,39 +75,39 @@ impl Drop for Screen {
 }
 
 /// Why a run that is watched has ended early.
-pub(crate) enum Ended {
+pub(crate) enum WatchEnd {
     Run(RunError),
     Screen(io::Error),
 }
 
-impl From<RunError> for Ended {
+impl From<RunError> for WatchEnd {
     fn from(error: RunError) -> Self {
         Self::Run(error)
     }
 }
 
-impl From<io::Error> for Ended {
+impl From<io::Error> for WatchEnd {
     fn from(error: io::Error) -> Self {
         Self::Screen(error)
     }
 }
 
 /// Simulates while somebody watches: to the end, or until he leaves.
-pub(crate) fn simulate(machine: &mut Machine, listeners: &mut Listeners, title: &str) -> Result<(), Ended> {
+pub(crate) fn simulate(machine: &mut Machine, listeners: &mut RunObservers, title: &str) -> Result<(), WatchEnd> {
     let mut screen = Screen::open()?;
     machine.start(listeners)?;
-    let mut session = Session::new(machine, title);
+    let mut session = WatchSession::new(machine, title);
     loop {
-        session.view.look(machine, listeners.watcher());
+        session.view.update_view(machine, listeners.watcher());
         screen.0.draw(|frame| draw::draw(frame, &mut session.view))?;
         // The first key that comes ends the wait; while the run goes on there is a picture soon anyway.
         let wish = if event::poll(FRAME)? { wish_of(&event::read()?) } else { None };
-        if wish == Some(Wish::Quit) || interrupt::requested().is_some() || listeners.has_failed() {
+        if wish == Some(KeyCommand::Quit) || interrupt::requested().is_some() || listeners.has_failed() {
             machine.end_at(session.at);
             break;
         }
-        session.hear(wish, machine, listeners);
-        session.go_on(machine, listeners)?;
+        session.handle_key(wish, machine, listeners);
+        session.advance_view(machine, listeners)?;
     }
     drop(screen);
     machine.finish(listeners);
@@ -115,54 +115,54 @@ pub(crate) fn simulate(machine: &mut Machine, listeners: &mut Listeners, title: 
 }
 
 /// What an event of the terminal asks for. In raw mode Ctrl-C is a key.
-fn wish_of(event: &Event) -> Option<Wish> {
+fn wish_of(event: &Event) -> Option<KeyCommand> {
     let Event::Key(key) = event else { return None };
     if key.kind == KeyEventKind::Release {
         return None;
     }
     match key.code {
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Wish::Quit),
-        KeyCode::Char('q') | KeyCode::Esc => Some(Wish::Quit),
-        KeyCode::Char(' ') => Some(Wish::Pause),
-        KeyCode::Char('s') => Some(Wish::Next(None)),
-        KeyCode::Char('n') => Some(Wish::Next(Some(Kind::Wakeup))),
-        KeyCode::Char('w') | KeyCode::Enter => Some(Wish::Why),
-        KeyCode::Char('+' | '=') => Some(Wish::Faster),
-        KeyCode::Char('-') => Some(Wish::Slower),
-        KeyCode::Up | KeyCode::Char('k') => Some(Wish::Up),
-        KeyCode::Down | KeyCode::Char('j') => Some(Wish::Down),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(KeyCommand::Quit),
+        KeyCode::Char('q') | KeyCode::Esc => Some(KeyCommand::Quit),
+        KeyCode::Char(' ') => Some(KeyCommand::Pause),
+        KeyCode::Char('s') => Some(KeyCommand::Next(None)),
+        KeyCode::Char('n') => Some(KeyCommand::Next(Some(DecisionKind::Wakeup))),
+        KeyCode::Char('w') | KeyCode::Enter => Some(KeyCommand::Why),
+        KeyCode::Char('+' | '=') => Some(KeyCommand::Faster),
+        KeyCode::Char('-') => Some(KeyCommand::Slower),
+        KeyCode::Up | KeyCode::Char('k') => Some(KeyCommand::Up),
+        KeyCode::Down | KeyCode::Char('j') => Some(KeyCommand::Down),
         _ => None,
     }
 }
 
 /// Somebody who watches.
-struct Session {
+struct WatchSession {
     view: View,
     /// Everything up to here has happened.
     at: Nanos,
 }
 
-impl Session {
+impl WatchSession {
     fn new(machine: &Machine, title: &str) -> Self {
         Self { view: View::new(machine, title, SPEED), at: machine.now() }
     }
 
     /// Does what a key asks for.
-    fn hear(&mut self, wish: Option<Wish>, machine: &Machine, listeners: &Listeners) {
+    fn handle_key(&mut self, wish: Option<KeyCommand>, machine: &Machine, listeners: &RunObservers) {
         let view = &mut self.view;
         let last_cpu = machine.sched().nr_cpus() - 1;
         match wish {
-            None | Some(Wish::Quit) => {}
-            Some(Wish::Pause | Wish::Next(_)) if view.mode == Mode::Over => {}
-            Some(Wish::Pause) => {
+            None | Some(KeyCommand::Quit) => {}
+            Some(KeyCommand::Pause | KeyCommand::Next(_)) if view.mode == Mode::Over => {}
+            Some(KeyCommand::Pause) => {
                 view.mode = if view.mode == Mode::Goes { Mode::Paused } else { Mode::Goes };
                 view.why = None;
             }
-            Some(Wish::Next(kind)) => {
+            Some(KeyCommand::Next(kind)) => {
                 view.mode = Mode::Seeks { kind, seen: listeners.watcher().seen(kind) };
                 view.why = None;
             }
-            Some(Wish::Why) => {
+            Some(KeyCommand::Why) => {
                 if view.why.take().is_none() {
                     if view.mode != Mode::Over {
                         view.mode = Mode::Paused;
@@ -170,15 +170,15 @@ impl Session {
                     view.why = Some(why(machine, listeners, view.chosen as u32, self.at));
                 }
             }
-            Some(Wish::Faster) => view.speed = Nanos(view.speed.0 * 2).min(FASTEST),
-            Some(Wish::Slower) => view.speed = Nanos(view.speed.0 / 2).max(SLOWEST),
-            Some(Wish::Up) => view.chosen = view.chosen.saturating_sub(1),
-            Some(Wish::Down) => view.chosen = (view.chosen + 1).min(last_cpu),
+            Some(KeyCommand::Faster) => view.speed = Nanos(view.speed.0 * 2).min(FASTEST),
+            Some(KeyCommand::Slower) => view.speed = Nanos(view.speed.0 / 2).max(SLOWEST),
+            Some(KeyCommand::Up) => view.chosen = view.chosen.saturating_sub(1),
+            Some(KeyCommand::Down) => view.chosen = (view.chosen + 1).min(last_cpu),
         }
     }
 
     /// Lets the run go on until the next picture.
-    fn go_on(&mut self, machine: &mut Machine, listeners: &mut Listeners) -> Result<(), RunError> {
+    fn advance_view(&mut self, machine: &mut Machine, listeners: &mut RunObservers) -> Result<(), RunError> {
         match self.view.mode {
             Mode::Paused | Mode::Over => Ok(()),
             Mode::Goes => {
@@ -203,14 +203,14 @@ impl Session {
     }
 
     /// Nothing comes any more.
-    fn end(&mut self, machine: &mut Machine, listeners: &mut Listeners) -> Result<(), RunError> {
+    fn end(&mut self, machine: &mut Machine, listeners: &mut RunObservers) -> Result<(), RunError> {
         self.advance(machine, listeners, Nanos(u64::MAX))
     }
 
-    fn advance(&mut self, machine: &mut Machine, listeners: &mut Listeners, until: Nanos) -> Result<(), RunError> {
-        let goes_on = machine.advance(listeners, until)?;
-        self.at = if goes_on { until } else { machine.now() };
-        if !goes_on {
+    fn advance(&mut self, machine: &mut Machine, listeners: &mut RunObservers, until: Nanos) -> Result<(), RunError> {
+        let has_more = machine.advance(listeners, until)?;
+        self.at = if has_more { until } else { machine.now() };
+        if !has_more {
             self.view.mode = Mode::Over;
         }
         listeners.sample(machine);
@@ -219,7 +219,7 @@ impl Session {
 }
 
 /// What `fairlab explain` says of the last decision: the same question, at this moment. Without a decision, about a CPU.
-fn why(machine: &Machine, listeners: &Listeners, cpu: u32, now: Nanos) -> Vec<String> {
+fn why(machine: &Machine, listeners: &RunObservers, cpu: u32, now: Nanos) -> Vec<String> {
     let watcher = listeners.watcher();
     let question = watcher.question().unwrap_or(Question::Cpu(cpu));
     match explain(machine, watcher.history(), &question, now) {

@@ -3,9 +3,9 @@
 
 use super::view::{CpuLine, DomainLine};
 use super::*;
-use fairlab_machine::engine::{START, Setup};
 use fairlab_machine::observer::NoObserver;
-use fairlab_workload::scn;
+use fairlab_machine::sim::{START, Setup};
+use fairlab_workload::scenario;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyEvent;
@@ -13,16 +13,16 @@ use ratatui::crossterm::event::KeyEvent;
 const SCENARIO: &str = include_str!("../../../../../scenarios/eight-cpus.scn");
 
 fn machine() -> Machine {
-    let scenario = scn::parse("eight-cpus.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("eight-cpus.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
 /// A run that has begun, with who watches.
-fn watched() -> (Machine, Listeners, Session) {
+fn watched() -> (Machine, RunObservers, WatchSession) {
     let mut machine = machine();
-    let mut listeners = Listeners::watched(&machine);
+    let mut listeners = RunObservers::watched(&machine);
     machine.start(&mut listeners).expect("it starts");
-    let session = Session::new(&machine, "eight-cpus.scn on scenario, 6.1");
+    let session = WatchSession::new(&machine, "eight-cpus.scn on scenario, 6.1");
     (machine, listeners, session)
 }
 
@@ -35,7 +35,7 @@ fn drawn(view: &mut View, width: u16, height: u16) -> Vec<String> {
     (0..height).map(line).collect()
 }
 
-fn key(code: char) -> Option<Wish> {
+fn key(code: char) -> Option<KeyCommand> {
     wish_of(&Event::Key(KeyEvent::from(KeyCode::Char(code))))
 }
 
@@ -96,41 +96,41 @@ fn keys_mean_what_the_last_line_says() {
     assert_eq!(
         [' ', 's', 'n', 'w', '+', '-', 'q', 'x'].map(key),
         [
-            Some(Wish::Pause),
-            Some(Wish::Next(None)),
-            Some(Wish::Next(Some(Kind::Wakeup))),
-            Some(Wish::Why),
-            Some(Wish::Faster),
-            Some(Wish::Slower),
-            Some(Wish::Quit),
+            Some(KeyCommand::Pause),
+            Some(KeyCommand::Next(None)),
+            Some(KeyCommand::Next(Some(DecisionKind::Wakeup))),
+            Some(KeyCommand::Why),
+            Some(KeyCommand::Faster),
+            Some(KeyCommand::Slower),
+            Some(KeyCommand::Quit),
             None,
         ]
     );
     let control = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(wish_of(&Event::Key(control)), Some(Wish::Quit));
-    assert_eq!(wish_of(&Event::Key(KeyEvent::from(KeyCode::Enter))), Some(Wish::Why));
+    assert_eq!(wish_of(&Event::Key(control)), Some(KeyCommand::Quit));
+    assert_eq!(wish_of(&Event::Key(KeyEvent::from(KeyCode::Enter))), Some(KeyCommand::Why));
 }
 
 #[test]
 fn a_step_ends_at_the_next_decision_and_why_is_what_explain_says() {
     let (mut machine, mut listeners, mut session) = watched();
-    session.hear(key('n'), &machine, &listeners);
-    session.go_on(&mut machine, &mut listeners).expect("the tasks make progress");
+    session.handle_key(key('n'), &machine, &listeners);
+    session.advance_view(&mut machine, &mut listeners).expect("the tasks make progress");
     assert_eq!(session.view.mode, Mode::Paused);
-    assert!(listeners.watcher().seen(Some(Kind::Wakeup)) > 0);
-    session.hear(key('w'), &machine, &listeners);
+    assert!(listeners.watcher().seen(Some(DecisionKind::Wakeup)) > 0);
+    session.handle_key(key('w'), &machine, &listeners);
     let why = session.view.why.clone().expect("there is an answer");
     let question = listeners.watcher().question().expect("there was a decision");
     let (mut again, at) = (self::machine(), session.at);
     let moment = at.saturating_since(START);
-    let explained = crate::cmd::explain::look_at(&mut again, &question, moment).expect("it is answered");
+    let explained = crate::cmd::explain::explain_moment(&mut again, &question, moment).expect("it is answered");
     assert_eq!(why, explained.sentences);
-    session.view.look(&machine, listeners.watcher());
+    session.view.update_view(&machine, listeners.watcher());
     let text = drawn(&mut session.view, 80, 24).join("\n");
     assert!(text.contains("why? (w: away)") && text.contains("task "), "{text}");
-    session.hear(key('w'), &machine, &listeners);
+    session.handle_key(key('w'), &machine, &listeners);
     assert_eq!(session.view.why, None);
-    session.hear(key('+'), &machine, &listeners);
+    session.handle_key(key('+'), &machine, &listeners);
     assert_eq!(session.view.speed, Nanos(2 * SPEED.0));
 }
 
@@ -141,19 +141,19 @@ fn a_watched_run_is_the_run_that_nobody_watches() {
     let (mut machine, mut listeners, mut session) = watched();
     let keys = ['s', 's', 'w', 'n', ' ', '+', '+', ' ', 's'];
     for code in keys {
-        session.hear(key(code), &machine, &listeners);
-        session.go_on(&mut machine, &mut listeners).expect("the tasks make progress");
-        session.view.look(&machine, listeners.watcher());
+        session.handle_key(key(code), &machine, &listeners);
+        session.advance_view(&mut machine, &mut listeners).expect("the tasks make progress");
+        session.view.update_view(&machine, listeners.watcher());
         drawn(&mut session.view, 80, 24);
     }
     session.view.speed = FASTEST;
     session.view.mode = Mode::Goes;
     while session.view.mode != Mode::Over {
-        session.go_on(&mut machine, &mut listeners).expect("the tasks make progress");
+        session.advance_view(&mut machine, &mut listeners).expect("the tasks make progress");
     }
     machine.finish(&mut listeners);
     assert_eq!((plain.digest(), plain.counters()), (machine.digest(), machine.counters()));
-    session.view.look(&machine, listeners.watcher());
+    session.view.update_view(&machine, listeners.watcher());
     let text = drawn(&mut session.view, 80, 24).join("\n");
     assert!(text.contains("END: q shows the page"), "{text}");
     assert!(session.view.decisions.len() > 10 && session.view.rates.iter().any(|(_, rate)| *rate > 0), "{text}");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is shown of a run at one moment: texts and numbers, taken from the machine and from who has listened.
 
-use super::watcher::{Decision, Kind, Watcher};
+use super::watcher::{DecisionKind, ShownDecision, Watcher};
 use crate::output::figures::cpu_list;
-use fairlab_machine::engine::{Machine, START};
+use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::task::TaskState;
 use fairlab_sched::topology::DomainId;
-use fairlab_sched::units::{CAPACITY_FULL, Nanos};
+use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use std::collections::VecDeque;
 
 /// Rates are those of so much simulated time before the moment.
@@ -22,7 +22,7 @@ pub(super) enum Mode {
     Goes,
     /// On the way to a decision, of which there were so many.
     Seeks {
-        kind: Option<Kind>,
+        kind: Option<DecisionKind>,
         seen: u64,
     },
     /// The run is at its end.
@@ -106,7 +106,7 @@ impl View {
     }
 
     /// Looks at the machine.
-    pub(super) fn look(&mut self, machine: &Machine, watcher: &Watcher) {
+    pub(super) fn update_view(&mut self, machine: &Machine, watcher: &Watcher) {
         self.now = machine.elapsed();
         self.cpus = machine.sched().cpu_ids().map(|cpu| cpu_line(machine, watcher, cpu)).collect();
         let chosen = CpuId::from_index(self.chosen);
@@ -123,9 +123,9 @@ impl View {
             counters.switches,
             counters.wakeups,
             counters.migrations,
-            of(Kind::Wakeup),
-            of(Kind::Balance),
-            of(Kind::Kick),
+            of(DecisionKind::Wakeup),
+            of(DecisionKind::Balance),
+            of(DecisionKind::Kick),
         ];
         if self.counted.back().is_none_or(|(at, _)| *at < self.now) {
             self.counted.push_back((self.now, now));
@@ -146,11 +146,11 @@ impl View {
 
 fn cpu_line(machine: &Machine, watcher: &Watcher, cpu: CpuId) -> CpuLine {
     let (sched, hardware) = (machine.sched(), machine.hardware());
-    let (figures, curr) = (sched.figures(cpu), sched.curr(cpu));
+    let (figures, curr) = (sched.snapshot(cpu), sched.curr(cpu));
     let is_online = sched.is_online(cpu);
     let part = figures.freq_capacity;
     let khz = hardware.khz_of(cpu, part);
-    let percent = || format!("{} %", 100 * part / CAPACITY_FULL);
+    let percent = || format!("{} %", 100 * part / SCHED_CAPACITY_SCALE);
     let idle = match watcher.asleep(cpu) {
         _ if !is_online => "offline".to_owned(),
         Some(state) if curr == figures.idle => {
@@ -174,7 +174,7 @@ fn cpu_line(machine: &Machine, watcher: &Watcher, cpu: CpuId) -> CpuLine {
 fn name(machine: &Machine, watcher: &Watcher, task: TaskId) -> String {
     let of_cpu = || {
         let cpu = machine.sched().task(task).cpu;
-        if machine.sched().figures(cpu).stop == task { format!("migration/{}", cpu.0) } else { "idle".to_owned() }
+        if machine.sched().snapshot(cpu).stop == task { format!("migration/{}", cpu.0) } else { "idle".to_owned() }
     };
     watcher.host_of(task).map_or_else(of_cpu, |place| machine.tasks()[place].name.clone())
 }
@@ -210,20 +210,20 @@ fn domains(machine: &Machine, cpu: CpuId) -> Vec<DomainLine> {
 }
 
 /// A decision in a line.
-fn sentence(machine: &Machine, watcher: &Watcher, at: Nanos, decision: &Decision) -> String {
+fn sentence(machine: &Machine, watcher: &Watcher, at: Nanos, decision: &ShownDecision) -> String {
     let at = at.saturating_since(START).0;
     let at = format!("{:>5}.{:06} ms", at / 1_000_000, at % 1_000_000);
     let what = match decision {
-        Decision::Wakeup(d) => {
+        ShownDecision::Wakeup(d) => {
             let task = name(machine, watcher, d.task);
             format!("{task}: CPU {} -> {} {}", d.prev.0, d.cpu.0, d.rule.name())
         }
-        Decision::Balance(d) => {
+        ShownDecision::Balance(d) => {
             let moved = if d.nr_moved > 0 { format!(", {} moved", d.nr_moved) } else { String::new() };
             let why = d.balanced.map_or_else(|| d.verdict.name(), |balanced| balanced.name());
             format!("CPU {} balances level {}: {why}{moved}", d.dst_cpu.0, d.level)
         }
-        Decision::Kick(d) => {
+        ShownDecision::Kick(d) => {
             let target = d.target.map_or_else(|| "nobody".to_owned(), |target| format!("CPU {}", target.0));
             format!("CPU {} asks {target} to balance: {}", d.cpu.0, d.reason.name())
         }

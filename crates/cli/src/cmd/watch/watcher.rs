@@ -3,12 +3,12 @@
 //!
 //! It holds the last decisions and counts, and what explanations need ([`History`]); so its memory does not grow with the run.
 
-use fairlab_machine::engine::Machine;
-use fairlab_machine::observer::{MachineEvent, Observer, Wants};
+use fairlab_machine::observer::{Interest, MachineEvent, Observer};
+use fairlab_machine::sim::Machine;
 use fairlab_observe::explain::{History, Question};
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, Probe};
-use fairlab_sched::told::wakeup::WakeupDecision;
 use fairlab_sched::units::Nanos;
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ const KEPT: usize = 32;
 
 /// A kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DecisionKind {
     /// A CPU was selected for a task.
     Wakeup,
     /// A pass of load balancing.
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 /// A decision.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Decision {
+pub(super) enum ShownDecision {
     Wakeup(WakeupDecision),
     Balance(BalanceDecision),
     Kick(KickDecision),
@@ -37,7 +37,7 @@ pub(super) enum Decision {
 /// Listens.
 pub(crate) struct Watcher {
     history: History,
-    decisions: VecDeque<(Nanos, Decision)>,
+    decisions: VecDeque<(Nanos, ShownDecision)>,
     /// How many decisions of each kind there were.
     seen: [u64; 3],
     /// The idle state of each CPU, by its place among the CPU's; 0 where there are none.
@@ -48,7 +48,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// What it listens to.
-    pub(crate) const WANTS: Wants = Wants { events: true, details: false, pelt: false };
+    pub(crate) const WANTS: Interest = Interest { events: true, details: false, pelt: false };
 
     /// Of a machine whose run has not begun.
     pub(crate) fn new(machine: &Machine) -> Self {
@@ -67,12 +67,12 @@ impl Watcher {
     }
 
     /// The last decisions, the newest first.
-    pub(super) fn decisions(&self) -> impl Iterator<Item = &(Nanos, Decision)> {
+    pub(super) fn decisions(&self) -> impl Iterator<Item = &(Nanos, ShownDecision)> {
         self.decisions.iter().rev()
     }
 
     /// How many decisions there were, of a kind or of all.
-    pub(super) fn seen(&self, kind: Option<Kind>) -> u64 {
+    pub(super) fn seen(&self, kind: Option<DecisionKind>) -> u64 {
         kind.map_or_else(|| self.seen.iter().sum(), |kind| self.seen[kind as usize])
     }
 
@@ -89,17 +89,17 @@ impl Watcher {
     /// The question that `fairlab explain` answers about the last decision.
     pub(super) fn question(&self) -> Option<Question> {
         Some(match self.decisions.back()?.1 {
-            Decision::Wakeup(decision) => Question::Task(self.pid_of(decision.task)?.to_string()),
-            Decision::Balance(decision) => Question::Balance(decision.dst_cpu.0),
-            Decision::Kick(decision) => Question::Cpu(decision.target.unwrap_or(decision.cpu).0),
+            ShownDecision::Wakeup(decision) => Question::Task(self.pid_of(decision.task)?.to_string()),
+            ShownDecision::Balance(decision) => Question::Balance(decision.dst_cpu.0),
+            ShownDecision::Kick(decision) => Question::Cpu(decision.target.unwrap_or(decision.cpu).0),
         })
     }
 
     fn pid_of(&self, task: TaskId) -> Option<i32> {
-        self.host_of(task).map(|place| fairlab_workload::scn::FIRST_PID as i32 + place as i32)
+        self.host_of(task).map(|place| fairlab_workload::scenario::FIRST_PID as i32 + place as i32)
     }
 
-    fn decided(&mut self, now: Nanos, kind: Kind, decision: Decision) {
+    fn decided(&mut self, now: Nanos, kind: DecisionKind, decision: ShownDecision) {
         self.seen[kind as usize] += 1;
         if self.decisions.len() == KEPT {
             self.decisions.pop_front();
@@ -113,11 +113,15 @@ impl Probe for Watcher {
         self.history.event(now, event);
         match *event {
             Event::Switch { cpu, .. } => self.asleep[cpu.index()] = None,
-            Event::WakeupDecision(decision) => self.decided(now, Kind::Wakeup, Decision::Wakeup(*decision)),
-            Event::BalanceDecision(decision) => self.decided(now, Kind::Balance, Decision::Balance(*decision)),
+            Event::WakeupDecision(decision) => {
+                self.decided(now, DecisionKind::Wakeup, ShownDecision::Wakeup(*decision))
+            }
+            Event::BalanceDecision(decision) => {
+                self.decided(now, DecisionKind::Balance, ShownDecision::Balance(*decision))
+            }
             // Most ticks only look whether there is something to do.
             Event::KickDecision(decision) if decision.flags != 0 => {
-                self.decided(now, Kind::Kick, Decision::Kick(*decision));
+                self.decided(now, DecisionKind::Kick, ShownDecision::Kick(*decision));
             }
             _ => {}
         }
@@ -125,7 +129,7 @@ impl Probe for Watcher {
 }
 
 impl Observer for Watcher {
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> Interest {
         Self::WANTS
     }
 

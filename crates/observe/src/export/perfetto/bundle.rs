@@ -2,13 +2,13 @@
 //! The events of a CPU as Perfetto's `FtraceEventBundle`: switches and wakings in columns (`compact_sched`), all others one by one.
 
 use super::proto::{Packed, put_bytes, put_message, put_number, put_signed};
-use crate::export::record::{Record, What};
-use crate::export::thread::{Thread, ThreadInfo, Threads};
+use crate::export::record::{RecordKind, TraceRecord};
+use crate::export::thread::{ThreadId, ThreadInfo, ThreadTable};
 use crate::export::tracepoint::values::{LEFT_IDLE_STATE, MARK_WRITE_ADDRESS, reason, state_bits};
 use std::collections::BTreeMap;
 
 /// A bundle of so many bytes is written.
-const FULL: usize = 1 << 15;
+const MAX_BUNDLE_BYTES: usize = 1 << 15;
 /// Fields of `FtraceEventBundle`.
 const CPU: u32 = 1;
 const EVENT: u32 = 2;
@@ -21,7 +21,7 @@ const PID: u32 = 2;
 
 /// Columns of `CompactSched` in the order of their fields from 1, with those of names between.
 #[derive(Default)]
-struct Switches {
+struct SwitchColumns {
     timestamp: Packed,
     prev_state: Packed,
     next_pid: Packed,
@@ -31,7 +31,7 @@ struct Switches {
 }
 
 #[derive(Default)]
-struct Wakings {
+struct WakingColumns {
     timestamp: Packed,
     pid: Packed,
     target_cpu: Packed,
@@ -43,21 +43,21 @@ struct Wakings {
 
 /// What was collected of a CPU.
 #[derive(Default)]
-pub(super) struct Bundle {
-    switches: Switches,
-    wakings: Wakings,
+pub(super) struct BundleWriter {
+    switches: SwitchColumns,
+    wakings: WakingColumns,
     /// Names in the order of their numbers, as fields.
     names: Vec<u8>,
-    named: BTreeMap<Thread, u64>,
+    named: BTreeMap<ThreadId, u64>,
     events: Vec<u8>,
 }
 
-impl Bundle {
+impl BundleWriter {
     /// Takes a record, if it is one of a kernel. Returns whether it should be written now.
-    pub(super) fn push(&mut self, threads: &Threads, record: &Record<'_>) -> bool {
+    pub(super) fn push(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) -> bool {
         let at = record.at.0;
         match record.what {
-            What::Switch { prev_state, next, .. } => {
+            RecordKind::Switch { prev_state, next, .. } => {
                 let (name, info) = (self.name(threads, next), threads.get(next));
                 let columns = &mut self.switches;
                 columns.timestamp.push(at - std::mem::replace(&mut columns.last, at));
@@ -66,7 +66,7 @@ impl Bundle {
                 columns.next_prio.push(i64::from(info.prio) as u64);
                 columns.next_name.push(name);
             }
-            What::Waking { thread, target_cpu, .. } => {
+            RecordKind::Waking { thread, target_cpu, .. } => {
                 let (name, info) = (self.name(threads, thread), threads.get(thread));
                 let columns = &mut self.wakings;
                 columns.timestamp.push(at - std::mem::replace(&mut columns.last, at));
@@ -78,7 +78,7 @@ impl Bundle {
             }
             _ => put_event(&mut self.events, threads, record),
         }
-        self.events.len() + 8 * self.switches.prev_state.len() + 8 * self.wakings.flags.len() > FULL
+        self.events.len() + 8 * self.switches.prev_state.len() + 8 * self.wakings.flags.len() > MAX_BUNDLE_BYTES
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -86,7 +86,7 @@ impl Bundle {
     }
 
     /// The number of a name in this bundle.
-    fn name(&mut self, threads: &Threads, thread: Thread) -> u64 {
+    fn name(&mut self, threads: &ThreadTable, thread: ThreadId) -> u64 {
         let next = self.named.len() as u64;
         *self.named.entry(thread).or_insert_with(|| {
             put_bytes(&mut self.names, NAMES, threads.get(thread).comm.as_str().as_bytes());
@@ -118,13 +118,13 @@ impl Bundle {
 }
 
 /// Appends an event that has no column: fields and their numbers are those of Perfetto's `ftrace` protocol.
-fn put_event(bytes: &mut Vec<u8>, threads: &Threads, record: &Record<'_>) {
-    let named = |bytes: &mut Vec<u8>, thread: Thread, comm: u32, pid: u32| {
+fn put_event(bytes: &mut Vec<u8>, threads: &ThreadTable, record: &TraceRecord<'_>) {
+    let named = |bytes: &mut Vec<u8>, thread: ThreadId, comm: u32, pid: u32| {
         let info = threads.get(thread);
         put_bytes(bytes, comm, info.comm.as_str().as_bytes());
         put_signed(bytes, pid, info.pid.into());
     };
-    let full = |bytes: &mut Vec<u8>, thread: Thread, prio: u32| {
+    let full = |bytes: &mut Vec<u8>, thread: ThreadId, prio: u32| {
         named(bytes, thread, 1, 2);
         put_signed(bytes, prio, threads.get(thread).prio.into());
     };
@@ -137,16 +137,16 @@ fn put_event(bytes: &mut Vec<u8>, threads: &Threads, record: &Record<'_>) {
         });
     };
     match record.what {
-        What::Wakeup { thread, target_cpu, is_new } => event(if is_new { 114 } else { 17 }, &|bytes| {
+        RecordKind::Wakeup { thread, target_cpu, is_new } => event(if is_new { 114 } else { 17 }, &|bytes| {
             full(bytes, thread, 3);
             put_number(bytes, 5, target_cpu.0.into());
         }),
-        What::Migrate { thread, orig_cpu, dest_cpu } => event(491, &|bytes| {
+        RecordKind::Migrate { thread, orig_cpu, dest_cpu } => event(491, &|bytes| {
             full(bytes, thread, 3);
             put_number(bytes, 4, orig_cpu.0.into());
             put_number(bytes, 5, dest_cpu.0.into());
         }),
-        What::Fork { parent, child } => {
+        RecordKind::Fork { parent, child } => {
             event(239, &|bytes| {
                 named(bytes, parent, 1, 2);
                 named(bytes, child, 3, 4);
@@ -159,31 +159,31 @@ fn put_event(bytes: &mut Vec<u8>, threads: &Threads, record: &Record<'_>) {
                 put_signed(bytes, 4, 0);
             });
         }
-        What::Exit { thread } => event(238, &|bytes| {
+        RecordKind::Exit { thread } => event(238, &|bytes| {
             named(bytes, thread, 1, 2);
             put_signed(bytes, 3, threads.get(thread).tgid.into());
             put_signed(bytes, 4, threads.get(thread).prio.into());
         }),
-        What::Setprio { thread, oldprio, newprio } => event(353, &|bytes| {
+        RecordKind::Setprio { thread, oldprio, newprio } => event(353, &|bytes| {
             put_bytes(bytes, 1, threads.get(thread).comm.as_str().as_bytes());
             put_signed(bytes, 2, newprio.into());
             put_signed(bytes, 3, oldprio.into());
             put_signed(bytes, 4, threads.get(thread).pid.into());
         }),
-        What::Idle { cpu_id, state } => event(13, &|bytes| {
+        RecordKind::Idle { cpu_id, state } => event(13, &|bytes| {
             put_number(bytes, 1, state.unwrap_or(LEFT_IDLE_STATE).into());
             put_number(bytes, 2, cpu_id.0.into());
         }),
-        What::Frequency { cpu_id, khz } => event(11, &|bytes| {
+        RecordKind::Frequency { cpu_id, khz } => event(11, &|bytes| {
             put_number(bytes, 1, khz);
             put_number(bytes, 2, cpu_id.0.into());
         }),
-        What::Ipi { target, kind } => event(23, &|bytes| {
+        RecordKind::Ipi { target, kind } => event(23, &|bytes| {
             // The field has 32 bits, although it is meant for a mask: so it can name the first 32 CPUs only.
             put_number(bytes, 1, if target.0 < 32 { 1 << target.0 } else { 0 });
             put_bytes(bytes, 2, reason(kind).1.as_bytes());
         }),
-        What::Marker(marker) => event(3, &|bytes| {
+        RecordKind::Marker(marker) => event(3, &|bytes| {
             put_number(bytes, 1, MARK_WRITE_ADDRESS);
             put_bytes(bytes, 2, format!("{}\n", marker.text()).as_bytes());
         }),

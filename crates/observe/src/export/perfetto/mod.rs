@@ -10,14 +10,14 @@ mod proto;
 mod tracks;
 
 use super::details;
-use super::passes::Spans;
-use super::record::{Record, What};
-use super::sink::{Out, Sink};
-use super::thread::{Thread, ThreadInfo, Threads};
-use bundle::Bundle;
+use super::pass_spans::PassSpans;
+use super::record::{RecordKind, TraceRecord};
+use super::sink::{BufferedOut, TraceSink};
+use super::thread::{ThreadId, ThreadInfo, ThreadTable};
+use bundle::BundleWriter;
 use proto::{put_bytes, put_message, put_number, put_signed};
 use std::io::{self, Write};
-use tracks::{Moment, Track, Tracks};
+use tracks::{PerfettoTrack, PerfettoTracks, TrackEvent};
 
 /// Fields of `Trace` and `TracePacket`.
 const PACKET: u32 = 1;
@@ -34,15 +34,15 @@ const CLEARED: u64 = 1;
 
 /// A trace for Perfetto on its way.
 pub(super) struct Perfetto<W: Write> {
-    out: Out<W>,
-    bundles: Vec<Bundle>,
-    tracks: Tracks,
-    spans: Spans,
+    out: BufferedOut<W>,
+    bundles: Vec<BundleWriter>,
+    tracks: PerfettoTracks,
+    spans: PassSpans,
 }
 
 impl<W: Write> Perfetto<W> {
-    pub(super) fn new(to: W, nr_cpus: usize, machine: &str, threads: &Threads) -> Self {
-        let mut out = Out::new(to);
+    pub(super) fn new(to: W, nr_cpus: usize, machine: &str, threads: &ThreadTable) -> Self {
+        let mut out = BufferedOut::new(to);
         put_packet(out.next(), |bytes| {
             put_number(bytes, SEQUENCE_FLAGS, CLEARED);
             put_message(bytes, SYSTEM_INFO, |bytes| {
@@ -58,8 +58,8 @@ impl<W: Write> Perfetto<W> {
         // Idle tasks are known to all readers.
         let known = threads.iter().filter(|info| info.pid != 0);
         put_process_tree(out.next(), threads, known, 0);
-        let bundles = (0..nr_cpus).map(|_| Bundle::default()).collect();
-        Self { out, bundles, tracks: Tracks::default(), spans: Spans::new(nr_cpus) }
+        let bundles = (0..nr_cpus).map(|_| BundleWriter::default()).collect();
+        Self { out, bundles, tracks: PerfettoTracks::default(), spans: PassSpans::new(nr_cpus) }
     }
 
     fn put_bundle(&mut self, cpu: usize) {
@@ -70,32 +70,32 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// Decisions and spans.
-    fn put_details(&mut self, threads: &Threads, record: &Record<'_>) {
+    fn put_details(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let (bytes, at, cpu) = (self.out.next(), record.at, record.cpu);
         if let Some(span) = self.spans.record(record) {
-            let (track, name) = (Track::Balance(cpu), span.path.name());
-            let moment = Moment { track, name, details: &details::of_span(&span) };
+            let (track, name) = (PerfettoTrack::Balance(cpu), span.path.name());
+            let moment = TrackEvent { track, name, details: &details::of_span(&span) };
             self.tracks.put_span(bytes, threads, moment, span.began, span.ended);
         }
         let mut put_moment = |track, name, details: &details::Details| {
-            self.tracks.put_instant(bytes, threads, Moment { track, name, details }, at);
+            self.tracks.put_instant(bytes, threads, TrackEvent { track, name, details }, at);
         };
         match record.what {
-            What::Selected { thread, decision } => {
+            RecordKind::Selected { thread, decision } => {
                 let (name, details) = details::of_selection(thread, decision);
-                put_moment(Track::Selection(cpu), name, &details);
+                put_moment(PerfettoTrack::Selection(cpu), name, &details);
             }
-            What::Balanced(decision) => {
+            RecordKind::BalancedReason(decision) => {
                 let (name, details) = details::of_pass(decision);
-                put_moment(Track::Balance(cpu), name, &details);
+                put_moment(PerfettoTrack::Balance(cpu), name, &details);
             }
-            What::Kicked(decision) => {
+            RecordKind::Kicked(decision) => {
                 if let Some((name, details)) = details::of_kick(decision) {
-                    put_moment(Track::Kick(cpu), name, &details);
+                    put_moment(PerfettoTrack::Kick(cpu), name, &details);
                 }
             }
-            What::Path { path, began, waited, .. } if waited.0 > 0 => {
-                let moment = Moment { track: Track::Lock(cpu), name: path.name(), details: &Vec::new() };
+            RecordKind::Path { path, began, waited, .. } if waited.0 > 0 => {
+                let moment = TrackEvent { track: PerfettoTrack::Lock(cpu), name: path.name(), details: &Vec::new() };
                 self.tracks.put_span(bytes, threads, moment, began, began + waited);
             }
             _ => {}
@@ -103,18 +103,24 @@ impl<W: Write> Perfetto<W> {
     }
 }
 
-impl<W: Write> Sink for Perfetto<W> {
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+impl<W: Write> TraceSink for Perfetto<W> {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         match record.what {
-            What::Counter { of, counter, value } => {
-                self.tracks.put_counter(self.out.next(), Track::Counter(counter, of), record.at, value);
+            RecordKind::Counter { of, counter, value } => {
+                self.tracks.put_counter(self.out.next(), PerfettoTrack::Counter(counter, of), record.at, value);
             }
-            What::Selected { .. } | What::Balanced(_) | What::Kicked(_) | What::Path { .. } => {
+            RecordKind::Selected { .. }
+            | RecordKind::BalancedReason(_)
+            | RecordKind::Kicked(_)
+            | RecordKind::Path { .. } => {
                 self.put_details(threads, record);
             }
-            What::StatRuntime { .. } | What::StatWait { .. } | What::PeltSe { .. } | What::PeltCfs { .. } => {}
+            RecordKind::StatRuntime { .. }
+            | RecordKind::StatWait { .. }
+            | RecordKind::PeltSe { .. }
+            | RecordKind::PeltCfs { .. } => {}
             _ => {
-                if let What::Fork { child, .. } = record.what {
+                if let RecordKind::Fork { child, .. } = record.what {
                     put_process_tree(self.out.next(), threads, std::iter::once(threads.get(child)), record.at.0);
                 }
                 let cpu = record.cpu.index();
@@ -125,7 +131,7 @@ impl<W: Write> Sink for Perfetto<W> {
         }
     }
 
-    fn finish(&mut self, _threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
         for cpu in 0..self.bundles.len() {
             if !self.bundles[cpu].is_empty() {
                 self.put_bundle(cpu);
@@ -148,8 +154,13 @@ fn put_packet(bytes: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// Says which processes and threads there are.
-fn put_process_tree<'a>(bytes: &mut Vec<u8>, threads: &Threads, infos: impl Iterator<Item = &'a ThreadInfo>, at: u64) {
-    let main = threads.get(Thread::MAIN).pid;
+fn put_process_tree<'a>(
+    bytes: &mut Vec<u8>,
+    threads: &ThreadTable,
+    infos: impl Iterator<Item = &'a ThreadInfo>,
+    at: u64,
+) {
+    let main = threads.get(ThreadId::MAIN).pid;
     put_packet(bytes, |bytes| {
         put_number(bytes, TIMESTAMP, at);
         put_message(bytes, PROCESS_TREE, |bytes| {

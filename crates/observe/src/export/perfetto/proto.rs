@@ -43,8 +43,8 @@ pub(super) fn put_message(bytes: &mut Vec<u8>, field: u32, put: impl FnOnce(&mut
     let length = bytes.len() - at - LENGTH;
     debug_assert!(length < 1 << (7 * LENGTH), "a message of {length} bytes is too long");
     for place in 0..LENGTH {
-        let goes_on = if place + 1 < LENGTH { 0x80 } else { 0 };
-        bytes[at + place] = (length >> (7 * place)) as u8 & 0x7f | goes_on;
+        let has_more = if place + 1 < LENGTH { 0x80 } else { 0 };
+        bytes[at + place] = (length >> (7 * place)) as u8 & 0x7f | has_more;
     }
 }
 

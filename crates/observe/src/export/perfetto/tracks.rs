@@ -7,7 +7,7 @@ use super::proto::{put_bytes, put_message, put_number, put_signed};
 use super::{TIMESTAMP, put_packet};
 use crate::export::details::{Detail, Details, thread_text};
 use crate::export::record::Counter;
-use crate::export::thread::Threads;
+use crate::export::thread::ThreadTable;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,11 +33,11 @@ const COUNTER: u64 = 4;
 /// Children of a track stand in the order that they say.
 const EXPLICIT: u64 = 3;
 /// As many CPUs a group may have.
-const MOST_CPUS: u64 = 1 << 20;
+const MAX_CPUS: u64 = 1 << 20;
 
 /// A track.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Track {
+pub(super) enum PerfettoTrack {
     /// A figure of a CPU.
     Counter(Counter, CpuId),
     /// Selections by wakers on this CPU.
@@ -50,7 +50,7 @@ pub(super) enum Track {
     Lock(CpuId),
 }
 
-impl Track {
+impl PerfettoTrack {
     /// Number and name of its group, and its CPU.
     fn group(self) -> (u64, &'static str, CpuId) {
         match self {
@@ -64,26 +64,26 @@ impl Track {
 
     fn uuid(self) -> u64 {
         let (group, _, cpu) = self.group();
-        group * MOST_CPUS + 1 + u64::from(cpu.0)
+        group * MAX_CPUS + 1 + u64::from(cpu.0)
     }
 }
 
 /// Something with a name and values on a track.
 #[derive(Clone, Copy)]
-pub(super) struct Moment<'a> {
-    pub(super) track: Track,
+pub(super) struct TrackEvent<'a> {
+    pub(super) track: PerfettoTrack,
     pub(super) name: &'static str,
     pub(super) details: &'a Details,
 }
 
 /// Texts that have numbers already, and those that are told with the next packet.
 #[derive(Default)]
-struct Texts {
+struct InternedTexts {
     known: BTreeMap<&'static str, u64>,
     new: Vec<(u64, &'static str)>,
 }
 
-impl Texts {
+impl InternedTexts {
     fn number(&mut self, text: &'static str) -> u64 {
         let next = self.known.len() as u64 + 1;
         *self.known.entry(text).or_insert_with(|| {
@@ -92,7 +92,7 @@ impl Texts {
         })
     }
 
-    fn tell(&mut self, bytes: &mut Vec<u8>, field: u32) {
+    fn put_new(&mut self, bytes: &mut Vec<u8>, field: u32) {
         for (number, text) in self.new.drain(..) {
             put_message(bytes, field, |bytes| {
                 put_number(bytes, 1, number);
@@ -104,19 +104,19 @@ impl Texts {
 
 /// Tracks and texts that were told of.
 #[derive(Default)]
-pub(super) struct Tracks {
-    told: BTreeSet<u64>,
-    names: Texts,
-    keys: Texts,
-    words: Texts,
+pub(super) struct PerfettoTracks {
+    described: BTreeSet<u64>,
+    names: InternedTexts,
+    keys: InternedTexts,
+    words: InternedTexts,
     /// An event that is being put together.
     event: Vec<u8>,
 }
 
-impl Tracks {
+impl PerfettoTracks {
     /// A figure has another value.
-    pub(super) fn put_counter(&mut self, bytes: &mut Vec<u8>, track: Track, at: Nanos, value: u64) {
-        self.tell(bytes, track);
+    pub(super) fn put_counter(&mut self, bytes: &mut Vec<u8>, track: PerfettoTrack, at: Nanos, value: u64) {
+        self.put_descriptor(bytes, track);
         put_packet(bytes, |bytes| {
             put_number(bytes, TIMESTAMP, at.0);
             put_message(bytes, TRACK_EVENT, |bytes| {
@@ -128,8 +128,14 @@ impl Tracks {
     }
 
     /// Something happened at a moment.
-    pub(super) fn put_instant(&mut self, bytes: &mut Vec<u8>, threads: &Threads, moment: Moment<'_>, at: Nanos) {
-        self.tell(bytes, moment.track);
+    pub(super) fn put_instant(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        threads: &ThreadTable,
+        moment: TrackEvent<'_>,
+        at: Nanos,
+    ) {
+        self.put_descriptor(bytes, moment.track);
         self.put_event(bytes, threads, moment, INSTANT, at);
     }
 
@@ -137,12 +143,12 @@ impl Tracks {
     pub(super) fn put_span(
         &mut self,
         bytes: &mut Vec<u8>,
-        threads: &Threads,
-        moment: Moment<'_>,
+        threads: &ThreadTable,
+        moment: TrackEvent<'_>,
         began: Nanos,
         ended: Nanos,
     ) {
-        self.tell(bytes, moment.track);
+        self.put_descriptor(bytes, moment.track);
         self.put_event(bytes, threads, moment, SLICE_BEGIN, began);
         put_packet(bytes, |bytes| {
             put_number(bytes, TIMESTAMP, ended.0);
@@ -153,7 +159,7 @@ impl Tracks {
         });
     }
 
-    fn put_event(&mut self, bytes: &mut Vec<u8>, threads: &Threads, moment: Moment<'_>, kind: u64, at: Nanos) {
+    fn put_event(&mut self, bytes: &mut Vec<u8>, threads: &ThreadTable, moment: TrackEvent<'_>, kind: u64, at: Nanos) {
         let mut event = std::mem::take(&mut self.event);
         put_message(&mut event, TRACK_EVENT, |bytes| {
             put_number(bytes, TYPE, kind);
@@ -175,9 +181,9 @@ impl Tracks {
             put_number(bytes, SEQUENCE_FLAGS, NEEDS_NAMES);
             if !self.names.new.is_empty() || !self.keys.new.is_empty() || !self.words.new.is_empty() {
                 put_message(bytes, INTERNED_DATA, |bytes| {
-                    self.names.tell(bytes, 2);
-                    self.keys.tell(bytes, 3);
-                    self.words.tell(bytes, 29);
+                    self.names.put_new(bytes, 2);
+                    self.keys.put_new(bytes, 3);
+                    self.words.put_new(bytes, 29);
                 });
             }
             bytes.extend_from_slice(&event);
@@ -187,13 +193,13 @@ impl Tracks {
     }
 
     /// Says that there is a track, and its group, unless that was said.
-    fn tell(&mut self, bytes: &mut Vec<u8>, track: Track) {
-        if !self.told.insert(track.uuid()) {
+    fn put_descriptor(&mut self, bytes: &mut Vec<u8>, track: PerfettoTrack) {
+        if !self.described.insert(track.uuid()) {
             return;
         }
         let (group, name, cpu) = track.group();
-        let group = group * MOST_CPUS;
-        if self.told.insert(group) {
+        let group = group * MAX_CPUS;
+        if self.described.insert(group) {
             put_packet(bytes, |bytes| {
                 put_message(bytes, TRACK_DESCRIPTOR, |bytes| {
                     put_number(bytes, 1, group);
@@ -207,7 +213,7 @@ impl Tracks {
                 put_number(bytes, 1, track.uuid());
                 put_number(bytes, 5, group);
                 put_bytes(bytes, 2, format!("CPU {}", cpu.0).as_bytes());
-                if let Track::Counter(..) = track {
+                if let PerfettoTrack::Counter(..) = track {
                     put_message(bytes, 8, |_| {});
                 }
                 put_number(bytes, 12, cpu.0.into());

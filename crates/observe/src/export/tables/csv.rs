@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tables as comma-separated values, one file each. The first line has the names of the columns; what is not known is empty.
 
-use super::{Cell, Rows, TABLES, Table};
-use crate::export::sink::Out;
+use super::{Cell, TABLES, Table, TableRows};
+use crate::export::sink::BufferedOut;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// Tables on their way; those without a row get no file.
 pub(in crate::export) struct Csv {
     directory: std::path::PathBuf,
-    files: Vec<Option<Out<File>>>,
+    files: Vec<Option<BufferedOut<File>>>,
     error: Option<io::Error>,
 }
 
@@ -20,15 +20,15 @@ impl Csv {
         Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
     }
 
-    fn open(&self, table: Table) -> io::Result<Out<File>> {
-        let mut out = Out::new(File::create(self.directory.join(format!("{}.csv", TABLES[table as usize].0)))?);
+    fn open(&self, table: Table) -> io::Result<BufferedOut<File>> {
+        let mut out = BufferedOut::new(File::create(self.directory.join(format!("{}.csv", TABLES[table as usize].0)))?);
         let names: Vec<&str> = table.columns().iter().map(|&(name, _)| name).collect();
         out.next().extend_from_slice((names.join(",") + "\n").as_bytes());
         Ok(out)
     }
 }
 
-impl Rows for Csv {
+impl TableRows for Csv {
     fn add(&mut self, table: Table, cells: &[Cell<'_>]) {
         debug_assert_eq!(cells.len(), table.columns().len(), "{table:?} has a value for each column");
         if self.files[table as usize].is_none() {
@@ -54,11 +54,11 @@ impl Rows for Csv {
 
     fn finish(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)?;
-        self.files.iter_mut().flatten().try_for_each(Out::finish)
+        self.files.iter_mut().flatten().try_for_each(BufferedOut::finish)
     }
 
     fn has_failed(&self) -> bool {
-        self.error.is_some() || self.files.iter().flatten().any(Out::has_failed)
+        self.error.is_some() || self.files.iter().flatten().any(BufferedOut::has_failed)
     }
 }
 

@@ -13,8 +13,8 @@ pub(super) use csv::Csv;
 #[cfg(feature = "parquet")]
 pub(super) use parquet::Parquet;
 
-use super::record::Record;
-use super::thread::Threads;
+use super::record::TraceRecord;
+use super::thread::ThreadTable;
 use std::io;
 
 /// A value of a row.
@@ -28,7 +28,7 @@ pub(super) enum Cell<'a> {
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CellKind {
     Int,
     Text,
 }
@@ -43,8 +43,8 @@ macro_rules! tables {
         }
 
         /// All tables, in the order of the enum: name and columns.
-        pub(super) const TABLES: &[(&str, &[(&str, Kind)])] = &[
-            $(($name, &[$(($column, Kind::$kind)),*]),)*
+        pub(super) const TABLES: &[(&str, &[(&str, CellKind)])] = &[
+            $(($name, &[$(($column, CellKind::$kind)),*]),)*
         ];
     };
 }
@@ -81,13 +81,13 @@ tables! {
 }
 
 impl Table {
-    fn columns(self) -> &'static [(&'static str, Kind)] {
+    fn columns(self) -> &'static [(&'static str, CellKind)] {
         TABLES[self as usize].1
     }
 }
 
 /// Where rows go.
-pub(super) trait Rows {
+pub(super) trait TableRows {
     /// Adds a row, which has a value for each column.
     fn add(&mut self, table: Table, cells: &[Cell<'_>]);
 
@@ -100,12 +100,12 @@ pub(super) trait Rows {
 /// A format of tables as a format of traces.
 pub(super) struct TableSink<R>(pub(super) R);
 
-impl<R: Rows> super::sink::Sink for TableSink<R> {
-    fn record(&mut self, threads: &Threads, record: &Record<'_>) {
+impl<R: TableRows> super::sink::TraceSink for TableSink<R> {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         rows::visit(threads, record, |table, cells| self.0.add(table, cells));
     }
 
-    fn finish(&mut self, threads: &Threads) -> io::Result<()> {
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
         for info in threads.iter() {
             let [pid, tgid, prio, is_kernel] =
                 [info.pid, info.tgid, info.prio, info.is_kernel.into()].map(i64::from).map(Cell::Int);

@@ -3,7 +3,7 @@
 //!
 //! Rows are collected into groups, which are written when they are full.
 
-use super::{Cell, Kind, Rows, TABLES, Table};
+use super::{Cell, CellKind, TABLES, Table, TableRows};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
@@ -20,7 +20,7 @@ const GROUP: usize = 1 << 16;
 
 /// A column of the group that is being collected.
 #[derive(Default)]
-struct Column {
+struct ParquetColumn {
     ints: Vec<i64>,
     texts: Vec<ByteArray>,
     /// 1 for a value, 0 for none.
@@ -30,7 +30,7 @@ struct Column {
 /// A table's file.
 struct TableFile {
     writer: SerializedFileWriter<File>,
-    columns: Vec<(Kind, Column)>,
+    columns: Vec<(CellKind, ParquetColumn)>,
 }
 
 /// Tables on their way; those without a row get no file.
@@ -56,8 +56,8 @@ impl Parquet {
             column.levels.push(i16::from(!matches!(cell, Cell::Null)));
             match (kind, *cell) {
                 (_, Cell::Null) => {}
-                (Kind::Int, Cell::Int(number)) => column.ints.push(number),
-                (Kind::Text, Cell::Text(text)) => column.texts.push(text.into()),
+                (CellKind::Int, Cell::Int(number)) => column.ints.push(number),
+                (CellKind::Text, Cell::Text(text)) => column.texts.push(text.into()),
                 (kind, cell) => unreachable!("{table:?} has a column of {kind:?} that got {cell:?}"),
             }
         }
@@ -70,8 +70,8 @@ impl TableFile {
         let (name, columns) = TABLES[table as usize];
         let fields = columns.iter().map(|&(name, kind)| {
             let (physical, logical) = match kind {
-                Kind::Int => (Physical::INT64, None),
-                Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+                CellKind::Int => (Physical::INT64, None),
+                CellKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
             };
             let field = Type::primitive_type_builder(name, physical);
             field.with_logical_type(logical).with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
@@ -82,7 +82,7 @@ impl TableFile {
         let properties = properties.set_created_by(concat!("fairlab ", env!("CARGO_PKG_VERSION")).to_owned()).build();
         let file = File::create(directory.join(format!("{name}.parquet")))?;
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
-        Ok(Self { writer, columns: columns.iter().map(|&(_, kind)| (kind, Column::default())).collect() })
+        Ok(Self { writer, columns: columns.iter().map(|&(_, kind)| (kind, ParquetColumn::default())).collect() })
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
@@ -91,8 +91,8 @@ impl TableFile {
             let mut writer = group.next_column()?.expect("the group has the columns of the table");
             let levels = Some(column.levels.as_slice());
             match kind {
-                Kind::Int => writer.typed::<Int64Type>().write_batch(&column.ints, levels, None)?,
-                Kind::Text => writer.typed::<ByteArrayType>().write_batch(&column.texts, levels, None)?,
+                CellKind::Int => writer.typed::<Int64Type>().write_batch(&column.ints, levels, None)?,
+                CellKind::Text => writer.typed::<ByteArrayType>().write_batch(&column.texts, levels, None)?,
             };
             writer.close()?;
             column.ints.clear();
@@ -104,7 +104,7 @@ impl TableFile {
     }
 }
 
-impl Rows for Parquet {
+impl TableRows for Parquet {
     fn add(&mut self, table: Table, cells: &[Cell<'_>]) {
         if self.error.is_none() {
             self.error = self.put(table, cells).err();

@@ -2,14 +2,14 @@
 //! Which rows of which tables a record is.
 
 use super::{Cell, Table};
-use crate::export::record::{Marker, Record, What};
-use crate::export::thread::{Thread, Threads};
+use crate::export::record::{Marker, RecordKind, TraceRecord};
+use crate::export::thread::{ThreadId, ThreadTable};
 use crate::export::tracepoint::values::{reason, state_letter};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
-use fairlab_sched::told::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::topology::CpuIdleType;
-use fairlab_sched::words::pelt::SchedAvg;
+use fairlab_sched::types::pelt::SchedAvg;
 
 fn int<'a>(number: impl TryInto<i64>) -> Cell<'a> {
     Cell::Int(number.try_into().unwrap_or(i64::MAX))
@@ -28,59 +28,59 @@ fn word<'a>(word: Option<&'a str>) -> Cell<'a> {
 }
 
 /// Calls `visit` for each row.
-pub(super) fn visit(threads: &Threads, record: &Record<'_>, mut visit: impl FnMut(Table, &[Cell<'_>])) {
+pub(super) fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl FnMut(Table, &[Cell<'_>])) {
     let (at, on) = (int(record.at.0), cpu(record.cpu));
-    let pid = |thread: Thread| int(threads.get(thread).pid);
-    let comm = |thread: Thread| Cell::Text(threads.get(thread).comm.as_str());
-    let prio = |thread: Thread| int(threads.get(thread).prio);
+    let pid = |thread: ThreadId| int(threads.get(thread).pid);
+    let comm = |thread: ThreadId| Cell::Text(threads.get(thread).comm.as_str());
+    let prio = |thread: ThreadId| int(threads.get(thread).prio);
     match record.what {
-        What::Switch { prev, prev_state, next } => {
+        RecordKind::Switch { prev, prev_state, next } => {
             let state = Cell::Text(state_letter(prev_state));
             let row = [at, on, pid(prev), comm(prev), prio(prev), state, pid(next), comm(next), prio(next)];
             visit(Table::Switches, &row);
         }
-        What::Waking { thread, target_cpu, .. } => {
+        RecordKind::Waking { thread, target_cpu, .. } => {
             let waker = pid(record.current);
             visit(Table::Wakings, &[at, on, waker, pid(thread), comm(thread), cpu(target_cpu)]);
         }
-        What::Wakeup { thread, target_cpu, is_new } => {
+        RecordKind::Wakeup { thread, target_cpu, is_new } => {
             visit(Table::Wakeups, &[at, on, pid(thread), comm(thread), cpu(target_cpu), int(is_new)]);
         }
-        What::Migrate { thread, orig_cpu, dest_cpu } => {
+        RecordKind::Migrate { thread, orig_cpu, dest_cpu } => {
             visit(Table::Migrations, &[at, on, pid(thread), comm(thread), cpu(orig_cpu), cpu(dest_cpu)]);
         }
-        What::Fork { parent, child } => visit(Table::Forks, &[at, on, pid(parent), pid(child), comm(child)]),
-        What::Exit { thread } => visit(Table::Exits, &[at, on, pid(thread), comm(thread)]),
-        What::StatWait { thread, delay } => {
+        RecordKind::Fork { parent, child } => visit(Table::Forks, &[at, on, pid(parent), pid(child), comm(child)]),
+        RecordKind::Exit { thread } => visit(Table::Exits, &[at, on, pid(thread), comm(thread)]),
+        RecordKind::StatWait { thread, delay } => {
             visit(Table::Waits, &[at, on, pid(thread), comm(thread), int(delay.0)]);
         }
-        What::StatRuntime { thread, runtime } => {
+        RecordKind::StatRuntime { thread, runtime } => {
             visit(Table::Runtimes, &[at, on, pid(thread), comm(thread), int(runtime.0)]);
         }
-        What::Idle { cpu_id, state } => visit(Table::Idle, &[at, cpu(cpu_id), maybe(state)]),
-        What::Frequency { cpu_id, khz } => visit(Table::Frequencies, &[at, cpu(cpu_id), int(khz)]),
-        What::Ipi { target, kind } => visit(Table::Ipis, &[at, on, cpu(target), Cell::Text(reason(kind).1)]),
-        What::PeltSe { thread, of, avg } => {
+        RecordKind::Idle { cpu_id, state } => visit(Table::Idle, &[at, cpu(cpu_id), maybe(state)]),
+        RecordKind::Frequency { cpu_id, khz } => visit(Table::Frequencies, &[at, cpu(cpu_id), int(khz)]),
+        RecordKind::Ipi { target, kind } => visit(Table::Ipis, &[at, on, cpu(target), Cell::Text(reason(kind).1)]),
+        RecordKind::PeltSe { thread, of, avg } => {
             let name = if thread.is_some() { "task" } else { "group" };
             visit(Table::Averages, &averages(at, cpu(of), name, thread.map_or(Cell::Null, pid), avg));
         }
-        What::PeltCfs { of, is_root, avg } => {
+        RecordKind::PeltCfs { of, is_root, avg } => {
             let name = if is_root { "cpu" } else { "group_on_cpu" };
             visit(Table::Averages, &averages(at, cpu(of), name, Cell::Null, avg));
         }
-        What::Counter { of, counter, value } => {
+        RecordKind::Counter { of, counter, value } => {
             visit(Table::Counters, &[at, cpu(of), Cell::Text(counter.name()), int(value)]);
         }
-        What::Selected { thread, decision } => {
+        RecordKind::Selected { thread, decision } => {
             visit(Table::Selections, &selection(at, pid(thread), comm(thread), decision));
         }
-        What::Balanced(decision) => visit(Table::Passes, &pass(at, decision)),
-        What::Kicked(decision) => visit(Table::Kicks, &kick(at, decision)),
-        What::Path { path, began, took, waited, ends } => {
+        RecordKind::BalancedReason(decision) => visit(Table::Passes, &pass(at, decision)),
+        RecordKind::Kicked(decision) => visit(Table::Kicks, &kick(at, decision)),
+        RecordKind::Path { path, began, took, waited, ends } => {
             let row = [int(began.0), on, Cell::Text(path.name()), int(took.0), int(waited.0), int(ends)];
             visit(Table::Paths, &row);
         }
-        What::Marker(marker) => {
+        RecordKind::Marker(marker) => {
             let thread = record.current;
             let null = Cell::Null;
             let border = |starts| if starts { "start" } else { "end" };
@@ -94,7 +94,7 @@ pub(super) fn visit(threads: &Threads, record: &Record<'_>, mut visit: impl FnMu
             };
             visit(Table::Markers, &[at, pid(thread), comm(thread), Cell::Text(name), Cell::Text(event), a, b, c]);
         }
-        What::Setprio { .. } => {}
+        RecordKind::Setprio { .. } => {}
     }
 }
 

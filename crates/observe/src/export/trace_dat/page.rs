@@ -10,20 +10,20 @@ const HEAD: usize = 16;
 const TYPE_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
 /// As many words an event may have to have its length in its head.
-const MOST_WORDS: usize = 28;
+const MAX_WORDS: usize = 28;
 /// The type of an event that only lets time pass.
 const TIME_EXTEND: u32 = 30;
 
 /// A page that is being filled.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct RingPage {
     begins: u64,
     /// When its last event was.
     last: u64,
     data: Vec<u8>,
 }
 
-impl Page {
+impl RingPage {
     pub(super) fn new() -> Self {
         Self { begins: 0, last: 0, data: Vec::with_capacity(PAGE - HEAD) }
     }
@@ -39,7 +39,7 @@ impl Page {
         }
         let delta = at - self.last;
         let words = event.len().div_ceil(4);
-        let is_long = words > MOST_WORDS;
+        let is_long = words > MAX_WORDS;
         let is_late = delta >> DELTA_BITS > 0;
         let needed = 4 + 4 * words + 4 * usize::from(is_long) + 8 * usize::from(is_late);
         if self.data.len() + needed > PAGE - HEAD {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-use super::page::{PAGE, Page};
+use super::page::{PAGE, RingPage};
 
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
@@ -7,7 +7,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 
 #[test]
 fn events_of_a_page_have_the_time_since_the_one_before() {
-    let mut page = Page::new();
+    let mut page = RingPage::new();
     assert!(page.push(1_000, &[1; 8]) && page.push(1_005, &[2; 5]));
     let mut bytes = Vec::new();
     page.take_into(&mut bytes);
@@ -22,7 +22,7 @@ fn events_of_a_page_have_the_time_since_the_one_before() {
 
 #[test]
 fn a_long_time_without_events_and_a_long_event_have_words_of_their_own() {
-    let mut page = Page::new();
+    let mut page = RingPage::new();
     assert!(page.push(0, &[1; 4]) && page.push(3 << 27 | 7, &[2; 200]));
     let mut bytes = Vec::new();
     page.take_into(&mut bytes);
@@ -32,7 +32,7 @@ fn a_long_time_without_events_and_a_long_event_have_words_of_their_own() {
 
 #[test]
 fn a_page_takes_what_fits() {
-    let mut page = Page::new();
+    let mut page = RingPage::new();
     let nr = (1..).take_while(|&at| page.push(at, &[0; 64])).count();
     assert_eq!(nr, (PAGE - 16) / 68);
 }

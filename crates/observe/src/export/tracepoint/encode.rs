@@ -2,15 +2,15 @@
 //! The bytes of an event as a kernel would leave them in its ring buffer: common fields, the tracepoint's fields, and behind them
 //! what has no fixed length. Little endian, 64 bits.
 
-use super::values::{Value, reason, state_bits};
-use super::{Kind, Tracepoint};
+use super::values::{FieldValue, reason, state_bits};
+use super::{FieldKind, Tracepoint};
 
 /// Length of the fields that all events have: type, flags, preemption count, pid.
 pub const COMMON_BYTES: usize = 8;
 
 /// What all events have beside their type.
 #[derive(Clone, Copy, Debug)]
-pub struct Common {
+pub struct CommonFields {
     /// Who runs.
     pub pid: i32,
     /// In which context.
@@ -18,7 +18,13 @@ pub struct Common {
 }
 
 /// Appends an event. `nr_cpus` is the length of masks.
-pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, common: Common, values: &[Value<'_>], nr_cpus: usize) {
+pub fn put_event(
+    bytes: &mut Vec<u8>,
+    tracepoint: Tracepoint,
+    common: CommonFields,
+    values: &[FieldValue<'_>],
+    nr_cpus: usize,
+) {
     let start = bytes.len();
     bytes.extend_from_slice(&tracepoint.id().to_le_bytes());
     bytes.extend_from_slice(&[common.flags, 0]);
@@ -27,20 +33,22 @@ pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, common: Common, va
     for (&(kind, name), value) in tracepoint.definition().fields.iter().zip(values) {
         align(bytes, start, kind.size().1);
         match (kind, *value) {
-            (Kind::Comm, Value::Comm(comm)) => bytes.extend_from_slice(comm.bytes()),
-            (Kind::Pid | Kind::Int, Value::Int(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
-            (Kind::Short, Value::Short(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
-            (Kind::U32, Value::U32(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
-            (Kind::U64, Value::U64(number)) | (Kind::Address, Value::Address(number)) => {
+            (FieldKind::Comm, FieldValue::Comm(comm)) => bytes.extend_from_slice(comm.bytes()),
+            (FieldKind::Pid | FieldKind::Int, FieldValue::Int(number)) => {
+                bytes.extend_from_slice(&number.to_le_bytes())
+            }
+            (FieldKind::Short, FieldValue::Short(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
+            (FieldKind::U32, FieldValue::U32(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
+            (FieldKind::U64, FieldValue::U64(number)) | (FieldKind::Address, FieldValue::Address(number)) => {
                 bytes.extend_from_slice(&number.to_le_bytes());
             }
-            (Kind::State, Value::State(state)) => bytes.extend_from_slice(&state_bits(state).to_le_bytes()),
-            (Kind::Reason, Value::Reason(kind)) => bytes.extend_from_slice(&reason(kind).0.to_le_bytes()),
-            (Kind::Mask, Value::Mask(cpu)) => {
+            (FieldKind::State, FieldValue::State(state)) => bytes.extend_from_slice(&state_bits(state).to_le_bytes()),
+            (FieldKind::Reason, FieldValue::Reason(kind)) => bytes.extend_from_slice(&reason(kind).0.to_le_bytes()),
+            (FieldKind::Mask, FieldValue::Mask(cpu)) => {
                 mask = Some((bytes.len(), cpu));
                 bytes.extend_from_slice(&[0; 4]);
             }
-            (Kind::Text, Value::Text(text)) => {
+            (FieldKind::Text, FieldValue::Text(text)) => {
                 bytes.extend_from_slice(text.as_bytes());
                 // A line ends like one that was written into the trace.
                 bytes.extend_from_slice(b"\n\0");

@@ -4,7 +4,7 @@
 
 use super::encode::COMMON_BYTES;
 use super::values::{MARK_WRITE_ADDRESS, reason, state_bits, state_letter};
-use super::{Definition, Kind};
+use super::{FieldKind, TracepointDefinition};
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ const COMMON: [(&str, usize, usize, bool); 4] = [
 ];
 
 /// The format file of a tracepoint.
-pub fn format_of(definition: &Definition) -> String {
+pub fn format_of(definition: &TracepointDefinition) -> String {
     let mut text = format!("name: {}\nID: {}\nformat:\n", definition.name, definition.tracepoint.id());
     for (declaration, offset, size, signed) in COMMON {
         put_field(&mut text, declaration, offset, size, signed);
@@ -69,38 +69,40 @@ fn put_field(text: &mut String, declaration: &str, offset: usize, size: usize, s
     let _ = writeln!(text, "\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};");
 }
 
-fn declaration(kind: Kind, name: &str) -> String {
+fn declaration(kind: FieldKind, name: &str) -> String {
     match kind {
-        Kind::Comm => format!("char {name}[16]"),
-        Kind::Pid => format!("pid_t {name}"),
-        Kind::Int => format!("int {name}"),
-        Kind::Short => format!("short {name}"),
-        Kind::U32 => format!("u32 {name}"),
-        Kind::U64 => format!("u64 {name}"),
-        Kind::State => format!("long {name}"),
-        Kind::Mask => format!("__data_loc unsigned long[] {name}"),
-        Kind::Reason => format!("const char * {name}"),
-        Kind::Address => format!("unsigned long {name}"),
-        Kind::Text => format!("char {name}[]"),
+        FieldKind::Comm => format!("char {name}[16]"),
+        FieldKind::Pid => format!("pid_t {name}"),
+        FieldKind::Int => format!("int {name}"),
+        FieldKind::Short => format!("short {name}"),
+        FieldKind::U32 => format!("u32 {name}"),
+        FieldKind::U64 => format!("u64 {name}"),
+        FieldKind::State => format!("long {name}"),
+        FieldKind::Mask => format!("__data_loc unsigned long[] {name}"),
+        FieldKind::Reason => format!("const char * {name}"),
+        FieldKind::Address => format!("unsigned long {name}"),
+        FieldKind::Text => format!("char {name}[]"),
     }
 }
 
-const fn is_signed(kind: Kind) -> bool {
-    matches!(kind, Kind::Pid | Kind::Int | Kind::Short | Kind::State)
+const fn is_signed(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Pid | FieldKind::Int | FieldKind::Short | FieldKind::State)
 }
 
 /// How a field is given to the conversion of the template.
-fn argument(kind: Kind, name: &str) -> String {
+fn argument(kind: FieldKind, name: &str) -> String {
     match kind {
-        Kind::State => {
+        FieldKind::State => {
             let letters = [PrevState::Blocked, PrevState::Dead];
             let letters = letters.map(|state| format!("{{ 0x{:x}, \"{}\" }}", state_bits(state), state_letter(state)));
             format!("REC->{name} ? __print_flags(REC->{name}, \"|\", {}) : \"R\"", letters.join(", "))
         }
-        Kind::Mask => format!("__get_bitmask({name})"),
-        Kind::Address => format!("(void *)REC->{name}"),
-        Kind::U32 => format!("(unsigned long)REC->{name}"),
-        Kind::U64 => format!("(unsigned long long)REC->{name}"),
-        Kind::Comm | Kind::Pid | Kind::Int | Kind::Short | Kind::Reason | Kind::Text => format!("REC->{name}"),
+        FieldKind::Mask => format!("__get_bitmask({name})"),
+        FieldKind::Address => format!("(void *)REC->{name}"),
+        FieldKind::U32 => format!("(unsigned long)REC->{name}"),
+        FieldKind::U64 => format!("(unsigned long long)REC->{name}"),
+        FieldKind::Comm | FieldKind::Pid | FieldKind::Int | FieldKind::Short | FieldKind::Reason | FieldKind::Text => {
+            format!("REC->{name}")
+        }
     }
 }

@@ -16,7 +16,7 @@ use super::thread::COMM_LEN;
 
 /// What a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A name of 16 bytes.
     Comm,
     /// `pid_t`.
@@ -41,7 +41,7 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl FieldKind {
     /// Bytes among the fields, and their alignment.
     pub const fn size(self) -> (usize, usize) {
         match self {
@@ -64,12 +64,12 @@ macro_rules! tracepoints {
         }
 
         /// What is said of each, in the order of the enum.
-        pub const TRACEPOINTS: &[Definition] = &[
-            $(Definition {
+        pub const TRACEPOINTS: &[TracepointDefinition] = &[
+            $(TracepointDefinition {
                 tracepoint: Tracepoint::$tracepoint,
                 system: $system,
                 name: $name,
-                fields: &[$((Kind::$kind, $field)),*],
+                fields: &[$((FieldKind::$kind, $field)),*],
                 template: $template,
             },)*
         ];
@@ -78,7 +78,7 @@ macro_rules! tracepoints {
 
 /// What a tracepoint consists of.
 #[derive(Clone, Copy, Debug)]
-pub struct Definition {
+pub struct TracepointDefinition {
     /// Which one.
     pub tracepoint: Tracepoint,
     /// The folder in which the kernel has it.
@@ -86,7 +86,7 @@ pub struct Definition {
     /// Its name.
     pub name: &'static str,
     /// Its fields behind the common ones, in their order.
-    pub fields: &'static [(Kind, &'static str)],
+    pub fields: &'static [(FieldKind, &'static str)],
     /// How readers print it: C's conversions, one for each field, in the order of the fields.
     pub template: &'static str,
 }
@@ -94,7 +94,7 @@ pub struct Definition {
 impl Tracepoint {
     /// What is said of it.
     #[inline]
-    pub const fn definition(self) -> &'static Definition {
+    pub const fn definition(self) -> &'static TracepointDefinition {
         &TRACEPOINTS[self as usize]
     }
 

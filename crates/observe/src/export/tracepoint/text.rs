@@ -2,13 +2,13 @@
 //! Events as text, in the words of the kernel's `trace` file.
 
 use super::Tracepoint;
-use super::values::{Value, reason, state_letter};
+use super::values::{FieldValue, reason, state_letter};
 use std::io::Write;
 
 /// Appends name and fields: `sched_waking: comm=a pid=1 prio=120 target_cpu=000`.
-pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, values: &[Value<'_>], nr_cpus: usize) {
+pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, values: &[FieldValue<'_>], nr_cpus: usize) {
     // What is written into the trace stands under the name of the function that writes it.
-    if let (Tracepoint::Print, [_, Value::Text(text)]) = (tracepoint, values) {
+    if let (Tracepoint::Print, [_, FieldValue::Text(text)]) = (tracepoint, values) {
         bytes.extend_from_slice(b"tracing_mark_write: ");
         return bytes.extend_from_slice(text.as_bytes());
     }
@@ -18,7 +18,7 @@ pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, values: &[Value<'_
 }
 
 /// Puts values in the places of the template's conversions.
-fn put_fields(bytes: &mut Vec<u8>, template: &str, values: &[Value<'_>], nr_cpus: usize) {
+fn put_fields(bytes: &mut Vec<u8>, template: &str, values: &[FieldValue<'_>], nr_cpus: usize) {
     let mut parts = template.split('%');
     bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
     for (part, value) in parts.zip(values) {
@@ -28,20 +28,20 @@ fn put_fields(bytes: &mut Vec<u8>, template: &str, values: &[Value<'_>], nr_cpus
     }
 }
 
-fn put_value(bytes: &mut Vec<u8>, conversion: &str, value: &Value<'_>, nr_cpus: usize) {
+fn put_value(bytes: &mut Vec<u8>, conversion: &str, value: &FieldValue<'_>, nr_cpus: usize) {
     let mut number = |number: i128| bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     match *value {
         // Writing into memory does not fail.
-        Value::Int(value) if conversion == "03d" => drop(write!(bytes, "{value:03}")),
-        Value::Int(value) => number(value.into()),
-        Value::Short(value) => number(value.into()),
-        Value::U32(value) => number(value.into()),
-        Value::U64(value) | Value::Address(value) => number(value.into()),
-        Value::Comm(comm) => bytes.extend_from_slice(comm.as_str().as_bytes()),
-        Value::State(state) => bytes.extend_from_slice(state_letter(state).as_bytes()),
-        Value::Reason(kind) => bytes.extend_from_slice(reason(kind).1.as_bytes()),
-        Value::Text(text) => bytes.extend_from_slice(text.as_bytes()),
-        Value::Mask(cpu) => put_mask(bytes, cpu.index(), nr_cpus),
+        FieldValue::Int(value) if conversion == "03d" => drop(write!(bytes, "{value:03}")),
+        FieldValue::Int(value) => number(value.into()),
+        FieldValue::Short(value) => number(value.into()),
+        FieldValue::U32(value) => number(value.into()),
+        FieldValue::U64(value) | FieldValue::Address(value) => number(value.into()),
+        FieldValue::Comm(comm) => bytes.extend_from_slice(comm.as_str().as_bytes()),
+        FieldValue::State(state) => bytes.extend_from_slice(state_letter(state).as_bytes()),
+        FieldValue::Reason(kind) => bytes.extend_from_slice(reason(kind).1.as_bytes()),
+        FieldValue::Text(text) => bytes.extend_from_slice(text.as_bytes()),
+        FieldValue::Mask(cpu) => put_mask(bytes, cpu.index(), nr_cpus),
     }
 }
 

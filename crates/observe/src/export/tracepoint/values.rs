@@ -2,11 +2,11 @@
 //! The values that a record has for the fields of tracepoints. A record may be several tracepoints, or none.
 
 use super::Tracepoint;
-use crate::export::record::{Counter, Record, What};
-use crate::export::thread::{Comm, Thread, ThreadInfo, Threads};
+use crate::export::record::{Counter, RecordKind, TraceRecord};
+use crate::export::thread::{Comm, ThreadId, ThreadInfo, ThreadTable};
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::words::pelt::SchedAvg;
+use fairlab_sched::types::pelt::SchedAvg;
 
 /// `cpu_idle` has this instead of a state when one is left.
 pub const LEFT_IDLE_STATE: u32 = u32::MAX;
@@ -17,7 +17,7 @@ const REASON_ADDRESS: u64 = 0xffff_ffff_8200_0000;
 
 /// A value of a field.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
+pub enum FieldValue<'a> {
     /// A name.
     Comm(Comm),
     /// `int` and `pid_t`.
@@ -67,94 +67,100 @@ pub const fn reason(kind: IpiKind) -> (u64, &'static str) {
 }
 
 /// Calls `visit` for each tracepoint that a record is, with values for its fields.
-pub fn visit(threads: &Threads, record: &Record<'_>, mut visit: impl FnMut(Tracepoint, &[Value<'_>])) {
-    use Value::{Int, State, U64};
-    let of = |thread: Thread| threads.get(thread);
-    let named = |thread: Thread| {
+pub fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl FnMut(Tracepoint, &[FieldValue<'_>])) {
+    use FieldValue::{Int, State, U64};
+    let of = |thread: ThreadId| threads.get(thread);
+    let named = |thread: ThreadId| {
         let &ThreadInfo { comm, pid, .. } = of(thread);
-        (Value::Comm(comm), Int(pid))
+        (FieldValue::Comm(comm), Int(pid))
     };
-    let full = |thread: Thread| {
+    let full = |thread: ThreadId| {
         let &ThreadInfo { comm, pid, prio, .. } = of(thread);
-        [Value::Comm(comm), Int(pid), Int(prio)]
+        [FieldValue::Comm(comm), Int(pid), Int(prio)]
     };
     let cpu = |cpu: CpuId| Int(cpu.0 as i32);
     match record.what {
-        What::Switch { prev, prev_state, next } => {
+        RecordKind::Switch { prev, prev_state, next } => {
             let ([a, b, c], [d, e, f]) = (full(prev), full(next));
             visit(Tracepoint::Switch, &[a, b, c, State(prev_state), d, e, f]);
         }
-        What::Waking { thread, target_cpu, .. } => {
+        RecordKind::Waking { thread, target_cpu, .. } => {
             let [a, b, c] = full(thread);
             visit(Tracepoint::Waking, &[a, b, c, cpu(target_cpu)]);
         }
-        What::Wakeup { thread, target_cpu, is_new } => {
+        RecordKind::Wakeup { thread, target_cpu, is_new } => {
             let [a, b, c] = full(thread);
             let tracepoint = if is_new { Tracepoint::WakeupNew } else { Tracepoint::Wakeup };
             visit(tracepoint, &[a, b, c, cpu(target_cpu)]);
         }
-        What::Migrate { thread, orig_cpu, dest_cpu } => {
+        RecordKind::Migrate { thread, orig_cpu, dest_cpu } => {
             let [a, b, c] = full(thread);
             visit(Tracepoint::Migrate, &[a, b, c, cpu(orig_cpu), cpu(dest_cpu)]);
         }
-        What::Fork { parent, child } => {
+        RecordKind::Fork { parent, child } => {
             let ((a, b), (c, d)) = (named(parent), named(child));
             visit(Tracepoint::Fork, &[a, b, c, d]);
-            visit(Tracepoint::Rename, &[d, a, c, Value::Short(0)]);
+            visit(Tracepoint::Rename, &[d, a, c, FieldValue::Short(0)]);
         }
-        What::Exit { thread } => visit(Tracepoint::Exit, &full(thread)),
-        What::Setprio { thread, oldprio, newprio } => {
+        RecordKind::Exit { thread } => visit(Tracepoint::Exit, &full(thread)),
+        RecordKind::Setprio { thread, oldprio, newprio } => {
             let (a, b) = named(thread);
             visit(Tracepoint::Setprio, &[a, b, Int(oldprio), Int(newprio)]);
         }
-        What::StatRuntime { thread, runtime } => {
+        RecordKind::StatRuntime { thread, runtime } => {
             let (a, b) = named(thread);
             visit(Tracepoint::StatRuntime, &[a, b, U64(runtime.0)]);
         }
-        What::StatWait { thread, delay } => {
+        RecordKind::StatWait { thread, delay } => {
             let (a, b) = named(thread);
             visit(Tracepoint::StatWait, &[a, b, U64(delay.0)]);
         }
-        What::Idle { cpu_id, state } => {
-            visit(Tracepoint::Idle, &[Value::U32(state.unwrap_or(LEFT_IDLE_STATE)), Value::U32(cpu_id.0)]);
+        RecordKind::Idle { cpu_id, state } => {
+            visit(Tracepoint::Idle, &[FieldValue::U32(state.unwrap_or(LEFT_IDLE_STATE)), FieldValue::U32(cpu_id.0)]);
         }
-        What::Frequency { cpu_id, khz } => {
+        RecordKind::Frequency { cpu_id, khz } => {
             let khz = u32::try_from(khz).unwrap_or(u32::MAX);
-            visit(Tracepoint::Frequency, &[Value::U32(khz), Value::U32(cpu_id.0)]);
+            visit(Tracepoint::Frequency, &[FieldValue::U32(khz), FieldValue::U32(cpu_id.0)]);
         }
-        What::Ipi { target, kind } => visit(Tracepoint::Ipi, &[Value::Mask(target), Value::Reason(kind)]),
-        What::PeltSe { thread, of: on, avg } => {
-            let (a, b) = thread.map_or_else(|| (Value::Comm(Comm::new("(null)")), Int(-1)), named);
+        RecordKind::Ipi { target, kind } => {
+            visit(Tracepoint::Ipi, &[FieldValue::Mask(target), FieldValue::Reason(kind)])
+        }
+        RecordKind::PeltSe { thread, of: on, avg } => {
+            let (a, b) = thread.map_or_else(|| (FieldValue::Comm(Comm::new("(null)")), Int(-1)), named);
             // The path of a group is not told with its averages.
-            let path = Value::Comm(Comm::new(if thread.is_some() { "(null)" } else { "/?" }));
+            let path = FieldValue::Comm(Comm::new(if thread.is_some() { "(null)" } else { "/?" }));
             let [load, runnable, util, time] = averages(avg);
             visit(Tracepoint::PeltSe, &[cpu(on), path, a, b, load, runnable, util, time]);
             if thread.is_some() {
                 let est = avg.util_est;
-                let [enqueued, ewma] = [est.enqueued, est.ewma].map(Value::U32);
+                let [enqueued, ewma] = [est.enqueued, est.ewma].map(FieldValue::U32);
                 visit(Tracepoint::UtilEstSe, &[cpu(on), path, a, b, enqueued, ewma, util]);
             }
         }
-        What::PeltCfs { of: on, is_root, avg } => {
-            let path = Value::Comm(Comm::new(if is_root { "/" } else { "/?" }));
+        RecordKind::PeltCfs { of: on, is_root, avg } => {
+            let path = FieldValue::Comm(Comm::new(if is_root { "/" } else { "/?" }));
             let [load, runnable, util, time] = averages(avg);
             visit(Tracepoint::PeltCfs, &[cpu(on), path, load, runnable, util, time]);
         }
-        What::Counter { of: on, counter: Counter::NrRunning, value } => {
-            let nr = Value::U32(u32::try_from(value).unwrap_or(u32::MAX));
+        RecordKind::Counter { of: on, counter: Counter::NrRunning, value } => {
+            let nr = FieldValue::U32(u32::try_from(value).unwrap_or(u32::MAX));
             visit(Tracepoint::UpdateNrRunning, &[cpu(on), Int(0), nr]);
         }
-        What::Counter { of: on, counter: Counter::Capacity, value } => {
+        RecordKind::Counter { of: on, counter: Counter::Capacity, value } => {
             visit(Tracepoint::CpuCapacity, &[cpu(on), U64(value)]);
         }
-        What::Marker(marker) => {
+        RecordKind::Marker(marker) => {
             let text = marker.text();
-            visit(Tracepoint::Print, &[Value::Address(MARK_WRITE_ADDRESS), Value::Text(&text)]);
+            visit(Tracepoint::Print, &[FieldValue::Address(MARK_WRITE_ADDRESS), FieldValue::Text(&text)]);
         }
-        What::Counter { .. } | What::Selected { .. } | What::Balanced(_) | What::Kicked(_) | What::Path { .. } => {}
+        RecordKind::Counter { .. }
+        | RecordKind::Selected { .. }
+        | RecordKind::BalancedReason(_)
+        | RecordKind::Kicked(_)
+        | RecordKind::Path { .. } => {}
     }
 }
 
-fn averages(avg: &SchedAvg) -> [Value<'static>; 4] {
-    [avg.load_avg, avg.runnable_avg, avg.util_avg, avg.last_update_time].map(Value::U64)
+fn averages(avg: &SchedAvg) -> [FieldValue<'static>; 4] {
+    [avg.load_avg, avg.runnable_avg, avg.util_avg, avg.last_update_time].map(FieldValue::U64)
 }

@@ -5,7 +5,7 @@
 //! the only one; if there are several of cgroup v1, none does.
 
 use super::names;
-use crate::import::event::{Recording, What};
+use crate::import::event::{Recording, TraceEventKind};
 use std::collections::BTreeSet;
 
 /// The cgroups that threads went to, and those above them.
@@ -18,15 +18,16 @@ pub(super) struct Cgroups {
 }
 
 impl Cgroups {
-    pub(super) fn of(recording: &Recording) -> Self {
-        let of_event = |what: &What| if let What::Attach { root, .. } = what { Some(*root) } else { None };
-        let roots: BTreeSet<i32> = recording.events.iter().filter_map(|event| of_event(&event.what)).collect();
+    pub(super) fn from_recording(recording: &Recording) -> Self {
+        let of_event =
+            |what: &TraceEventKind| if let TraceEventKind::Attach { root, .. } = what { Some(*root) } else { None };
+        let roots: BTreeSet<i32> = recording.events.iter().filter_map(|event| of_event(&event.kind)).collect();
         let root = roots.first().copied().filter(|&root| root == 0 || roots.len() == 1);
         Self { root, paths: Vec::new() }
     }
 
     /// Whether what happens in a hierarchy counts.
-    pub(super) fn counts(&self, root: i32) -> bool {
+    pub(super) fn uses_hierarchy(&self, root: i32) -> bool {
         self.root == Some(root)
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a trace does not tell, in numbers and in words.
 
-use crate::import::event::{Kind, Recording};
+use crate::import::event::{Recording, TraceEventName};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ impl Gaps {
     /// In words, for the workload's notes: what is missing, and what was taken for granted.
     pub fn notes(&self, recording: &Recording, has_machine: bool) -> Vec<String> {
         let counts = recording.counts();
-        let lacks = |kind: Kind| !counts.contains_key(&kind);
+        let unsupported = |kind: TraceEventName| !counts.contains_key(&kind);
         let mut notes = Vec::new();
         let mut note = |is_so: bool, text: String| notes.extend(is_so.then_some(text));
         note(
@@ -65,20 +65,20 @@ impl Gaps {
             format!("the recorder says that {} events were overwritten or dropped", recording.overrun),
         );
         note(
-            lacks(Kind::SchedWakeup) && lacks(Kind::SchedWaking),
+            unsupported(TraceEventName::SchedWakeup) && unsupported(TraceEventName::SchedWaking),
             "the trace has no wake-ups (sched_waking, sched_wakeup): threads sleep until they run, and how long they waited is not known".to_owned(),
         );
         note(
-            lacks(Kind::SchedWaking) && !lacks(Kind::SchedWakeup),
+            unsupported(TraceEventName::SchedWaking) && !unsupported(TraceEventName::SchedWakeup),
             "the trace has no sched_waking: who woke whom is taken from sched_wakeup, which may come on the CPU of the woken".to_owned(),
         );
         note(
-            lacks(Kind::SchedMigrateTask),
+            unsupported(TraceEventName::SchedMigrateTask),
             "the trace has no sched_migrate_task: migrations are seen at switches only".to_owned(),
         );
         note(!has_machine, "no machine was given: all CPUs count alike, and share one cache".to_owned());
         note(
-            lacks(Kind::CpuFrequency),
+            unsupported(TraceEventName::CpuFrequency),
             "the trace has no cpu_frequency: CPUs count as running at their highest frequency".to_owned(),
         );
         note(
@@ -103,7 +103,8 @@ impl Gaps {
             ),
         );
         note(
-            self.unseen_wakeups > 0 && !(lacks(Kind::SchedWakeup) && lacks(Kind::SchedWaking)),
+            self.unseen_wakeups > 0
+                && !(unsupported(TraceEventName::SchedWakeup) && unsupported(TraceEventName::SchedWaking)),
             format!("{} wake-ups are not in the trace: these threads sleep until they run", self.unseen_wakeups),
         );
         note(

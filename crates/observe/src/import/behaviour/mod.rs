@@ -9,22 +9,22 @@
 //! 4. A thread that was there before the trace begins where it is seen first. One whose end lies behind the trace waits for good.
 //! 5. What the trace does not tell is counted in [`Gaps`] and becomes a note; nothing is made up for it but what the note says.
 
+mod builder;
 mod cgroups;
+mod cpu_rates;
 mod gaps;
 mod names;
-mod rates;
 mod timers;
-mod walk;
 
 use super::event::Recording;
+use builder::WorkloadBuilder;
 use fairlab_machine::hardware::Hardware;
 use fairlab_workload::recorded::Recorded;
 pub use gaps::Gaps;
-use walk::Walk;
 
 /// A workload with what is known of its making.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportedWorkload {
     /// The workload.
     pub recorded: Recorded,
     /// Which task each thread of the trace has become, in the order of [`super::threads::Threads`]; `None`: it is left out.
@@ -34,8 +34,8 @@ pub struct Imported {
 }
 
 /// Makes the workload of a trace. `machine` is the one on which it was recorded, if that is known.
-pub fn import(recording: &Recording, machine: Option<&Hardware>) -> Imported {
-    let mut walk = Walk::new(recording, machine);
+pub fn import(recording: &Recording, machine: Option<&Hardware>) -> ImportedWorkload {
+    let mut walk = WorkloadBuilder::new(recording, machine);
     for event in &recording.events {
         walk.event(event);
     }

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 /// The kernel's limit of names.
-const LONGEST: usize = 15;
+const MAX_NAME_BYTES: usize = 15;
 /// Threads of the kernel of which each CPU has one of its own: what stands before the CPU's number.
 const PER_CPU: &[&str] = &["ksoftirqd", "kworker", "cpuhp", "rcuc", "idle_inject", "watchdog", "irq_work", "ktimers"];
 
 /// A name as one word.
 pub(super) fn word(comm: &str, pid: i32) -> String {
     let clean = clean(comm);
-    if clean.is_empty() { format!("pid-{pid}") } else { cut(&clean, LONGEST).to_owned() }
+    if clean.is_empty() { format!("pid-{pid}") } else { cut(&clean, MAX_NAME_BYTES).to_owned() }
 }
 
 /// A text without what ends a word.
@@ -26,8 +26,8 @@ pub(super) fn unique(word: &str, pid: i32, taken: &mut BTreeSet<String>) -> Stri
     }
     for generation in 0_u32.. {
         let suffix = if generation == 0 { format!("-{pid}") } else { format!("-{pid}.{generation}") };
-        let name = format!("{}{suffix}", cut(word, LONGEST.saturating_sub(suffix.len())));
-        let name = cut(&name, LONGEST).to_owned();
+        let name = format!("{}{suffix}", cut(word, MAX_NAME_BYTES.saturating_sub(suffix.len())));
+        let name = cut(&name, MAX_NAME_BYTES).to_owned();
         if taken.insert(name.clone()) {
             return name;
         }

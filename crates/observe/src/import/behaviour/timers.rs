@@ -11,21 +11,21 @@ pub(super) struct Sleep {
 }
 
 /// Fewer sleeps show no period.
-const LEAST: usize = 8;
+const MIN_SLEEPS: usize = 8;
 /// Shorter ones are no period of a timer, but waiting for a device.
-const SHORTEST_NS: u64 = 500_000;
+const MIN_PERIOD_NS: u64 = 500_000;
 /// Ends may be off the grid by this part of the period: so late interrupts come.
-const OFF_BY: u64 = 32;
+const TOLERANCE_DIVISOR: u64 = 32;
 
 /// The period of the timer that ends a task's sleeps, if there is one.
 pub(super) fn period_of(sleeps: &[Sleep]) -> Option<u64> {
-    if sleeps.len() < LEAST {
+    if sleeps.len() < MIN_SLEEPS {
         return None;
     }
     let gaps: Vec<u64> = sleeps.windows(2).map(|two| two[1].to.saturating_sub(two[0].to)).collect();
     let lengths: Vec<u64> = sleeps.iter().map(|sleep| sleep.to.saturating_sub(sleep.from)).collect();
     let period = median(&gaps);
-    if period < SHORTEST_NS {
+    if period < MIN_PERIOD_NS {
         return None;
     }
     // Of one or several periods.
@@ -33,7 +33,7 @@ pub(super) fn period_of(sleeps: &[Sleep]) -> Option<u64> {
         let nr = ((gap + period / 2) / period).max(1);
         gap.abs_diff(nr * period)
     };
-    let regular = gaps.iter().filter(|&&gap| off(gap) <= period / OFF_BY).count();
+    let regular = gaps.iter().filter(|&&gap| off(gap) <= period / TOLERANCE_DIVISOR).count();
     let spread = median(&lengths.iter().map(|length| length.abs_diff(median(&lengths))).collect::<Vec<_>>());
     let jitter = median(&gaps.iter().map(|&gap| off(gap)).collect::<Vec<_>>());
     (regular * 10 >= gaps.len() * 9 && spread > 4 * jitter + 1000).then_some(period)

@@ -5,13 +5,13 @@
 //! `prio_changed_dl()` and the deadline part of `__sched_setscheduler()` (6.1). What was admitted is known for the whole
 //! machine: all CPUs together may be used up to the share that real-time tasks may have.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::{time_before, to_ratio};
 use crate::state::task::{Policy, SchedClass};
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::{CAPACITY_FULL, Capacity, cap_scale};
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE, cap_scale};
 use core::fmt;
 
 /// The shortest runtime, in ns.
@@ -131,7 +131,7 @@ impl State {
 
     /// The capacity by which a CPU counts when tasks are admitted.
     pub(crate) fn admitted_capacity(&self, cpu: CpuId) -> Capacity {
-        if self.tunables.changes.dl_any_cpu { CAPACITY_FULL } else { self.rqs[cpu.index()].cpu_capacity_orig }
+        if self.tunables.changes.dl_any_cpu { SCHED_CAPACITY_SCALE } else { self.rqs[cpu.index()].cpu_capacity_orig }
     }
 
     /// The bandwidth that deadline tasks may have of CPUs with so much capacity.

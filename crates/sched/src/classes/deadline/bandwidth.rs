@@ -6,11 +6,11 @@
 //! active until its zero-lag time, since it may wake up and go on with its old budget and deadline until then.
 
 use crate::classes::fair::enqueue::EnqueueFlags;
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::task::{SchedClass, TaskState};
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     pub(crate) fn add_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {

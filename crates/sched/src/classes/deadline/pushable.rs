@@ -5,7 +5,7 @@
 
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// Whether a task could preempt on the CPU with the latest deadline: `cpudl_find()` without a mask.

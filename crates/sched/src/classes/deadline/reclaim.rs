@@ -8,7 +8,7 @@
 
 use crate::state::State;
 use crate::state::deadline::entity::{BW_SHIFT, to_ratio};
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 /// The whole of a CPU.
 const BW_UNIT: u64 = 1 << BW_SHIFT;

@@ -4,11 +4,11 @@
 //! Models `setup_new_dl_entity()`, `replenish_dl_entity()`, `update_dl_entity()`, `dl_check_constrained_dl()`,
 //! `start_dl_timer()` and `dl_task_timer()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// A task enters the class, or comes back after a change, with a deadline in the past: a new period begins, unless it

@@ -5,17 +5,17 @@
 //! `pick_next_task_dl()`, `set_next_task_dl()`, `put_prev_task_dl()` and `task_tick_dl()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::time_before;
 use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::cap_scale;
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::cap_scale;
+use crate::types::work::KernelOp;
 
 impl State {
     /// Rules, in order:
@@ -78,7 +78,7 @@ impl State {
     }
 
     pub(crate) fn dequeue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
-        ctx.charge(Op::Dequeue);
+        ctx.charge(KernelOp::Dequeue);
         self.update_curr_dl(ctx, cpu);
         self.unqueue_dl(cpu, task);
         if self.tasks[task.index()].is_migrating() || flags.save {

@@ -3,13 +3,13 @@
 //!
 //! Models `update_curr()`, `update_min_vruntime()`, `set_next_entity()` and `put_prev_entity()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::entity::vruntime_before;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::words::ids::{CfsRqId, EntityId, TaskId};
-use crate::words::weight::calc_delta_fair;
+use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::weight::calc_delta_fair;
 
 impl CfsRq {
     /// Moves `min_vruntime` on, given the virtual runtime of the running entity, if it is on the runqueue.

@@ -4,11 +4,11 @@
 //! Models `enqueue_task_fair()`, `dequeue_task_fair()`, `enqueue_entity()` and `dequeue_entity()` (6.1).
 
 use crate::classes::fair::place::Placement;
+use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
-use crate::words::work::Op;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::work::KernelOp;
 
 /// Why and how a task is enqueued: ENQUEUE_*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl EnqueueFlags {
     /// Counts the operation, once.
     #[inline]
     pub(crate) fn charge(self, ctx: &mut Ctx<'_>) {
-        ctx.work.count(Op::Enqueue, u64::from(!self.is_paid));
+        ctx.work.count(KernelOp::Enqueue, u64::from(!self.is_paid));
     }
 }
 
@@ -67,7 +67,7 @@ impl State {
             if self.entities[se.index()].on_rq {
                 break;
             }
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
             self.count_task_in(cfs_rq, &mut is_idle);
@@ -78,7 +78,7 @@ impl State {
             entity = parent;
         }
         while let Some(se) = entity {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_in(cfs_rq, &mut is_idle);
@@ -102,14 +102,14 @@ impl State {
     /// 5. A CPU that has only idle work left balances soon.
     /// 6. A task that sleeps remembers its utilisation.
     pub(crate) fn dequeue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
-        ctx.charge(Op::Dequeue);
+        ctx.charge(KernelOp::Dequeue);
         let had_only_idle = self.sched_idle_cpu(cpu);
         self.util_est_dequeue(cpu, task);
         let mut is_idle = self.tasks[task.index()].has_idle_policy();
         let mut entity = Some(self.tasks[task.index()].se);
         let mut entity_flags = flags;
         while let Some(se) = entity {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.dequeue_entity(ctx, cfs_rq, se, entity_flags);
             self.count_task_out(cfs_rq, &mut is_idle);
@@ -126,7 +126,7 @@ impl State {
             entity_flags.sleep = true;
         }
         while let Some(se) = entity {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_out(cfs_rq, &mut is_idle);

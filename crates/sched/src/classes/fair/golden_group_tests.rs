@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Weights of group entities, and changes of weight, as the kernel computes them.
 
-use crate::golden::{CPU, Rig, columns, compared, number, recording};
-use crate::words::pelt::SchedAvg;
-use crate::words::weight::LoadWeight;
+use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, recording};
+use crate::types::pelt::SchedAvg;
+use crate::types::weight::LoadWeight;
 
 #[test]
 fn the_weight_of_a_group_on_one_cpu() {
-    let mut rig = Rig::new();
+    let mut rig = GoldenTestMachine::new();
     let (group, entity) = rig.group();
     let cfs_rq = rig.sched.cfs_rq_of_group(group, CPU);
     let mut nr_compared = 0;
@@ -28,7 +28,7 @@ fn the_weight_of_a_group_on_one_cpu() {
 
 #[test]
 fn an_entity_gets_another_weight() {
-    let mut rig = Rig::new();
+    let mut rig = GoldenTestMachine::new();
     let (_, entity) = rig.task();
     let mut nr_compared = 0;
     for line in recording("vec-arith-core-6.1.jsonl.zst").iter().filter(|line| line["f"] == "reweight_entity") {

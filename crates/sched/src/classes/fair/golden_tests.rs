@@ -2,11 +2,11 @@
 //! Slices, places and preemption on random cfs_rqs, as the kernel computes them.
 
 use crate::classes::fair::place::Placement;
-use crate::classes::fair::preempt::Lead;
-use crate::golden::{CPU, Rig, columns, compared, number, recording};
-use crate::words::ids::EntityId;
-use crate::words::tunables::Tunables;
-use crate::words::weight::LoadWeight;
+use crate::classes::fair::preempt::VruntimeLead;
+use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, recording};
+use crate::types::ids::EntityId;
+use crate::types::tunables::Tunables;
+use crate::types::weight::LoadWeight;
 use serde_json::Value;
 use std::vec::Vec;
 
@@ -14,7 +14,7 @@ use std::vec::Vec;
 const NR_CPUS: usize = 16;
 
 /// A root cfs_rq with the first `nr` entities queued, the last of them perhaps running.
-fn fill(rig: &mut Rig, line: &Value) -> Vec<EntityId> {
+fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
     let cfs_rq = rig.sched.root_cfs_rq(CPU);
     let nr = number(&line["nr"]) as usize;
     let curr = usize::try_from(line["curr"].as_i64().expect("an index or -1")).ok();
@@ -50,7 +50,7 @@ fn fill(rig: &mut Rig, line: &Value) -> Vec<EntityId> {
 fn slices_places_and_preemption() {
     let (mut nr_states, mut nr_slices, mut nr_preemptions) = (0, 0, 0);
     for line in recording("vec-entity-6.1.jsonl.zst") {
-        let mut rig = Rig::new();
+        let mut rig = GoldenTestMachine::new();
         rig.sched.tunables = Tunables::for_cpus(NR_CPUS);
         let ids = fill(&mut rig, &line);
         let cfs_rq = rig.sched.root_cfs_rq(CPU);
@@ -61,9 +61,9 @@ fn slices_places_and_preemption() {
         }
         for (&id, lead) in ids[1..].iter().zip(line["preempt0"].as_array().expect("leads")) {
             let ours = match rig.sched.wakeup_preempt_entity(ids[0], id) {
-                Lead::Behind => -1,
-                Lead::Within => 0,
-                Lead::Beyond => 1,
+                VruntimeLead::Behind => -1,
+                VruntimeLead::Within => 0,
+                VruntimeLead::Beyond => 1,
             };
             assert_eq!(Some(ours), lead.as_i64(), "{id:?} of {line}");
             nr_preemptions += 1;

@@ -3,12 +3,12 @@
 //!
 //! Models `hrtick_start()`, `hrtick_clear()`, `hrtick_start_fair()` and `hrtick_update()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::task::SchedClass;
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
 
 /// No slice timer runs for less than this.
 const SHORTEST_NS: u64 = 10_000;

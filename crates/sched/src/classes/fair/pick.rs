@@ -4,13 +4,13 @@
 //! Models `pick_next_entity()` and the fair part of `pick_next_task_fair()` (6.1). What happens when there is none
 //! (newly-idle balancing) is in [`crate::paths::schedule`].
 
-use crate::classes::fair::preempt::Lead;
+use crate::classes::fair::preempt::VruntimeLead;
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::work::KernelOp;
 
 impl State {
     /// Picks the next fair task while a fair task is still the running one, and changes only what differs between them.
@@ -21,7 +21,7 @@ impl State {
         let cpu = rq.cpu();
         let mut cfs_rq = self.root_cfs_rq(cpu);
         let se = loop {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let mut curr = self.cfs_rqs[cfs_rq.index()].curr;
             if let Some(running) = curr {
                 if self.entities[running.index()].on_rq {
@@ -55,7 +55,7 @@ impl State {
     pub(crate) fn pick_next_task_fair_fresh(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
         let mut cfs_rq = self.root_cfs_rq(cpu);
         let task = loop {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let se = self.pick_next_entity(cfs_rq, None);
             self.set_next_entity(ctx, cfs_rq, se);
             match self.entities[se.index()].my_q() {
@@ -120,14 +120,14 @@ impl State {
                 self.earlier(curr, behind)
             };
             if let Some(second) = second
-                && self.wakeup_preempt_entity(second, first) != Lead::Beyond
+                && self.wakeup_preempt_entity(second, first) != VruntimeLead::Beyond
             {
                 pick = second;
             }
         }
         let (next, last) = (self.cfs_rqs[cfs_rq.index()].next, self.cfs_rqs[cfs_rq.index()].last);
         for buddy in [next, last].into_iter().flatten() {
-            if self.wakeup_preempt_entity(buddy, first) != Lead::Beyond {
+            if self.wakeup_preempt_entity(buddy, first) != VruntimeLead::Beyond {
                 return buddy;
             }
         }

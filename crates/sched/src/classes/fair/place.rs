@@ -2,13 +2,13 @@
 //! Where an entity begins on the time line of a cfs_rq.
 //!
 //! Models `place_entity()`, `entity_is_long_sleeper()` and `task_fork_fair()` (6.1).
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::entity::vruntime_before;
 use crate::state::lock::RqGuard;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, EntityId, TaskId};
-use crate::words::weight::{NICE_0_LOAD, scale_load_down};
+use crate::types::features::Feature;
+use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::weight::{NICE_0_LOAD, scale_load_down};
 
 /// Sleeping for longer than this may have made virtual times incomparable: half of all numbers, over nice 0's weight.
 const LONG_SLEEP_NS: u64 = (1 << 63) / scale_load_down(NICE_0_LOAD);

@@ -4,17 +4,17 @@
 //! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies and `yield_task_fair()` (6.1). Leaves
 //! out `yield_to()`, which only hypervisors call.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::task::Policy;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
-use crate::words::weight::calc_delta_fair;
+use crate::types::features::Feature;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::weight::calc_delta_fair;
 
 /// How a woken entity compares with the running one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Lead {
+pub(crate) enum VruntimeLead {
     /// The woken one is not behind in virtual time: no reason to preempt.
     Behind,
     /// It deserves the CPU more, but by no more than the granularity.
@@ -25,17 +25,17 @@ pub(crate) enum Lead {
 
 impl State {
     /// Compares two entities of one cfs_rq: does `se` deserve the CPU by more than its wake-up granularity?
-    pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> Lead {
+    pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> VruntimeLead {
         let curr_vruntime = self.entities[curr.index()].vruntime;
         let granularity = self.tunables.wakeup_granularity_ns;
         let se = &mut self.entities[se.index()];
         let lead = curr_vruntime.wrapping_sub(se.vruntime) as i64;
         if lead <= 0 {
-            Lead::Behind
+            VruntimeLead::Behind
         } else if lead > calc_delta_fair(granularity, &mut se.load) as i64 {
-            Lead::Beyond
+            VruntimeLead::Beyond
         } else {
-            Lead::Within
+            VruntimeLead::Within
         }
     }
 
@@ -82,7 +82,7 @@ impl State {
                 _ => {
                     let common = self.entities[curr.index()].cfs_rq;
                     self.update_curr(ctx, common);
-                    if self.wakeup_preempt_entity(curr, woken) != Lead::Beyond {
+                    if self.wakeup_preempt_entity(curr, woken) != VruntimeLead::Beyond {
                         return;
                     }
                     if !is_next_marked {

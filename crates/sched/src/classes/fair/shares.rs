@@ -4,11 +4,11 @@
 //! Models `calc_group_shares()`, `update_cfs_group()`, `reweight_entity()`, `sched_group_set_shares()` and
 //! `sched_group_set_idle()` (6.1). A group's entity on a CPU weighs what that CPU has of the group's load.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
-use crate::words::weight::{LoadWeight, NICE_0_LOAD, SHARES_RANGE, WEIGHT_IDLEPRIO, scale_load, scale_load_down};
+use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
+use crate::types::weight::{LoadWeight, NICE_0_LOAD, SHARES_RANGE, WEIGHT_IDLEPRIO, scale_load, scale_load_down};
 
 /// Why shares were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl State {
         }
         let entity = &mut self.entities[se.index()];
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
-        self.tallies.note_cfs_rq(cfs_rq);
+        self.tallies.mark_cfs_rq_dirty(cfs_rq);
         // A task that goes again and again between another class and SCHED_IDLE multiplies its load each time, until these wrap:
         // see `attach_entity_load_avg`.
         sums.sub_load(entity.avg.load_avg, entity.weighted_load_sum());

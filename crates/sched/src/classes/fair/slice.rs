@@ -4,9 +4,9 @@
 //! Models `__sched_period()`, `sched_slice()` and `sched_vslice()` (6.1).
 
 use crate::state::State;
-use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, CpuId, EntityId};
-use crate::words::weight::{calc_delta, calc_delta_fair};
+use crate::types::features::Feature;
+use crate::types::ids::{CfsRqId, CpuId, EntityId};
+use crate::types::weight::{calc_delta, calc_delta_fair};
 
 impl State {
     /// The slice of an entity, in ns.

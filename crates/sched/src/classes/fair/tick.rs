@@ -3,20 +3,20 @@
 //!
 //! Models `task_tick_fair()`, `entity_tick()` and `check_preempt_tick()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::work::KernelOp;
 
 impl State {
     /// The tick, or the end of a slice by timer (`is_slice_end`), for the running task and the groups above it.
     pub(crate) fn task_tick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_slice_end: bool) {
         let mut entity = Some(self.tasks[task.index()].se);
         while let Some(se) = entity {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.entity_tick(ctx, cfs_rq, se, is_slice_end);
             entity = parent;

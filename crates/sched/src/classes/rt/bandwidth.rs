@@ -4,11 +4,11 @@
 //! Models `sched_rt_runtime_exceeded()`, `do_start_rt_bandwidth()`, `do_sched_rt_period_timer()` and
 //! `do_balance_runtime()` (6.1). One timer serves all CPUs; it runs only while there is real-time work.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::timers::{Timer, forward};
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::ids::CpuId;
+use crate::types::features::Feature;
+use crate::types::ids::CpuId;
 
 impl State {
     /// Starts the timer if there is a limit and it does not run: `start_rt_bandwidth()`.
@@ -48,7 +48,7 @@ impl State {
             return;
         }
         self.rqs[cpu.index()].rt.rt_time += delta;
-        if self.is_rt_runtime_exceeded(cpu) {
+        if self.sched_rt_runtime_exceeded(cpu) {
             self.resched_curr(ctx, cpu);
             self.do_start_rt_bandwidth(ctx);
         }
@@ -60,7 +60,7 @@ impl State {
     /// 1. Throttled ones stay so until the period ends.
     /// 2. Who may run all the time is not limited. Runtime of other CPUs may be borrowed first (RT_RUNTIME_SHARE).
     /// 3. A limit of 0 throttles nobody.
-    fn is_rt_runtime_exceeded(&mut self, cpu: CpuId) -> bool {
+    fn sched_rt_runtime_exceeded(&mut self, cpu: CpuId) -> bool {
         if self.rqs[cpu.index()].rt.throttled {
             return true;
         }

@@ -3,11 +3,11 @@
 //!
 //! Models `switched_to_rt()`, `switched_from_rt()` and `prio_changed_rt()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::prio::Prio;
-use crate::told::ctx::Ctx;
-use crate::words::ids::TaskId;
+use crate::types::ids::TaskId;
 
 impl State {
     /// A task has come to the class. If it runs, time that counts as real-time begins; if it waits, it may preempt or be

@@ -5,13 +5,13 @@
 //! `dequeue_top_rt_rq()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::prio::Prio;
 use crate::state::rt::NO_PRIO;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 impl State {
     /// Enqueues a real-time task: behind the others of its priority, before them if its priority was lowered, or where it
@@ -32,7 +32,7 @@ impl State {
 
     /// Dequeues a real-time task. One that comes back to its place stays in its queue, but is not counted meanwhile.
     pub(crate) fn dequeue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
-        ctx.charge(Op::Dequeue);
+        ctx.charge(KernelOp::Dequeue);
         self.update_curr_rt(ctx, cpu);
         let nr_before = self.rqs[cpu.index()].rt.nr_running;
         if !flags.save || flags.moved {

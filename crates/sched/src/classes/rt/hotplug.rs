@@ -3,10 +3,10 @@
 //!
 //! Models `rq_offline_rt()`, `rq_online_rt()`, `__disable_runtime()` and `__enable_runtime()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::told::ctx::Ctx;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 impl State {
     /// A runqueue goes offline. Its tasks have no limit from now on, so that they can leave.

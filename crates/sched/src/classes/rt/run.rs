@@ -4,13 +4,13 @@
 //! Models `pick_next_task_rt()`, `set_next_task_rt()`, `put_prev_task_rt()`, `update_curr_rt()`, `task_tick_rt()`,
 //! `yield_task_rt()` and `balance_rt()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::task::{Policy, SchedClass};
-use crate::told::ctx::Ctx;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// The first task of the highest priority, unless all are throttled. It runs next, and what waits may be pushed.

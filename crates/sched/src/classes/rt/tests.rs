@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of the class by itself, in the smallest machine that shows it.
 
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::probe::NoProbe;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::prio::MAX_RT_PRIO;
 use crate::state::task::{Policy, Uclamp};
 use crate::state::timers::Timer;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::told::ctx::{Ctx, Effect};
-use crate::told::probe::NoProbe;
-use crate::words::cpumask::CpuMask;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, GroupId, TaskId};
-use crate::words::units::Nanos;
-use crate::words::work::{Op, WorkMeter};
+use crate::types::cpumask::CpuMask;
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::{KernelOp, OpCounts};
 use std::vec;
 use std::vec::Vec;
 
@@ -22,14 +22,14 @@ const CPU0: CpuId = CpuId(0);
 const CPU1: CpuId = CpuId(1);
 
 /// A machine at a time. Interrupts arrive when the test says so.
-struct Lab {
+struct RtTestMachine {
     sched: Sched,
     now: Nanos,
     effects: Vec<Effect>,
-    work: WorkMeter,
+    work: OpCounts,
 }
 
-impl Lab {
+impl RtTestMachine {
     fn with_capacity(capacity: Vec<u64>) -> Self {
         let nr_cpus = capacity.len() as u32;
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
@@ -42,7 +42,7 @@ impl Lab {
         let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK.0, jiffies: 1000 }).expect("a machine");
         sched.set_timer_resolution(TICK);
         sched.boot(Nanos(999_000_000));
-        Self { sched, now: Nanos(1_000_000_000), effects: Vec::new(), work: WorkMeter::default() }
+        Self { sched, now: Nanos(1_000_000_000), effects: Vec::new(), work: OpCounts::default() }
     }
 
     fn new(nr_cpus: usize) -> Self {
@@ -58,8 +58,8 @@ impl Lab {
         let ctx = &mut Ctx {
             cpu,
             now: self.now,
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut self.effects,
             probe: &mut NoProbe,
             work: &mut self.work,
@@ -130,7 +130,7 @@ impl Lab {
     /// Locks that were taken, tasks that were detached and that were attached, since the last call.
     fn take_costs(&mut self) -> [u64; 3] {
         let work = core::mem::take(&mut self.work);
-        [Op::RqLock, Op::DetachTask, Op::AttachTask].map(|op| work.of(op))
+        [KernelOp::RqLock, KernelOp::DetachTask, KernelOp::AttachTask].map(|op| work.of(op))
     }
 
     fn curr(&self, cpu: CpuId) -> TaskId {
@@ -144,7 +144,7 @@ impl Lab {
 
 #[test]
 fn a_fifo_task_that_never_sleeps_gets_950_of_each_1000_milliseconds() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let fair = lab.fork(CPU0, Policy::Normal);
     let hog = lab.fork(CPU0, Policy::Fifo(50));
     assert_eq!(lab.curr(CPU0), hog);
@@ -168,7 +168,7 @@ fn a_fifo_task_that_never_sleeps_gets_950_of_each_1000_milliseconds() {
 
 #[test]
 fn a_throttled_cpu_without_other_work_idles() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let hog = lab.fork(CPU0, Policy::Fifo(50));
     lab.pass(Nanos::from_millis(960));
     assert!(lab.sched.rq(CPU0).rt.throttled);
@@ -180,7 +180,7 @@ fn a_throttled_cpu_without_other_work_idles() {
 
 #[test]
 fn without_a_limit_nobody_is_throttled() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     lab.sched.tunables.rt_runtime_us = -1;
     let hog = lab.fork(CPU0, Policy::Fifo(50));
     lab.pass(Nanos::from_secs(3));
@@ -190,7 +190,7 @@ fn without_a_limit_nobody_is_throttled() {
 
 #[test]
 fn a_cpu_borrows_the_runtime_of_another_one_if_that_may_be_shared() {
-    let mut lab = Lab::new(2).feature(Feature::RtRuntimeShare);
+    let mut lab = RtTestMachine::new(2).feature(Feature::RtRuntimeShare);
     let hog = lab.pinned(CPU0, Policy::Fifo(50));
     lab.pass(Nanos::from_secs(3));
     assert_eq!(lab.sched.entity(hog).sum_exec_runtime, 3_000_000_000);
@@ -200,7 +200,7 @@ fn a_cpu_borrows_the_runtime_of_another_one_if_that_may_be_shared() {
 
 #[test]
 fn the_period_ends_no_more_once_there_is_nothing_to_limit() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     lab.fork(CPU0, Policy::Fifo(50));
     lab.pass(Nanos::from_millis(100));
     assert!(lab.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
@@ -211,7 +211,7 @@ fn the_period_ends_no_more_once_there_is_nothing_to_limit() {
 
 #[test]
 fn the_higher_priority_preempts_and_the_equal_one_waits() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let first = lab.fork(CPU0, Policy::Fifo(10));
     let equal = lab.fork(CPU0, Policy::Fifo(10));
     assert_eq!(lab.curr(CPU0), first);
@@ -225,7 +225,7 @@ fn the_higher_priority_preempts_and_the_equal_one_waits() {
 
 #[test]
 fn yielding_goes_behind_equals_and_never_to_less_important_ones() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let first = lab.fork(CPU0, Policy::Fifo(10));
     let second = lab.fork(CPU0, Policy::Fifo(10));
     lab.fork(CPU0, Policy::Fifo(9));
@@ -237,7 +237,7 @@ fn yielding_goes_behind_equals_and_never_to_less_important_ones() {
 
 #[test]
 fn round_robin_tasks_take_turns_every_hundred_milliseconds() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let one = lab.fork(CPU0, Policy::RoundRobin(10));
     let two = lab.fork(CPU0, Policy::RoundRobin(10));
     lab.pass(Nanos::from_millis(96));
@@ -250,7 +250,7 @@ fn round_robin_tasks_take_turns_every_hundred_milliseconds() {
 
 #[test]
 fn a_first_in_first_out_task_does_not_take_turns() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let one = lab.fork(CPU0, Policy::Fifo(10));
     lab.fork(CPU0, Policy::Fifo(10));
     lab.pass(Nanos::from_millis(400));
@@ -259,7 +259,7 @@ fn a_first_in_first_out_task_does_not_take_turns() {
 
 #[test]
 fn a_waiting_task_is_pushed_to_the_cpu_of_the_lowest_priority() {
-    let mut lab = Lab::new(3);
+    let mut lab = RtTestMachine::new(3);
     lab.pinned(CPU0, Policy::Fifo(40));
     lab.pinned(CPU1, Policy::Fifo(10));
     lab.pinned(CpuId(2), Policy::Fifo(20));
@@ -269,7 +269,7 @@ fn a_waiting_task_is_pushed_to_the_cpu_of_the_lowest_priority() {
 
 #[test]
 fn a_task_that_finds_no_lower_priority_anywhere_waits_where_it_is() {
-    let mut lab = Lab::new(2);
+    let mut lab = RtTestMachine::new(2);
     lab.pinned(CPU0, Policy::Fifo(40));
     lab.pinned(CPU1, Policy::Fifo(40));
     let task = lab.fork(CPU0, Policy::Fifo(40));
@@ -280,7 +280,7 @@ fn a_task_that_finds_no_lower_priority_anywhere_waits_where_it_is() {
 #[test]
 fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
     for feature in [None, Some(Feature::RtPushIpi)] {
-        let mut lab = feature.into_iter().fold(Lab::new(2), Lab::feature);
+        let mut lab = feature.into_iter().fold(RtTestMachine::new(2), RtTestMachine::feature);
         lab.pinned(CPU0, Policy::Fifo(40));
         lab.pinned(CPU1, Policy::Fifo(40));
         let task = lab.fork(CPU0, Policy::Fifo(30));
@@ -289,7 +289,7 @@ fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
         if feature.is_some() {
             // The overloaded CPU is asked to push instead.
             assert_eq!(lab.cpu_of(task), CPU0);
-            lab.on(CPU0, |sched, ctx| sched.handle_ipi(ctx, crate::told::ctx::IpiKind::CallFunction));
+            lab.on(CPU0, |sched, ctx| sched.handle_ipi(ctx, crate::interface::ctx::IpiKind::CallFunction));
             lab.settle();
         }
         assert_eq!((lab.cpu_of(task), lab.curr(CPU1)), (CPU1, task), "with {feature:?}");
@@ -298,7 +298,7 @@ fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
 
 #[test]
 fn a_task_that_is_about_to_preempt_on_its_own_cpu_is_not_pulled() {
-    let mut lab = Lab::new(2);
+    let mut lab = RtTestMachine::new(2);
     lab.pinned(CPU0, Policy::Fifo(30));
     lab.pinned(CPU1, Policy::Fifo(50));
     let cpus_allowed = CpuMask::full(2);
@@ -315,7 +315,7 @@ fn a_task_that_is_about_to_preempt_on_its_own_cpu_is_not_pulled() {
 
 #[test]
 fn a_task_that_is_pushed_or_pulled_is_detached_and_attached_and_a_pull_takes_the_lock_of_where_it_looks() {
-    let mut lab = Lab::new(2);
+    let mut lab = RtTestMachine::new(2);
     lab.pinned(CPU0, Policy::Fifo(40));
     lab.pinned(CPU1, Policy::Fifo(40));
     lab.take_costs();
@@ -331,7 +331,7 @@ fn a_task_that_is_pushed_or_pulled_is_detached_and_attached_and_a_pull_takes_the
 
 #[test]
 fn a_pinned_task_makes_way_for_itself_among_equals_that_can_leave() {
-    let mut lab = Lab::new(2);
+    let mut lab = RtTestMachine::new(2);
     let free = lab.fork(CPU0, Policy::Fifo(10));
     assert_eq!(lab.cpu_of(free), CPU0);
     let pinned = lab.pinned(CPU0, Policy::Fifo(10));
@@ -340,7 +340,7 @@ fn a_pinned_task_makes_way_for_itself_among_equals_that_can_leave() {
 
 #[test]
 fn a_real_time_task_prefers_a_cpu_that_is_big_enough_for_its_clamp() {
-    let mut lab = Lab::with_capacity(vec![446, 1024]);
+    let mut lab = RtTestMachine::with_capacity(vec![446, 1024]);
     let all = [CPU0, CPU1];
     let any = lab.fork(CPU0, Policy::Fifo(10));
     assert_eq!(lab.cpu_of(any), CPU1, "it asks for the highest capacity unless it says otherwise");
@@ -354,7 +354,7 @@ fn a_real_time_task_prefers_a_cpu_that_is_big_enough_for_its_clamp() {
 
 #[test]
 fn who_becomes_less_important_goes_before_its_new_equals() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let first = lab.fork(CPU0, Policy::Fifo(20));
     let second = lab.fork(CPU0, Policy::Fifo(10));
     lab.set_policy(first, Policy::Fifo(10));
@@ -365,7 +365,7 @@ fn who_becomes_less_important_goes_before_its_new_equals() {
 
 #[test]
 fn who_becomes_more_important_goes_behind_its_new_equals() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let runs = lab.fork(CPU0, Policy::Fifo(30));
     let waits = lab.fork(CPU0, Policy::Fifo(20));
     let rises = lab.fork(CPU0, Policy::Fifo(10));
@@ -377,7 +377,7 @@ fn who_becomes_more_important_goes_behind_its_new_equals() {
 
 #[test]
 fn another_policy_of_the_same_priority_keeps_the_place() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     lab.fork(CPU0, Policy::Fifo(30));
     let first = lab.fork(CPU0, Policy::Fifo(10));
     lab.fork(CPU0, Policy::Fifo(10));
@@ -388,7 +388,7 @@ fn another_policy_of_the_same_priority_keeps_the_place() {
 
 #[test]
 fn a_fair_task_that_becomes_a_real_time_one_preempts_and_back_again_gives_way() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let runs = lab.fork(CPU0, Policy::Fifo(10));
     let task = lab.fork(CPU0, Policy::Normal);
     lab.set_policy(task, Policy::Fifo(20));
@@ -401,7 +401,7 @@ fn a_fair_task_that_becomes_a_real_time_one_preempts_and_back_again_gives_way() 
 
 #[test]
 fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
-    let mut lab = Lab::new(2);
+    let mut lab = RtTestMachine::new(2);
     let leaves = lab.pinned(CPU1, Policy::Fifo(40));
     lab.pinned(CPU0, Policy::Fifo(40));
     let waits = lab.fork(CPU0, Policy::Fifo(30));
@@ -412,8 +412,8 @@ fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
 
 #[test]
 fn what_a_task_asks_for_follows_its_policy_unless_somebody_has_set_it() {
-    let mut lab = Lab::new(1);
-    let lower = |lab: &Lab, task: TaskId| lab.sched.tasks[task.index()].uclamp.min;
+    let mut lab = RtTestMachine::new(1);
+    let lower = |lab: &RtTestMachine, task: TaskId| lab.sched.tasks[task.index()].uclamp.min;
     let plain = lab.fork(CPU0, Policy::Normal);
     let set = lab.fork_with(CPU0, Policy::Normal, &[CPU0], Some(Uclamp { min: 200, max: 1024 }));
     for (policy, expected) in [(Policy::Fifo(10), 1024), (Policy::Batch, 0)] {
@@ -425,7 +425,7 @@ fn what_a_task_asks_for_follows_its_policy_unless_somebody_has_set_it() {
 
 #[test]
 fn who_becomes_less_important_than_who_waits_for_it_has_the_waiters_priority() {
-    let mut lab = Lab::new(1);
+    let mut lab = RtTestMachine::new(1);
     let owner = lab.fork(CPU0, Policy::Fifo(20));
     let waiter = lab.fork(CPU0, Policy::Fifo(10));
     let priority = lab.sched.tasks[waiter.index()].prio();
@@ -437,11 +437,11 @@ fn who_becomes_less_important_than_who_waits_for_it_has_the_waiters_priority() {
 
 #[test]
 fn the_clamp_of_a_cpu_forgets_tasks_that_were_there_before() {
-    let mut lab = Lab::new(1);
-    let fork = |lab: &mut Lab, priority, min| {
+    let mut lab = RtTestMachine::new(1);
+    let fork = |lab: &mut RtTestMachine, priority, min| {
         lab.fork_with(CPU0, Policy::Fifo(priority), &[CPU0], Some(Uclamp { min, max: 1024 }));
     };
-    let lower_clamp = |lab: &Lab| lab.sched.rq(CPU0).uclamp.clamps().min;
+    let lower_clamp = |lab: &RtTestMachine| lab.sched.rq(CPU0).uclamp.clamps().min;
     fork(&mut lab, 10, 300);
     assert_eq!(lower_clamp(&lab), 300);
     lab.block(CPU0);
@@ -455,14 +455,14 @@ fn the_clamp_of_a_cpu_forgets_tasks_that_were_there_before() {
 
 #[test]
 fn what_is_counted_is_given_back_when_all_tasks_have_left() {
-    let mut lab = Lab::new(2);
+    let mut lab = RtTestMachine::new(2);
     let tasks: Vec<_> = (1..20).map(|priority| lab.fork(CPU0, Policy::Fifo(priority))).collect();
     for (index, &task) in tasks.iter().enumerate() {
         let policy = if index % 2 == 0 { Policy::RoundRobin(50) } else { Policy::Batch };
         lab.set_policy(task, policy);
         lab.pass(TICK);
     }
-    let is_idle = |lab: &Lab, cpu| lab.sched.is_idle_task_running(cpu);
+    let is_idle = |lab: &RtTestMachine, cpu| lab.sched.is_idle_task_running(cpu);
     while let Some(cpu) = lab.sched.cpu_ids().find(|&cpu| !is_idle(&lab, cpu)) {
         lab.block(cpu);
     }

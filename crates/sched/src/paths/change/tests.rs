@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Changes of tasks that run or wait.
 
-use crate::lab::{Lab, flat};
-use crate::words::ids::{CpuId, TaskId};
+use crate::test_machine::{TestMachine, flat};
+use crate::types::ids::{CpuId, TaskId};
 
 const CPU0: CpuId = CpuId(0);
 
 /// One of two tasks runs on a CPU; the test changes its nice value.
-fn runner_and_waiter() -> (Lab, TaskId) {
+fn runner_and_waiter() -> (TestMachine, TaskId) {
     let mut lab = flat(1);
     lab.task(0, &[0]);
     lab.task(0, &[0]);

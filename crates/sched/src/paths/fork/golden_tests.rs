@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The first utilisation of a new task, as the kernel guesses it.
 
-use crate::golden::{CPU, Rig, compared, number, recording};
-use crate::words::pelt::SchedAvg;
-use crate::words::weight::LoadWeight;
+use crate::golden::{CPU, GoldenTestMachine, compared, number, recording};
+use crate::types::pelt::SchedAvg;
+use crate::types::weight::LoadWeight;
 
 #[test]
 fn first_utilisation_of_a_new_task() {
-    let mut rig = Rig::new();
+    let mut rig = GoldenTestMachine::new();
     let (task, entity) = rig.task();
     let mut nr_compared = 0;
     for line in recording("vec-arith-core-6.1.jsonl.zst").iter().filter(|line| line["f"] == "post_init_util") {

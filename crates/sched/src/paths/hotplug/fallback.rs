@@ -3,10 +3,10 @@
 //!
 //! Models `is_cpu_allowed()`, `select_fallback_rq()` and `cpuset_cpus_allowed_fallback()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
-use crate::told::ctx::Ctx;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
     /// Whether a task may run on a CPU now. One that belongs to the CPU may as long as it is online, others only while it is

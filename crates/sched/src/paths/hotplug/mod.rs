@@ -10,12 +10,12 @@
 // DIFFERS: the kernel's hotplug thread is a fair task of the CPU, which shares it with others while it waits for RCU and for
 // the CPU to become empty, and all CPUs stop for the last step. Here nobody waits, and only the CPU itself stops.
 
+use crate::interface::ctx::{Ctx, Effect};
 use crate::paths::sched::Sched;
 use crate::state::hotplug::HotplugError;
 use crate::state::stop_work::StopWork;
-use crate::told::ctx::{Ctx, Effect};
-use crate::words::ids::CpuId;
-use crate::words::units::Nanos;
+use crate::types::ids::CpuId;
+use crate::types::units::Nanos;
 
 pub(crate) mod fallback;
 pub(crate) mod push;

@@ -4,10 +4,10 @@
 //! Models `balance_push()` and `__balance_push_cpu_stop()` (6.1). Whatever the CPU picks is handed to its stopper, which
 //! preempts it at once and moves it; so the CPU works through its tasks in the order in which it would run them.
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::stop_work::StopWork;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
     /// The task that a CPU has just picked must leave, unless it belongs to the CPU.

@@ -5,13 +5,13 @@
 //! Models `set_rq_offline()` and `set_rq_online()` with their classes' parts, `rq_attach_root()`,
 //! `unthrottle_offline_cfs_rqs()` and `update_runtime_enabled()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::topology::{BuildParams, build_sched_domains};
-use crate::told::ctx::Ctx;
 use crate::track::capacity::scale_rt_capacity;
-use crate::words::ids::{CpuId, GroupId};
+use crate::types::ids::{CpuId, GroupId};
 use alloc::vec::Vec;
 
 impl Sched {

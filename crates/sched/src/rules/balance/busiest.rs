@@ -3,24 +3,28 @@
 //!
 //! Models `find_busiest_group()` and `find_busiest_queue()` (6.1, without NUMA balancing).
 
+use crate::interface::balance::{BalancedReason, MigrationType};
+use crate::interface::ctx::Ctx;
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::rules::balance::env::LbEnv;
-use crate::rules::balance::imbalance::{Situation, calculate_imbalance, why_balanced};
+use crate::rules::balance::imbalance::{ImbalanceCase, calculate_imbalance, why_balanced};
 use crate::state::State;
 use crate::state::topology::{SchedGroupId, SdFlags};
-use crate::told::balance::{Balanced, MigrationType};
-use crate::told::ctx::Ctx;
 use crate::track::capacity::check_cpu_capacity;
 use crate::track::misfit::capacity_greater;
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 
 impl State {
     /// The group to pull from, with the imbalance in `env`, or why there is none.
-    pub(crate) fn find_busiest_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> Result<SchedGroupId, Balanced> {
+    pub(crate) fn find_busiest_group(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        env: &mut LbEnv,
+    ) -> Result<SchedGroupId, BalancedReason> {
         let mut sds = self.update_sd_lb_stats(ctx, env);
         let sd = &self.domains.domains[env.sd];
-        let at = Situation {
+        let at = ImbalanceCase {
             idle: env.idle,
             flags: sd.flags,
             imbalance_pct: sd.imbalance_pct,
@@ -36,7 +40,7 @@ impl State {
         (env.migration, env.imbalance) = calculate_imbalance(&mut sds, &at);
         match sds.busiest {
             Some(busiest) if env.imbalance != 0 => Ok(busiest),
-            _ => Err(Balanced::NoImbalance),
+            _ => Err(BalancedReason::NoImbalance),
         }
     }
 
@@ -52,13 +56,13 @@ impl State {
         let span = &self.domains.groups[group].span;
         ctx.work.touch_read_all(span.iter_and(&env.cpus));
         if !self.tallies_say_which(env, group) {
-            let (nr_cpus, busiest) = self.look_for_busiest_queue(env, group);
-            ctx.work.count(Op::QueueStatCpu, nr_cpus);
+            let (nr_cpus, busiest) = self.scan_busiest_queue(env, group);
+            ctx.work.count(KernelOp::QueueStatCpu, nr_cpus);
             return busiest;
         }
-        ctx.work.count(Op::QueueStatCpu, u64::from(self.domains.groups[group].group_weight));
+        ctx.work.count(KernelOp::QueueStatCpu, u64::from(self.domains.groups[group].group_weight));
         let busiest = self.busiest_queue_by_tallies(env, group);
-        debug_assert_eq!(busiest, self.look_for_busiest_queue(env, group).1, "{group:?} in {env:?}");
+        debug_assert_eq!(busiest, self.scan_busiest_queue(env, group).1, "{group:?} in {env:?}");
         busiest
     }
 
@@ -102,7 +106,7 @@ impl State {
     }
 
     /// The same by a look at each runqueue, and how many there were.
-    fn look_for_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> (u64, Option<CpuId>) {
+    fn scan_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> (u64, Option<CpuId>) {
         let sd = &self.domains.domains[env.sd];
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
         let is_packed = sd.flags.intersects(SdFlags::ASYM_PACKING);

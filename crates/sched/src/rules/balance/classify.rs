@@ -4,10 +4,10 @@
 //! Models `group_has_capacity()`, `group_is_overloaded()`, `group_classify()` and the rules of asymmetric packing:
 //! `sched_asym_prefer()`, `sched_asym()`, `asym_smt_can_pull_tasks()` (6.1). Arithmetic only.
 
+use crate::interface::balance::GroupType;
 use crate::rules::balance::stats::{SdLbStats, SgLbStats};
 use crate::state::topology::{SchedGroup, SdFlags};
-use crate::told::balance::GroupType;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 /// Whether a group can take more.
 ///

@@ -6,18 +6,18 @@
 //! runqueue until it is attached.
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::interface::balance::MigrationType;
+use crate::interface::ctx::Ctx;
 use crate::rules::balance::env::{LbEnv, NR_MIGRATE_BREAK};
 use crate::state::State;
 use crate::state::counters::{DomainCounter, LbCounter};
 use crate::state::lock::RqGuard;
 use crate::state::rq::task_list::TaskList;
 use crate::state::topology::SdFlags;
-use crate::told::balance::MigrationType;
-use crate::told::ctx::Ctx;
-use crate::words::features::Feature;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::work::KernelOp;
 
 /// Whether a task may be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl State {
     ///    over as destination, but not for a CPU that runs out of work.
     /// 3. Not while it runs.
     /// 4. A stopper moves anything else. Otherwise cache-hot tasks stay until balancing has failed too often.
-    pub(crate) fn can_migrate_task(&self, env: &mut LbEnv, task: TaskId) -> Migratable {
+    pub(crate) fn check_can_migrate(&self, env: &mut LbEnv, task: TaskId) -> Migratable {
         let p = &self.tasks[task.index()];
         if self.is_throttled_pair(task, env.src_cpu, env.dst_cpu) || p.is_per_cpu_kthread {
             return Migratable::No;
@@ -149,9 +149,9 @@ impl State {
                 env.flags.need_break = true;
                 break;
             }
-            ctx.charge(Op::DetachScan);
+            ctx.charge(KernelOp::DetachScan);
             env.decision.nr_scanned += 1;
-            let migratable = self.can_migrate_task(env, task);
+            let migratable = self.check_can_migrate(env, task);
             if migratable == Migratable::No || !self.take_from_imbalance(env, task) {
                 self.move_to_newest(task);
                 continue;
@@ -207,8 +207,8 @@ impl State {
     pub(crate) fn detach_one_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &mut LbEnv) -> Option<TaskId> {
         let mut next = self.rqs[env.src_cpu.index()].cfs_tasks.oldest();
         while let Some(task) = next {
-            ctx.charge(Op::DetachScan);
-            let migratable = self.can_migrate_task(env, task);
+            ctx.charge(KernelOp::DetachScan);
+            let migratable = self.check_can_migrate(env, task);
             if migratable != Migratable::No {
                 self.detach_task(ctx, src, env, task, migratable);
                 self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::Gained, env.idle), 1);
@@ -220,7 +220,7 @@ impl State {
     }
 
     fn detach_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &LbEnv, task: TaskId, migratable: Migratable) {
-        ctx.charge(Op::DetachTask);
+        ctx.charge(KernelOp::DetachTask);
         if migratable == Migratable::ThoughHot {
             self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::HotGained, env.idle), 1);
         }
@@ -238,7 +238,7 @@ impl State {
 
     /// Puts a detached task into a runqueue whose clock is up to date.
     pub(crate) fn attach_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
-        ctx.charge(Op::AttachTask);
+        ctx.charge(KernelOp::AttachTask);
         self.activate_task(ctx, rq, task, EnqueueFlags::default());
         self.check_preempt_curr(ctx, rq, task, false);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What one pass of balancing carries along: the kernel's `struct lb_env` (6.1).
 
+use crate::interface::balance::{BalanceDecision, BalanceVerdict, MigrationType};
 use crate::state::rq::task_list::TaskList;
 use crate::state::topology::DomainId;
-use crate::told::balance::{BalanceDecision, BalanceVerdict, MigrationType};
-use crate::words::cpumask::CpuMask;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
 
 /// How many tasks are looked at before the busiest runqueue's lock is dropped for a moment (`SCHED_NR_MIGRATE_BREAK`).
 pub(crate) const NR_MIGRATE_BREAK: u32 = 32;

@@ -7,14 +7,14 @@
 
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
-use crate::state::tallies::Tally;
+use crate::state::lb_cache::LbSample;
 use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::track::capacity::check_cpu_capacity;
-use crate::words::idle_type::CpuIdleType;
+use crate::types::idle_type::CpuIdleType;
 
 /// What the CPUs of a group are like together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Gathered {
+pub(crate) struct GroupSums {
     pub load: u64,
     pub util: u64,
     pub runnable: u64,
@@ -38,9 +38,9 @@ impl State {
     /// 1. Where capacities differ, one that is too big for its CPU.
     /// 2. Elsewhere, to a CPU without work, the only fair task of a CPU of which other classes leave too little.
     #[inline]
-    pub(crate) fn gather(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> Gathered {
-        let Some(sums) = self.tallied(env, group, is_local) else { return self.look_at_each(env, group, is_local) };
-        let gathered = Gathered {
+    pub(crate) fn gather(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> GroupSums {
+        let Some(sums) = self.tallied(env, group, is_local) else { return self.sum_each_cpu(env, group, is_local) };
+        let gathered = GroupSums {
             load: sums.load,
             util: u64::from(sums.util),
             runnable: sums.runnable,
@@ -52,12 +52,12 @@ impl State {
             overload: sums.overloaded_cpus > 0,
             overutilized: false,
         };
-        debug_assert_eq!(gathered, self.look_at_each(env, group, is_local), "{group:?} in {env:?}");
+        debug_assert_eq!(gathered, self.sum_each_cpu(env, group, is_local), "{group:?} in {env:?}");
         gathered
     }
 
     /// The sums of a group, if they are all that the pass asks for.
-    fn tallied(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> Option<Tally> {
+    fn tallied(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> Option<LbSample> {
         if !self.tallies_serve(env) {
             return None;
         }
@@ -74,12 +74,12 @@ impl State {
     }
 
     /// The same from the runqueues of those CPUs that take part.
-    fn look_at_each(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> Gathered {
+    fn sum_each_cpu(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> GroupSums {
         let (sd, group) = (&self.domains.domains[env.sd], &self.domains.groups[group]);
         let has_time = env.idle != CpuIdleType::NotIdle;
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
         let energy_enabled = self.sched_energy_enabled();
-        let mut sums = Gathered::default();
+        let mut sums = GroupSums::default();
         group.span.for_each_and(&env.cpus, |cpu| {
             sums.nr_cpus += 1;
             let (rq, cfs_rq) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);

@@ -4,17 +4,19 @@
 //! A line `lb` says what a pass over one domain found: statistics of the groups, busiest group and queue, imbalance, and
 //! whether the running task should be pushed. A line `nohz` says what a tick asked of tickless CPUs.
 
+use crate::interface::balance::{GroupType, MigrationType, NOHZ_KICK_MASK};
 use crate::paths::sched::Sched;
-use crate::recorded_states::{BIGLITTLE8, CLUSTER24, FLAT8, Fixture, NUMA32, SMT16, SRV64, Shape, TRI8, recording};
+use crate::recorded_states::{
+    BIGLITTLE8, CLUSTER24, FLAT8, NUMA32, RecordedState, SMT16, SRV64, TRI8, TopologyShape, recording,
+};
 use crate::rules::balance::classify::{group_classify, group_has_capacity, group_is_overloaded};
 use crate::rules::balance::env::LbEnv;
-use crate::rules::balance::imbalance::{Situation, calculate_imbalance};
+use crate::rules::balance::imbalance::{ImbalanceCase, calculate_imbalance};
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, nr_idle_scan};
 use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
-use crate::told::balance::{GroupType, MigrationType, NOHZ_KICK_MASK};
-use crate::words::cpumask::CpuMask;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
 use serde_json::{Value, json};
 use std::format;
 use std::vec::Vec;
@@ -53,7 +55,7 @@ fn first_cpu(sched: &Sched, group: Option<SchedGroupId>) -> i64 {
     group.map_or(-1, |group| i64::from(sched.domains.groups[group].span.first().expect("a group has CPUs").0))
 }
 
-impl Fixture {
+impl RecordedState {
     /// Computes the capacities of all CPUs and groups anew, level by level. They must come out as recorded.
     fn recompute_capacities(&mut self) {
         let sched = &mut self.sched;
@@ -162,8 +164,8 @@ impl Fixture {
 }
 
 /// Compares all lines of a recording of one kind, and returns how many there were.
-fn compare(shape: &Shape, kind: &str, check: impl Fn(&mut Fixture, &Value)) -> usize {
-    let mut fixture = Fixture::new(shape);
+fn compare(shape: &TopologyShape, kind: &str, check: impl Fn(&mut RecordedState, &Value)) -> usize {
+    let mut fixture = RecordedState::new(shape);
     fixture.sched.jiffies = 1000;
     let mut nr_cases = 0;
     for line in recording(&format!("vec-{kind}-{}", shape.name)) {
@@ -178,18 +180,18 @@ fn compare(shape: &Shape, kind: &str, check: impl Fn(&mut Fixture, &Value)) -> u
     nr_cases
 }
 
-const SHAPES: [&Shape; 7] = [&FLAT8, &SMT16, &BIGLITTLE8, &TRI8, &NUMA32, &SRV64, &CLUSTER24];
+const SHAPES: [&TopologyShape; 7] = [&FLAT8, &SMT16, &BIGLITTLE8, &TRI8, &NUMA32, &SRV64, &CLUSTER24];
 
 #[test]
 fn what_passes_find_equals_the_kernel_in_16228_cases() {
-    let nr_cases = SHAPES.map(|shape| compare(shape, "lb", Fixture::check_pass));
+    let nr_cases = SHAPES.map(|shape| compare(shape, "lb", RecordedState::check_pass));
     assert_eq!(nr_cases, [1200, 7200, 1200, 1200, 1596, 3212, 620]);
     assert_eq!(nr_cases.iter().sum::<usize>(), 16_228);
 }
 
 #[test]
 fn what_ticks_ask_of_tickless_cpus_equals_the_kernel_in_15000_cases() {
-    let nr_cases = SHAPES.map(|shape| compare(shape, "nohz", Fixture::check_tick));
+    let nr_cases = SHAPES.map(|shape| compare(shape, "nohz", RecordedState::check_tick));
     assert_eq!(nr_cases, [3000, 3000, 3000, 3000, 1000, 1000, 1000]);
 }
 
@@ -272,7 +274,7 @@ fn check_calculate_imbalance(line: &Value) {
     if number("share_llc") == 1 {
         flags.insert(SdFlags::SHARE_PKG_RESOURCES);
     }
-    let at = Situation { idle: idle_type(line), flags, imbalance_pct: 117, imb_numa_nr: 0, energy_aware: false };
+    let at = ImbalanceCase { idle: idle_type(line), flags, imbalance_pct: 117, imb_numa_nr: 0, energy_aware: false };
     let (migration, imbalance) = calculate_imbalance(&mut sds, &at);
     let types = [MigrationType::Load, MigrationType::Util, MigrationType::Task, MigrationType::Misfit];
     assert_eq!(migration, types[number("mt") as usize], "{line}");

@@ -4,18 +4,18 @@
 //! Models the decisions of `find_busiest_group()`, `calculate_imbalance()` and `adjust_numa_imbalance()` (6.1).
 //! Arithmetic only.
 
+use crate::interface::balance::{BalancedReason, GroupType, MigrationType};
 use crate::rules::balance::stats::{SdLbStats, SgLbStats};
 use crate::state::topology::SdFlags;
-use crate::told::balance::{Balanced, GroupType, MigrationType};
-use crate::words::idle_type::CpuIdleType;
-use crate::words::units::CAPACITY_SHIFT;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::units::CAPACITY_SHIFT;
 
 /// As many communicating tasks may always stay together on a node.
 const NUMA_IMBALANCE_MIN: i32 = 2;
 
 /// What matters of the domain and of the CPU that balances it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Situation {
+pub(crate) struct ImbalanceCase {
     pub idle: CpuIdleType,
     pub flags: SdFlags,
     pub imbalance_pct: u32,
@@ -35,33 +35,33 @@ pub(crate) struct Situation {
 /// 4. Tasks should spread over sibling domains: a difference of two or more counts if the local one has room.
 /// 5. Without competition only a CPU without work pulls, only if that evens out the numbers of idle CPUs, and not the
 ///    only task of a group.
-pub(crate) fn why_balanced(sds: &mut SdLbStats, at: &Situation) -> Option<Balanced> {
+pub(crate) fn why_balanced(sds: &mut SdLbStats, at: &ImbalanceCase) -> Option<BalancedReason> {
     if sds.busiest.is_none() {
-        return Some(Balanced::NoCandidate);
+        return Some(BalancedReason::NoCandidate);
     }
     let (local, busiest) = (sds.local_stat, sds.busiest_stat);
     if busiest.group_type == GroupType::MisfitTask {
         return None;
     }
     if at.energy_aware {
-        return Some(Balanced::EnergyAware);
+        return Some(BalancedReason::EnergyAware);
     }
     if matches!(busiest.group_type, GroupType::AsymPacking | GroupType::Imbalanced) {
         return None;
     }
     if local.group_type > busiest.group_type {
-        return Some(Balanced::LocalIsBusier);
+        return Some(BalancedReason::LocalIsBusier);
     }
     if local.group_type == GroupType::Overloaded {
         if local.avg_load >= busiest.avg_load {
-            return Some(Balanced::LocalHasMoreLoad);
+            return Some(BalancedReason::LocalHasMoreLoad);
         }
         sds.avg_load = sds.load_per_capacity();
         if local.avg_load >= sds.avg_load {
-            return Some(Balanced::LocalIsAboveAverage);
+            return Some(BalancedReason::LocalIsAboveAverage);
         }
         if busiest.avg_load.wrapping_mul(100) <= local.avg_load.wrapping_mul(u64::from(at.imbalance_pct)) {
-            return Some(Balanced::WithinMargin);
+            return Some(BalancedReason::WithinMargin);
         }
     }
     let spreads = sds.prefer_sibling
@@ -73,13 +73,17 @@ pub(crate) fn why_balanced(sds: &mut SdLbStats, at: &Situation) -> Option<Balanc
     why_balanced_without_competition(&local, &busiest, at.idle)
 }
 
-fn why_balanced_without_competition(local: &SgLbStats, busiest: &SgLbStats, idle: CpuIdleType) -> Option<Balanced> {
+fn why_balanced_without_competition(
+    local: &SgLbStats,
+    busiest: &SgLbStats,
+    idle: CpuIdleType,
+) -> Option<BalancedReason> {
     if idle == CpuIdleType::NotIdle {
-        Some(Balanced::BusyWithoutCompetition)
+        Some(BalancedReason::BusyWithoutCompetition)
     } else if busiest.group_weight > 1 && local.idle_cpus <= busiest.idle_cpus.wrapping_add(1) {
-        Some(Balanced::IdleCpusAlike)
+        Some(BalancedReason::IdleCpusAlike)
     } else if busiest.sum_h_nr_running == 1 {
-        Some(Balanced::SingleTask)
+        Some(BalancedReason::SingleTask)
     } else {
         None
     }
@@ -96,7 +100,7 @@ fn why_balanced_without_competition(local: &SgLbStats, busiest: &SgLbStats, idle
 ///    over) or in idle CPUs, less what a NUMA domain tolerates.
 /// 5. Local group without room: nothing if its load is above the busiest one's or the average; otherwise load.
 /// 6. Load: as much as brings neither below or above the average.
-pub(crate) fn calculate_imbalance(sds: &mut SdLbStats, at: &Situation) -> (MigrationType, i64) {
+pub(crate) fn calculate_imbalance(sds: &mut SdLbStats, at: &ImbalanceCase) -> (MigrationType, i64) {
     let busiest = sds.busiest_stat;
     match busiest.group_type {
         GroupType::MisfitTask if at.flags.intersects(SdFlags::ASYM_CPUCAPACITY) => return (MigrationType::Misfit, 1),
@@ -126,7 +130,7 @@ fn util_to_fill(local: &SgLbStats, idle: CpuIdleType) -> (MigrationType, i64) {
 ///
 /// The difference in idle CPUs is taken in 32 bits without a sign: more idle CPUs in the busiest group than in the local
 /// one make a huge number of it, not a negative one.
-fn tasks_to_even_out(sds: &SdLbStats, at: &Situation) -> i64 {
+fn tasks_to_even_out(sds: &SdLbStats, at: &ImbalanceCase) -> i64 {
     let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
     let difference = if busiest.group_weight == 1 || sds.prefer_sibling {
         busiest.sum_nr_running.saturating_sub(local.sum_nr_running)

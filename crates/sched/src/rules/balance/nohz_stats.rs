@@ -3,14 +3,14 @@
 //!
 //! Off unless the tunable `newidle_blocked` is set.
 
+use crate::interface::blocked::BlockedCaller;
+use crate::interface::ctx::Ctx;
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
 use crate::state::topology::SchedGroupId;
-use crate::told::blocked::BlockedCaller;
-use crate::told::ctx::Ctx;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
-use crate::words::units::{LOAD_AVG_PERIOD_MS, msecs_to_jiffies};
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
+use crate::types::units::{LOAD_AVG_PERIOD_MS, msecs_to_jiffies};
 
 impl State {
     /// Before a pass gathers statistics: with the tunable `newidle_blocked`, a CPU that runs out of work updates blocked

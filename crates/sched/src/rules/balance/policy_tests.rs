@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A policy of one's own for balancing: when it is asked, what it sees and pays, and what becomes of answers that cannot be used.
 
-use crate::lab::{Lab, flat};
-use crate::told::balance::{BalanceVerdict, Balanced, MigrationType};
-use crate::told::policy::{
-    AskedFor, BalanceChoice, BalanceRequest, CpuLook, Decides, OwnPolicy, PolicySeat, Refusal, WakeChoice, WakeRequest,
+use crate::interface::balance::{BalanceVerdict, BalancedReason, MigrationType};
+use crate::interface::policy::{
+    BalanceChoice, BalanceRequest, CpuSample, InvalidChoice, PolicyHook, PolicyRequest, PolicyScope, PolicySlot,
+    WakeChoice, WakeRequest,
 };
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
-use crate::work::Op;
+use crate::test_machine::{TestMachine, flat};
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
+use crate::work::KernelOp;
 use std::boxed::Box;
 use std::string::ToString;
 
-type Balance = fn(&BalanceRequest<'_>, Option<&CpuLook>) -> BalanceChoice;
+type BalancePolicy = fn(&BalanceRequest<'_>, Option<&CpuSample>) -> BalanceChoice;
 
-struct Balancer(Balance);
+struct BalanceTestMachine(BalancePolicy);
 
-impl OwnPolicy for Balancer {
-    fn decides(&self) -> Decides {
-        Decides { balancing: true, ..Decides::default() }
+impl PolicyHook for BalanceTestMachine {
+    fn decides(&self) -> PolicyScope {
+        PolicyScope { balancing: true, ..PolicyScope::default() }
     }
 
-    fn select(&mut self, _: &WakeRequest<'_>, _: Option<&CpuLook>) -> WakeChoice {
+    fn select(&mut self, _: &WakeRequest<'_>, _: Option<&CpuSample>) -> WakeChoice {
         panic!("it decides nothing about wake-ups")
     }
 
-    fn balance(&mut self, request: &BalanceRequest<'_>, seen: Option<&CpuLook>) -> BalanceChoice {
+    fn balance(&mut self, request: &BalanceRequest<'_>, seen: Option<&CpuSample>) -> BalanceChoice {
         (self.0)(request, seen)
     }
 }
 
 /// Four CPUs under one cache, of which the first two have three tasks each that may go anywhere.
-fn crowded(policy: Balance) -> Lab {
+fn crowded(policy: BalancePolicy) -> TestMachine {
     let mut lab = flat(4);
     for cpu in [0, 1] {
         for _ in 0..3 {
@@ -40,14 +41,14 @@ fn crowded(policy: Balance) -> Lab {
     }
     lab.wait_ms(10);
     lab.work = Default::default();
-    lab.policy = Some(PolicySeat::new(Box::new(Balancer(policy))));
+    lab.policy = Some(PolicySlot::new(Box::new(BalanceTestMachine(policy))));
     lab
 }
 
-fn refusal(lab: &Lab) -> Option<Refusal> {
+fn refusal(lab: &TestMachine) -> Option<InvalidChoice> {
     let refused = lab.policy.as_ref().expect("there is a policy").refused();
     refused.map(|(whom, refusal)| {
-        assert_eq!(whom, AskedFor::Balancing(CpuId(3)));
+        assert_eq!(whom, PolicyRequest::Balancing(CpuId(3)));
         refusal.clone()
     })
 }
@@ -62,7 +63,7 @@ fn what_it_leaves_to_the_kernel_is_as_without_it() {
         BalanceChoice::Kernel
     });
     assert_eq!(lab.pass(3, 0, CpuIdleType::Idle), expected);
-    assert_eq!(lab.work.of(Op::ScanCpu), without.work.of(Op::ScanCpu));
+    assert_eq!(lab.work.of(KernelOp::ScanCpu), without.work.of(KernelOp::ScanCpu));
     assert_eq!(expected.1.verdict, BalanceVerdict::Moved);
 }
 
@@ -70,11 +71,11 @@ fn what_it_leaves_to_the_kernel_is_as_without_it() {
 fn what_it_wants_left_alone_counts_as_balanced() {
     let mut lab = crowded(|_, _| BalanceChoice::Nothing);
     let (result, decision) = lab.pass(3, 0, CpuIdleType::Idle);
-    assert_eq!((decision.verdict, decision.balanced), (BalanceVerdict::NoBusiestGroup, Some(Balanced::Policy)));
+    assert_eq!((decision.verdict, decision.balanced), (BalanceVerdict::NoBusiestGroup, Some(BalancedReason::Policy)));
     assert!(result.nr_moved == 0 && result.continue_balancing);
     assert_eq!(lab.counted(), ["lb_count", "lb_nobusyg", "lb_balanced"]);
     let mut lab = crowded(|_, _| BalanceChoice::Pull { from: CpuId(0), tasks: 0 });
-    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(Balanced::Policy), "no task is nothing");
+    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::Policy), "no task is nothing");
 }
 
 #[test]
@@ -106,8 +107,8 @@ fn each_look_is_paid_and_shows_the_cpu() {
             BalanceChoice::Nothing
         }
     });
-    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(Balanced::Policy));
-    assert_eq!(lab.work.of(Op::ScanCpu), 2);
+    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::Policy));
+    assert_eq!(lab.work.of(KernelOp::ScanCpu), 2);
 }
 
 #[test]
@@ -119,8 +120,8 @@ fn pinned_tasks_are_no_reason_to_choose_for_it() {
         }
     }
     lab.wait_ms(10);
-    let pull: Balance = |_, _| BalanceChoice::Pull { from: CpuId(1), tasks: 1 };
-    lab.policy = Some(PolicySeat::new(Box::new(Balancer(pull))));
+    let pull: BalancePolicy = |_, _| BalanceChoice::Pull { from: CpuId(1), tasks: 1 };
+    lab.policy = Some(PolicySlot::new(Box::new(BalanceTestMachine(pull))));
     let (_, decision) = lab.pass(3, 0, CpuIdleType::Idle);
     assert_eq!(
         (decision.verdict, decision.redos, decision.busiest_queue),
@@ -130,12 +131,15 @@ fn pinned_tasks_are_no_reason_to_choose_for_it() {
 
 #[test]
 fn an_answer_that_cannot_be_used_is_the_kernels_affair_and_remembered() {
-    let cases: [(Balance, Refusal); 5] = [
-        (|_, _| BalanceChoice::Pull { from: CpuId(9), tasks: 1 }, Refusal::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 }),
-        (|_, _| BalanceChoice::Pull { from: CpuId(3), tasks: 1 }, Refusal::TakesNoPart(CpuId(3))),
-        (|_, _| BalanceChoice::Look(CpuId(4)), Refusal::NoSuchCpu { cpu: CpuId(4), nr_cpus: 4 }),
-        (|_, _| BalanceChoice::Look(CpuId(0)), Refusal::Endless(64)),
-        (|_, _| BalanceChoice::Fail("is tired".to_string()), Refusal::Failed("is tired".to_string())),
+    let cases: [(BalancePolicy, InvalidChoice); 5] = [
+        (
+            |_, _| BalanceChoice::Pull { from: CpuId(9), tasks: 1 },
+            InvalidChoice::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 },
+        ),
+        (|_, _| BalanceChoice::Pull { from: CpuId(3), tasks: 1 }, InvalidChoice::TakesNoPart(CpuId(3))),
+        (|_, _| BalanceChoice::Look(CpuId(4)), InvalidChoice::NoSuchCpu { cpu: CpuId(4), nr_cpus: 4 }),
+        (|_, _| BalanceChoice::Look(CpuId(0)), InvalidChoice::Endless(64)),
+        (|_, _| BalanceChoice::Fail("is tired".to_string()), InvalidChoice::Failed("is tired".to_string())),
     ];
     for (policy, expected) in cases {
         let mut lab = crowded(policy);

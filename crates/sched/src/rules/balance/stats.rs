@@ -5,18 +5,18 @@
 //! `update_sd_pick_busiest()` and `update_idle_cpu_scan()` (6.1). No lock is held meanwhile: what is gathered may be out
 //! of date when it is used.
 
+use crate::interface::balance::GroupType;
+use crate::interface::ctx::Ctx;
 use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer};
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
 use crate::state::topology::{DomainId, SchedGroupId, SdFlags};
-use crate::told::balance::GroupType;
-use crate::told::ctx::Ctx;
 use crate::track::misfit::capacity_greater;
-use crate::words::features::Feature;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
-use crate::words::units::{CAPACITY_FULL, CAPACITY_SHIFT};
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
+use crate::types::units::{CAPACITY_SHIFT, SCHED_CAPACITY_SCALE};
+use crate::types::work::KernelOp;
 
 /// CPUs of a cache domain that counts as small with `small_llc_scan`.
 const SMALL_LLC: u32 = 16;
@@ -105,7 +105,7 @@ impl State {
         env.dst_core_idle = !self.domains.smt_present || self.is_core_idle(env.dst_cpu);
         self.begin_nohz_stats(env);
         self.refresh_tallies_in(env.sd);
-        let is_short = self.takes_short_way(ctx, env);
+        let is_short = self.uses_cached_stats(ctx, env);
         let (mut sds, mut status) = (SdLbStats::new(self.domains.domains[env.sd].groups), SdStatus::default());
         if is_short {
             self.go_short_way(env, &mut sds, &mut status);
@@ -122,7 +122,7 @@ impl State {
             self.set_overutilized_status(ctx, env.dst_cpu, true);
         }
         self.update_idle_cpu_scan(env, status.util);
-        ctx.work.count(Op::GroupStatCpu, u64::from(status.nr_cpus));
+        ctx.work.count(KernelOp::GroupStatCpu, u64::from(status.nr_cpus));
         env.decision.nr_cpus += status.nr_cpus;
         sds
     }
@@ -144,7 +144,7 @@ impl State {
             if ctx.work.records_touches() {
                 ctx.work.touch_read_all(self.domains.groups[group].span.iter_and(&env.cpus));
             }
-            self.see_group(env, sds, status, group, is_local);
+            self.add_group(env, sds, status, group, is_local);
             group = self.domains.groups[group].next;
             if group == first {
                 return;
@@ -154,7 +154,7 @@ impl State {
 
     /// Whether the short way leads to the same end: tallies are enough, there is one for the whole domain, and nobody wants to
     /// know which runqueues are read.
-    fn takes_short_way(&self, ctx: &Ctx<'_>, env: &LbEnv) -> bool {
+    fn uses_cached_stats(&self, ctx: &Ctx<'_>, env: &LbEnv) -> bool {
         self.tallies_serve(env)
             && self.tallies.domain(env.sd).is_some()
             && !env.flags.nohz_stats
@@ -166,13 +166,13 @@ impl State {
     fn go_short_way(&mut self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus) {
         let local = self.domains.domains[env.sd].groups;
         self.update_local_capacity(env, local);
-        self.see_group(env, sds, status, local, true);
+        self.add_group(env, sds, status, local, true);
         let all = self.tallies.domain(env.sd).expect("whoever goes this way has asked");
         if all.h_nr_running != sds.local_stat.sum_h_nr_running {
             let mut group = self.domains.groups[local].next;
             while group != local {
                 if self.tallies.h_nr_running(group) > 0 {
-                    self.see_group(env, sds, status, group, false);
+                    self.add_group(env, sds, status, group, false);
                 }
                 group = self.domains.groups[group].next;
             }
@@ -184,16 +184,16 @@ impl State {
         status.nr_cpus = self.domains.domains[env.sd].span_weight;
         debug_assert_eq!(
             (sds.busiest.map(|_| *sds), *status),
-            self.see_all(env, sds.local),
+            self.add_all(env, sds.local),
             "the short way and the way around {env:?}"
         );
     }
 
     /// What the way around sees when no capacity is to be computed anew; of the domain only if there is a busiest group.
-    fn see_all(&self, env: &LbEnv, local: SchedGroupId) -> (Option<SdLbStats>, SdStatus) {
+    fn add_all(&self, env: &LbEnv, local: SchedGroupId) -> (Option<SdLbStats>, SdStatus) {
         let (mut sds, mut status) = (SdLbStats::new(local), SdStatus::default());
         for group in self.domains.ring(env.sd) {
-            self.see_group(env, &mut sds, &mut status, group, group == local);
+            self.add_group(env, &mut sds, &mut status, group, group == local);
         }
         (sds.busiest.map(|_| sds), status)
     }
@@ -213,7 +213,7 @@ impl State {
     }
 
     /// Takes a group into account.
-    fn see_group(&self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus, group: SchedGroupId, is_local: bool) {
+    fn add_group(&self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus, group: SchedGroupId, is_local: bool) {
         let sgs = self.update_sg_lb_stats(env, sds, group, status);
         sds.total_load = sds.total_load.wrapping_add(sgs.group_load);
         sds.total_capacity += sgs.group_capacity;
@@ -345,8 +345,8 @@ impl State {
 pub(crate) fn nr_idle_scan(sum_util: u64, llc_weight: u32, imbalance_pct: u32) -> i32 {
     let (weight, pct) = (u64::from(llc_weight), u64::from(imbalance_pct));
     let x = sum_util / weight;
-    let busy = (x * x * pct * pct / (10_000 * CAPACITY_FULL)).min(CAPACITY_FULL);
-    ((CAPACITY_FULL - busy) * weight / CAPACITY_FULL) as i32
+    let busy = (x * x * pct * pct / (10_000 * SCHED_CAPACITY_SCALE)).min(SCHED_CAPACITY_SCALE);
+    ((SCHED_CAPACITY_SCALE - busy) * weight / SCHED_CAPACITY_SCALE) as i32
 }
 
 /// SIS_UTIL's limit as it was proposed for small cache domains: as many more of at most 16 CPUs as 32 are more than the domain has.

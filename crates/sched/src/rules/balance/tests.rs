@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every rule of balancing by itself, in the smallest machine that shows it.
 
-use crate::lab::{Lab, big_little, flat, smt};
+use crate::interface::balance::{BalanceVerdict, BalancedReason, GroupType, MigrationType};
 use crate::paths::newidle::{NewIdle, NewIdleSite, prandom_u32_state};
 use crate::rules::balance::classify::{group_classify, sched_asym};
-use crate::rules::balance::imbalance::{Situation, adjust_numa_imbalance, calculate_imbalance, why_balanced};
+use crate::rules::balance::imbalance::{ImbalanceCase, adjust_numa_imbalance, calculate_imbalance, why_balanced};
 use crate::rules::balance::interval::balance_interval;
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, boosted_for_small_llc, nr_idle_scan};
 use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
-use crate::told::balance::{BalanceVerdict, Balanced, GroupType, MigrationType};
+use crate::test_machine::{TestMachine, big_little, flat, smt};
 use crate::track::capacity::scale_rt_capacity;
-use crate::words::features::Feature;
-use crate::words::idle_type::CpuIdleType;
-use crate::words::ids::CpuId;
-use crate::words::units::{Nanos, msecs_to_jiffies};
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CpuId;
+use crate::types::units::{Nanos, msecs_to_jiffies};
+use crate::types::work::KernelOp;
 use std::vec::Vec;
 
-const AT: Situation = Situation {
+const AT: ImbalanceCase = ImbalanceCase {
     idle: CpuIdleType::Idle,
     flags: SdFlags::EMPTY,
     imbalance_pct: 117,
@@ -67,19 +67,27 @@ fn with_type(group_type: GroupType) -> SgLbStats {
 fn every_way_to_be_balanced_has_its_case() {
     let idle = SgLbStats { sum_nr_running: 0, sum_h_nr_running: 0, idle_cpus: 4, ..GROUP };
     let cases = [
-        (SdLbStats { busiest: None, ..domain(idle, GROUP) }, AT, Balanced::NoCandidate),
-        (domain(idle, overloaded(9000)), Situation { energy_aware: true, ..AT }, Balanced::EnergyAware),
-        (domain(with_type(GroupType::FullyBusy), GROUP), AT, Balanced::LocalIsBusier),
-        (domain(overloaded(8000), overloaded(8000)), AT, Balanced::LocalHasMoreLoad),
+        (SdLbStats { busiest: None, ..domain(idle, GROUP) }, AT, BalancedReason::NoCandidate),
+        (domain(idle, overloaded(9000)), ImbalanceCase { energy_aware: true, ..AT }, BalancedReason::EnergyAware),
+        (domain(with_type(GroupType::FullyBusy), GROUP), AT, BalancedReason::LocalIsBusier),
+        (domain(overloaded(8000), overloaded(8000)), AT, BalancedReason::LocalHasMoreLoad),
         (
             SdLbStats { total_load: 10_000, ..domain(overloaded(8000), overloaded(9000)) },
             AT,
-            Balanced::LocalIsAboveAverage,
+            BalancedReason::LocalIsAboveAverage,
         ),
-        (domain(overloaded(8000), overloaded(9000)), AT, Balanced::WithinMargin),
-        (domain(idle, GROUP), Situation { idle: CpuIdleType::NotIdle, ..AT }, Balanced::BusyWithoutCompetition),
-        (domain(SgLbStats { idle_cpus: 2, ..idle }, SgLbStats { idle_cpus: 1, ..GROUP }), AT, Balanced::IdleCpusAlike),
-        (domain(idle, SgLbStats { sum_h_nr_running: 1, idle_cpus: 1, ..GROUP }), AT, Balanced::SingleTask),
+        (domain(overloaded(8000), overloaded(9000)), AT, BalancedReason::WithinMargin),
+        (
+            domain(idle, GROUP),
+            ImbalanceCase { idle: CpuIdleType::NotIdle, ..AT },
+            BalancedReason::BusyWithoutCompetition,
+        ),
+        (
+            domain(SgLbStats { idle_cpus: 2, ..idle }, SgLbStats { idle_cpus: 1, ..GROUP }),
+            AT,
+            BalancedReason::IdleCpusAlike,
+        ),
+        (domain(idle, SgLbStats { sum_h_nr_running: 1, idle_cpus: 1, ..GROUP }), AT, BalancedReason::SingleTask),
     ];
     let mut seen: Vec<_> = cases
         .into_iter()
@@ -92,17 +100,17 @@ fn every_way_to_be_balanced_has_its_case() {
     let mut sds = domain(with_type(GroupType::FullyBusy), with_type(GroupType::FullyBusy));
     assert_eq!(why_balanced(&mut domain(idle, SgLbStats { idle_cpus: 2, ..GROUP }), &AT), None);
     assert_eq!(calculate_imbalance(&mut sds, &AT), (MigrationType::Load, 0));
-    seen.push(Balanced::NoImbalance);
+    seen.push(BalancedReason::NoImbalance);
     // And one comes from outside: `policy_tests` has it.
-    seen.push(Balanced::Policy);
-    assert_eq!(seen, Balanced::ALL);
+    seen.push(BalancedReason::Policy);
+    assert_eq!(seen, BalancedReason::ALL);
 }
 
 #[test]
 fn a_misfit_task_is_helped_even_when_energy_rules() {
     let mut sds = domain(GROUP, SgLbStats { group_misfit_task_load: 700, ..with_type(GroupType::MisfitTask) });
-    assert_eq!(why_balanced(&mut sds, &Situation { energy_aware: true, ..AT }), None);
-    let asym = Situation { flags: SdFlags::ASYM_CPUCAPACITY, ..AT };
+    assert_eq!(why_balanced(&mut sds, &ImbalanceCase { energy_aware: true, ..AT }), None);
+    let asym = ImbalanceCase { flags: SdFlags::ASYM_CPUCAPACITY, ..AT };
     assert_eq!(calculate_imbalance(&mut sds, &asym), (MigrationType::Misfit, 1));
     assert_eq!(calculate_imbalance(&mut sds, &AT), (MigrationType::Load, 700));
 }
@@ -111,8 +119,8 @@ fn a_misfit_task_is_helped_even_when_energy_rules() {
 fn what_is_moved_depends_on_the_states_of_both_groups() {
     let idle = SgLbStats { sum_nr_running: 0, sum_h_nr_running: 0, idle_cpus: 4, group_util: 96, ..GROUP };
     let full = SgLbStats { group_util: 4096, ..GROUP };
-    let cache = Situation { flags: SdFlags::SHARE_PKG_RESOURCES, ..AT };
-    let busy = Situation { idle: CpuIdleType::NotIdle, ..AT };
+    let cache = ImbalanceCase { flags: SdFlags::SHARE_PKG_RESOURCES, ..AT };
+    let busy = ImbalanceCase { idle: CpuIdleType::NotIdle, ..AT };
     let cases = [
         // Packing moves all tasks, a group that affinity kept imbalanced gives one.
         (idle, with_type(GroupType::AsymPacking), AT, (MigrationType::Task, 4)),
@@ -230,10 +238,17 @@ fn an_idle_cpu_takes_a_waiting_task_and_pays_for_each_step() {
     let moved: Vec<_> = tasks.iter().filter(|&&task| lab.cpu_of(task) == 1).collect();
     assert_eq!(moved.len(), 1);
     assert!(lab.sched.need_resched(CpuId(1)));
-    let costs = [Op::BalancePass, Op::GroupStatCpu, Op::RqLock, Op::DetachTask, Op::AttachTask, Op::NewidlePass];
+    let costs = [
+        KernelOp::BalancePass,
+        KernelOp::GroupStatCpu,
+        KernelOp::RqLock,
+        KernelOp::DetachTask,
+        KernelOp::AttachTask,
+        KernelOp::NewidlePass,
+    ];
     assert_eq!(costs.map(|op| lab.work.of(op)), [1, 2, 1, 1, 1, 0]);
-    assert_eq!(lab.work.of(Op::DetachScan), u64::from(decision.nr_scanned));
-    assert_eq!(lab.work.of(Op::GroupStatCpu), u64::from(decision.nr_cpus));
+    assert_eq!(lab.work.of(KernelOp::DetachScan), u64::from(decision.nr_scanned));
+    assert_eq!(lab.work.of(KernelOp::GroupStatCpu), u64::from(decision.nr_cpus));
 }
 
 #[test]
@@ -241,7 +256,7 @@ fn the_last_task_stays_with_its_cpu() {
     let mut lab = flat(2);
     lab.task(0, &[0, 1]);
     let (_, decision) = lab.pass(1, 0, CpuIdleType::NewlyIdle);
-    assert_eq!(decision.balanced, Some(Balanced::SingleTask));
+    assert_eq!(decision.balanced, Some(BalancedReason::SingleTask));
     assert_eq!(lab.counted(), ["lb_count", "lb_nobusyg", "lb_balanced"]);
 }
 
@@ -269,7 +284,7 @@ fn a_cpu_that_got_work_meanwhile_pulls_none() {
 }
 
 /// CPU 0 has three tasks that may run nowhere else, CPU 1 two that may run anywhere.
-fn pinned() -> Lab {
+fn pinned() -> TestMachine {
     let mut lab = flat(3);
     for _ in 0..3 {
         lab.task(0, &[0]);
@@ -357,7 +372,7 @@ fn newly_idle_balancing_does_not_count_failures() {
 }
 
 /// CPU 0 runs a task that may use `allowed`; another one that waits may not leave. Balancing has failed often.
-fn stuck(allowed: &[u32]) -> Lab {
+fn stuck(allowed: &[u32]) -> TestMachine {
     let mut lab = flat(2);
     lab.task(0, allowed);
     lab.task(0, &[0]);
@@ -434,7 +449,7 @@ fn a_big_cpu_has_a_misfit_task_pushed_to_it() {
     assert_eq!((decision.verdict, decision.migration), (BalanceVerdict::ActiveBalance, Some(MigrationType::Misfit)));
     assert!(lab.sched.domains.root.overload);
     // A CPU of the same size is of no help.
-    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.balanced, Some(Balanced::NoCandidate));
+    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::NoCandidate));
 }
 
 #[test]
@@ -484,7 +499,7 @@ fn every_verdict_has_its_case() {
 }
 
 /// CPU 1 is about to go idle; CPU 0 has three tasks.
-fn newidle() -> Lab {
+fn newidle() -> TestMachine {
     let mut lab = flat(2);
     for _ in 0..3 {
         lab.task(0, &[0, 1]);
@@ -493,7 +508,7 @@ fn newidle() -> Lab {
     lab
 }
 
-fn go_idle(lab: &mut Lab) -> NewIdle {
+fn go_idle(lab: &mut TestMachine) -> NewIdle {
     lab.heard = Default::default();
     lab.on(1, |sched, ctx| {
         let prev = sched.curr(CpuId(1));
@@ -507,7 +522,7 @@ fn a_cpu_that_runs_out_of_work_pulls_a_task_and_does_not_count_as_idle() {
     lab.sched.features.set(Feature::NiRandom, false);
     assert_eq!(go_idle(&mut lab), NewIdle::Pulled);
     assert_eq!(lab.sched.rqs[1].idle_stamp, 0);
-    assert_eq!(lab.work.of(Op::NewidlePass), 1);
+    assert_eq!(lab.work.of(KernelOp::NewidlePass), 1);
 }
 
 #[test]
@@ -623,7 +638,7 @@ fn the_lock_is_dropped_after_thirty_two_tasks() {
     lab.wait_ms(10);
     let (result, decision) = lab.pass(1, 0, CpuIdleType::Idle);
     assert!(decision.nr_scanned > 32, "{decision:?}");
-    assert_eq!(lab.work.of(Op::RqLock), 2);
+    assert_eq!(lab.work.of(KernelOp::RqLock), 2);
     assert_eq!(lab.counted().iter().filter(|&&name| name == "lb_gained").count(), 2);
     assert_eq!(lab.sched.rqs[1].nr_running, result.nr_moved);
     assert_eq!(lab.sched.rqs[0].nr_running, 80 - result.nr_moved);

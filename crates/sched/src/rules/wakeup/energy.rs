@@ -8,18 +8,18 @@
 //! The tunables `energy_margin`, `energy_sum`, `energy_mw` and `energy_inefficient` bring back how it was before 6.0. The
 //! reference has no switches for these; unit tests show each of them.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::state::cpufreq::energy_model::PerfDomain;
 use crate::state::task::Uclamp;
 use crate::state::topology::DomainId;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeRule, WakeupDecision};
 use crate::track::cpufreq::UtilType;
 use crate::track::fits::{ClampedUtil, Fit};
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::Capacity;
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::Capacity;
+use crate::types::work::KernelOp;
 
 /// How well a CPU fits, from worse to better: the kernel's -1 and 1. CPUs that do not fit at all are no candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,14 +55,14 @@ struct EnergyEnv {
 
 /// The previous CPU, or the one that is in the lead.
 #[derive(Clone, Copy, Debug)]
-struct Lead {
+struct EnergyLead {
     cpu: Option<CpuId>,
     fitness: Fitness,
     /// What heat leaves of it.
     thermal_cap: Capacity,
 }
 
-impl Lead {
+impl EnergyLead {
     const NONE: Self = Self { cpu: None, fitness: Fitness::ButForClamp, thermal_cap: 0 };
 }
 
@@ -98,8 +98,8 @@ impl State {
             EnergyEnv { task, task_busy_time: self.task_busy_time(task, prev), pd_busy_time: 0, cpu_cap: 0, pd_cap: 0 };
         let has_margin = self.tunables.changes.energy_margin;
         let mut base_of_all = 0;
-        let (mut prev_lead, mut prev_delta) = (Lead::NONE, u64::MAX);
-        let (mut best, mut best_delta) = (Lead::NONE, u64::MAX);
+        let (mut prev_lead, mut prev_delta) = (EnergyLead::NONE, u64::MAX);
+        let (mut best, mut best_delta) = (EnergyLead::NONE, u64::MAX);
         for pd in &self.cpufreq.perf_domains {
             let Some(first) = pd.cpus.first() else { continue };
             let first = &self.rqs[first.index()];
@@ -122,7 +122,7 @@ impl State {
                     return true;
                 };
                 prev_delta = delta;
-                prev_lead = Lead { cpu: Some(prev), fitness, thermal_cap: env.cpu_cap };
+                prev_lead = EnergyLead { cpu: Some(prev), fitness, thermal_cap: env.cpu_cap };
                 best_delta = best_delta.min(delta);
             }
             let Some((cpu, fitness, spare)) = found.best else { continue };
@@ -140,7 +140,7 @@ impl State {
                 continue;
             }
             best_delta = delta;
-            best = Lead { cpu: Some(cpu), fitness, thermal_cap: env.cpu_cap };
+            best = EnergyLead { cpu: Some(cpu), fitness, thermal_cap: env.cpu_cap };
         }
         let is_better = match best.fitness {
             Fitness::Fits if prev_lead.fitness == Fitness::ButForClamp => true,
@@ -171,7 +171,7 @@ impl State {
         let mut found = Candidates::default();
         let mut clamps = task_clamps;
         for &cpu in pd.cpus.iter().filter(|&&cpu| span.contains(cpu) && allowed.contains(cpu)) {
-            ctx.charge(Op::ScanCpu);
+            ctx.charge(KernelOp::ScanCpu);
             ctx.work.touch_read(cpu);
             decision.nr_scanned += 1;
             let util = self.cpu_util_next(cpu, task, Some(cpu));
@@ -203,7 +203,7 @@ impl State {
 
     /// Utilisation of a perf domain without the task.
     fn pd_busy_time(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv) -> u64 {
-        ctx.work.count(Op::ScanCpu, pd.cpus.len() as u64);
+        ctx.work.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
         pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
         self.pd_busy_time_with(pd, env, None)
     }
@@ -218,7 +218,7 @@ impl State {
 
     /// Energy of a perf domain, with the task on one of its CPUs or without it.
     fn compute_energy(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
-        ctx.work.count(Op::ScanCpu, pd.cpus.len() as u64);
+        ctx.work.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
         pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
         let util = |&cpu: &CpuId| {
             let coming = (dst == Some(cpu)).then_some(env.task);

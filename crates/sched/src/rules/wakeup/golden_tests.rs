@@ -3,19 +3,19 @@
 //!
 //! A line `wake` says which task was woken or forked and what came out.
 
+use crate::interface::wakeup::{WakeFlags, WakeupDecision};
 use crate::recorded_states::{
-    BIGLITTLE8, CLUSTER24, FLAT8, Fixture, NOW, NUMA32, SMT16, SRV64, Shape, TRI8, recording,
+    BIGLITTLE8, CLUSTER24, FLAT8, NOW, NUMA32, RecordedState, SMT16, SRV64, TRI8, TopologyShape, recording,
 };
 use crate::state::task::TaskState;
 use crate::state::topology::SdFlags;
-use crate::told::wakeup::{WakeFlags, WakeupDecision};
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 use serde_json::Value;
 use std::format;
 use std::vec::Vec;
 
-impl Fixture {
-    fn place_wakee(&mut self, case: &Case<'_>) {
+impl RecordedState {
+    fn place_wakee(&mut self, case: &GoldenWakeup<'_>) {
         let prev = case.cpu("prev");
         let [low, high] = case.pair("allow");
         let p = &mut self.sched.tasks[self.wakee.index()];
@@ -32,7 +32,7 @@ impl Fixture {
         (waker.wakee_flips, waker.last_wakee, waker.wakee_flip_decay_ts) = (waker_flips, Some(wakee), jiffies);
         let se = self.sched.tasks[wakee.index()].se;
         let se = &mut self.sched.entities[se.index()];
-        se.cfs_rq = crate::words::ids::CfsRqId(prev.0);
+        se.cfs_rq = crate::types::ids::CfsRqId(prev.0);
         se.avg = Default::default();
         se.avg.util_avg = case.number("util") as u64;
         se.avg.runnable_avg = se.avg.util_avg;
@@ -41,7 +41,7 @@ impl Fixture {
     }
 
     /// Compares everything that a line says came out.
-    fn check(&mut self, case: &Case<'_>) {
+    fn check(&mut self, case: &GoldenWakeup<'_>) {
         self.place_wakee(case);
         let (this_cpu, prev) = (case.cpu("this"), case.cpu("prev"));
         let (sync, fork) = (case.number("sync") == 1, case.number("fork") == 1);
@@ -96,9 +96,9 @@ impl Fixture {
 
 /// A line `wake`.
 #[derive(Debug)]
-struct Case<'a>(&'a Value);
+struct GoldenWakeup<'a>(&'a Value);
 
-impl Case<'_> {
+impl GoldenWakeup<'_> {
     fn number(&self, key: &str) -> i64 {
         self.0[key].as_i64().unwrap_or_else(|| panic!("{key} of {}", self.0))
     }
@@ -113,14 +113,14 @@ impl Case<'_> {
 }
 
 /// Compares all lines of a recording and returns how many selections there were.
-fn compare(shape: &Shape) -> usize {
-    let mut fixture = Fixture::new(shape);
+fn compare(shape: &TopologyShape) -> usize {
+    let mut fixture = RecordedState::new(shape);
     let mut nr_cases = 0;
     for line in recording(&format!("vec-wake-{}", shape.name)) {
         if line.get("state").is_some() {
             fixture.enter(&line);
         } else {
-            fixture.check(&Case(&line));
+            fixture.check(&GoldenWakeup(&line));
             nr_cases += 1;
         }
     }

@@ -3,19 +3,19 @@
 //!
 //! Models `select_idle_capacity()` (6.1).
 
-use super::search::{Looks, Search, Selection, Walk};
+use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::state::topology::DomainId;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeRule, WakeupDecision};
 use crate::track::fits::{ClampedUtil, Fit};
-use crate::words::ids::CpuId;
-use crate::words::units::Capacity;
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::units::Capacity;
+use crate::types::work::KernelOp;
 
 /// Where a search among all capacities is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CapacityWalk {
+pub(crate) struct CapacityScan {
     /// The domain that is searched.
     sd: DomainId,
     /// The CPU that is looked at next.
@@ -45,17 +45,17 @@ impl State {
         mut decision: WakeupDecision,
     ) -> Selection {
         decision.choose(decision.target, WakeRule::NothingIdle);
-        let walk = Walk::Capacities(CapacityWalk { sd, next: decision.target, nr_scanned: 0, util, best: None });
-        Selection::Search(Search::new(ctx, walk, decision, Self::take_what_was_found))
+        let walk = ScanOrder::Capacities(CapacityScan { sd, next: decision.target, nr_scanned: 0, util, best: None });
+        Selection::Search(IdleScan::new(ctx, walk, decision, Self::take_result))
     }
 
     /// The rules of [`State::select_idle_capacity`], for so many looks. Returns whether the search is over.
-    pub(crate) fn look_at_capacities(
+    pub(crate) fn scan_capacities(
         &self,
         ctx: &mut Ctx<'_>,
-        walk: &mut CapacityWalk,
+        walk: &mut CapacityScan,
         decision: &mut WakeupDecision,
-        mut looks: Looks,
+        mut looks: ScanBudget,
     ) -> bool {
         let span = &self.domains.domains[walk.sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
@@ -66,7 +66,7 @@ impl State {
                 walk.next = cpu;
                 return false;
             }
-            ctx.charge(Op::ScanCpu);
+            ctx.charge(KernelOp::ScanCpu);
             ctx.work.touch_read(cpu);
             walk.nr_scanned += 1;
             decision.nr_scanned += 1;

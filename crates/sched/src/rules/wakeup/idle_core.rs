@@ -5,18 +5,18 @@
 //! `select_idle_cpu()` as far as it looks for cores (6.1). Whether a cache domain may have an idle core is a hint: it is set
 //! when a core becomes idle, and only a search in vain takes it back.
 
-use super::search::{Looks, Search, Selection, Walk};
+use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::state::topology::DomainId;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeRule, WakeupDecision};
-use crate::words::features::Feature;
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 
 /// Where a search by cores is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CoreWalk {
+pub(crate) struct CoreScan {
     /// Where it began.
     start: CpuId,
     /// The CPU by which it comes to the next core.
@@ -69,25 +69,25 @@ impl State {
         candidates.assign_and(&self.domains.domains[sd].span, allowed);
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let next = candidates.next_wrap(start);
-        let walk = Walk::Cores(CoreWalk { start, next, idle_cpu: None });
-        Selection::Search(Search::new(ctx, walk, decision, Self::take_what_was_found))
+        let walk = ScanOrder::Cores(CoreScan { start, next, idle_cpu: None });
+        Selection::Search(IdleScan::new(ctx, walk, decision, Self::take_result))
     }
 
     /// Rules 2 and 3 of [`State::select_idle_core`], for so many looks. Returns whether the search is over.
-    pub(super) fn look_at_cores(
+    pub(super) fn scan_cores(
         &mut self,
         ctx: &mut Ctx<'_>,
-        walk: &mut CoreWalk,
+        walk: &mut CoreScan,
         decision: &mut WakeupDecision,
-        mut looks: Looks,
+        mut looks: ScanBudget,
     ) -> bool {
         while let Some(cpu) = walk.next {
             if looks.are_spent() {
                 return false;
             }
             decision.nr_cores_scanned += 1;
-            ctx.charge(Op::ScanCore);
-            if self.is_whole_core_idle(ctx, cpu, walk, decision, &mut looks) {
+            ctx.charge(KernelOp::ScanCore);
+            if self.check_core_idle(ctx, cpu, walk, decision, &mut looks) {
                 decision.choose(cpu, WakeRule::IdleCore);
                 return true;
             }
@@ -118,13 +118,13 @@ impl State {
     ///
     /// Notes the first candidate on the way that would do by itself. Once there is one, the first busy CPU ends the look; a
     /// CPU that runs only SCHED_IDLE tasks counts as busy but is such a candidate, and ends it too.
-    fn is_whole_core_idle(
+    fn check_core_idle(
         &self,
         ctx: &mut Ctx<'_>,
         core: CpuId,
-        walk: &mut CoreWalk,
+        walk: &mut CoreScan,
         decision: &mut WakeupDecision,
-        looks: &mut Looks,
+        looks: &mut ScanBudget,
     ) -> bool {
         let candidates = &self.masks[decision.waker.index()].select;
         let idle_cpu = &mut walk.idle_cpu;
@@ -162,7 +162,7 @@ impl State {
         let span = &self.domains.domains[sd].span;
         let siblings = self.domains.cores.mask_of(decision.prev).iter_and(allowed);
         for cpu in siblings.filter(|&cpu| cpu != decision.prev && span.contains(cpu)) {
-            ctx.charge(Op::ScanCpu);
+            ctx.charge(KernelOp::ScanCpu);
             ctx.work.touch_read(cpu);
             decision.nr_scanned += 1;
             if self.is_idle_for_wakeup(cpu) {

@@ -5,21 +5,21 @@
 //! in use: since 5.19 SIS_UTIL, by the utilisation of the cache domain; before it SIS_PROP, by the waker's average idle
 //! time and what searches have cost; and none.
 
-use super::search::{Looks, Search, Selection, Walk};
+use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::state::topology::DomainId;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeRule, WakeupDecision};
-use crate::words::features::Feature;
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 
 /// What SIS_PROP allows at the least, counting the CPU at which the search gives up.
 const LEAST_PROP_SCAN: u64 = 4;
 
 /// Where a search by single CPUs is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CpuWalk {
+pub(crate) struct CpuScan {
     /// The domain that is searched.
     sd: DomainId,
     /// The CPU that is looked at next.
@@ -60,17 +60,17 @@ impl State {
             }
         }
         let next = CpuId((target.0 + 1) % self.rqs.len() as u32);
-        let walk = Walk::Cpus(CpuWalk { sd, next, nr_scanned: 0, accounted_to });
-        Selection::Search(Search::new(ctx, walk, decision, Self::conclude_cpus))
+        let walk = ScanOrder::Cpus(CpuScan { sd, next, nr_scanned: 0, accounted_to });
+        Selection::Search(IdleScan::new(ctx, walk, decision, Self::conclude_cpus))
     }
 
     /// Rules 3 and 4 of [`State::select_idle_cpu`], for so many looks. Returns whether the search is over.
-    pub(crate) fn look_at_cpus(
+    pub(crate) fn scan_cpus(
         &self,
         ctx: &mut Ctx<'_>,
-        walk: &mut CpuWalk,
+        walk: &mut CpuScan,
         decision: &mut WakeupDecision,
-        mut looks: Looks,
+        mut looks: ScanBudget,
     ) -> bool {
         let target = decision.target;
         let span = &self.domains.domains[walk.sd].span;
@@ -99,7 +99,7 @@ impl State {
         }
         let nr_looks = walk.nr_scanned - nr_before;
         decision.nr_scanned += nr_looks;
-        ctx.work.count(Op::ScanCpu, u64::from(nr_looks));
+        ctx.work.count(KernelOp::ScanCpu, u64::from(nr_looks));
         // The same walk again, so that the search itself need not.
         ctx.work.touch_read_all(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
         is_over
@@ -107,8 +107,8 @@ impl State {
 
     /// Rule 5 of [`State::select_idle_cpu`]. On a machine whose kernel code takes time the cost of a search is its time; where it
     /// takes none, so much for each CPU that it looked at.
-    fn conclude_cpus(&mut self, ctx: &mut Ctx<'_>, search: Search) -> Selection {
-        if let Walk::Cpus(CpuWalk { nr_scanned, accounted_to: Some(this_sd), .. }) = search.walk
+    fn conclude_cpus(&mut self, ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
+        if let ScanOrder::Cpus(CpuScan { nr_scanned, accounted_to: Some(this_sd), .. }) = search.walk
             && search.decision.rule != WakeRule::ScanLimit
         {
             let took = (ctx.now - search.began).0;

@@ -5,11 +5,11 @@
 //! away, so `available_idle_cpu()` is `idle_cpu()`.
 
 use super::search::Selection;
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeRule, WakeupDecision};
 use crate::track::fits::ClampedUtil;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 impl State {
     /// Looks for an idle CPU near the target of a wake-up. "Idle" includes CPUs that run only SCHED_IDLE tasks.

@@ -4,19 +4,19 @@
 //! Models `find_idlest_group()`, `update_sg_wakeup_stats()` and `update_pick_idlest()` (6.1). What state a group is in is the same
 //! question as for load balancing.
 
+use crate::interface::balance::GroupType;
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::WakeupDecision;
 use crate::rules::balance::classify::group_classify;
 use crate::rules::balance::imbalance::adjust_numa_imbalance;
 use crate::rules::balance::stats::SgLbStats;
 use crate::state::State;
-use crate::state::tallies::Tally;
+use crate::state::lb_cache::LbSample;
 use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
-use crate::told::balance::GroupType;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::WakeupDecision;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::Capacity;
-use crate::words::weight::{NICE_0_LOAD, scale_load_down};
-use crate::words::work::Op;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::Capacity;
+use crate::types::weight::{NICE_0_LOAD, scale_load_down};
+use crate::types::work::KernelOp;
 
 /// A group and what it is like without the task.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ struct Candidate {
 
 /// What is left out of account, and where.
 #[derive(Clone, Copy, Debug)]
-struct Without {
+struct LoadWithoutTask {
     task: TaskId,
     /// The CPU of the task, with what its load is there.
     own_cpu: CpuId,
@@ -99,7 +99,7 @@ impl State {
         let capacity = &self.domains.capacities[group.capacity];
         let p = &self.tasks[task.index()];
         ctx.work.touch_read_all(group.span.iter_and(&p.cpus_allowed));
-        let without = Without { task, own_cpu, own_load, is_asym };
+        let without = LoadWithoutTask { task, own_cpu, own_load, is_asym };
         let may_use_all = p.nr_cpus_allowed as usize == self.rqs.len();
         let sums = self.tallies.group(id).filter(|_| may_use_all && !is_asym);
         let (nr_cpus, mut stats) = match sums {
@@ -107,14 +107,14 @@ impl State {
                 let stats = self.tallied_without(&without, &sums, group);
                 debug_assert_eq!(
                     (group.group_weight, stats),
-                    self.look_without(&without, group),
+                    self.stats_without_task(&without, group),
                     "{id:?}: {without:?}"
                 );
                 (group.group_weight, stats)
             }
-            None => self.look_without(&without, group),
+            None => self.stats_without_task(&without, group),
         };
-        ctx.work.count(Op::GroupStatCpu, u64::from(nr_cpus));
+        ctx.work.count(KernelOp::GroupStatCpu, u64::from(nr_cpus));
         decision.nr_scanned += nr_cpus;
         stats.group_type = group_classify(domain.imbalance_pct, capacity.imbalance, &stats);
         if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
@@ -124,8 +124,8 @@ impl State {
     }
 
     /// Sums over those CPUs of a group that the task may use, and how many they are.
-    fn look_without(&self, without: &Without, group: &SchedGroup) -> (u32, SgLbStats) {
-        let &Without { task, own_cpu, own_load, is_asym } = without;
+    fn stats_without_task(&self, without: &LoadWithoutTask, group: &SchedGroup) -> (u32, SgLbStats) {
+        let &LoadWithoutTask { task, own_cpu, own_load, is_asym } = without;
         let mut stats = self.nothing_of(group, is_asym);
         let mut nr_cpus = 0;
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
@@ -148,8 +148,8 @@ impl State {
     }
 
     /// The same from the group's tally ([`crate::state::tallies`]): only the CPU on which the task counts is another without it.
-    fn tallied_without(&self, without: &Without, sums: &Tally, group: &SchedGroup) -> SgLbStats {
-        let &Without { task, own_cpu: cpu, own_load, is_asym } = without;
+    fn tallied_without(&self, without: &LoadWithoutTask, sums: &LbSample, group: &SchedGroup) -> SgLbStats {
+        let &LoadWithoutTask { task, own_cpu: cpu, own_load, is_asym } = without;
         let mut stats = SgLbStats {
             group_load: sums.load,
             group_util: u64::from(sums.util),

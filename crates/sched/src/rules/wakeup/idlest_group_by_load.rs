@@ -7,14 +7,14 @@
 //!
 //! Left out: load indexes. Where forks and execs were balanced theirs was 0, so that loads were those of the moment.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeKind, WakeupDecision};
 use crate::state::State;
 use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeKind, WakeupDecision};
-use crate::words::ids::{CfsRqId, CpuId, EntityId, TaskId};
-use crate::words::units::CAPACITY_FULL;
-use crate::words::weight::{NICE_0_LOAD, scale_load_down};
-use crate::words::work::Op;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::units::SCHED_CAPACITY_SCALE;
+use crate::types::weight::{NICE_0_LOAD, scale_load_down};
+use crate::types::work::KernelOp;
 
 /// What a group is like. Loads are in proportion to its capacity.
 #[derive(Clone, Copy, Debug)]
@@ -120,14 +120,14 @@ impl State {
         let capacity = self.domains.capacities[group.capacity].capacity;
         let mut sums = Loads { runnable: 0, with_sleepers: 0, spare: 0 };
         for cpu in group.span.iter() {
-            ctx.charge(Op::GroupStatCpu);
+            ctx.charge(KernelOp::GroupStatCpu);
             ctx.work.touch_read(cpu);
             sums.runnable += self.cpu_runnable_load(cpu);
             sums.with_sleepers += self.cpu_load(cpu);
             let spare = self.capacity_of(cpu).saturating_sub(self.cpu_util_without(cpu, task));
             sums.spare = sums.spare.max(spare);
         }
-        let in_proportion = |load: u64| load * CAPACITY_FULL / capacity;
+        let in_proportion = |load: u64| load * SCHED_CAPACITY_SCALE / capacity;
         Loads { runnable: in_proportion(sums.runnable), with_sleepers: in_proportion(sums.with_sleepers), ..sums }
     }
 

@@ -4,17 +4,17 @@
 //! The kernel has nothing of the kind (sched_ext came later, and is another class). A policy's looks are a search like the kernel's own: each sees a
 //! CPU as it is when the search comes to it, and pauses are the affair of who carries it on.
 
-use super::search::{Looks, Search, Selection, Walk};
+use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
+use crate::interface::ctx::Ctx;
+use crate::interface::policy::{CpuSample, WakeChoice, WakeRequest};
+use crate::interface::wakeup::{WakeFlags, WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::told::ctx::Ctx;
-use crate::told::policy::{CpuLook, WakeChoice, WakeRequest};
-use crate::told::wakeup::{WakeFlags, WakeRule, WakeupDecision};
-use crate::words::ids::CpuId;
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
 
 /// Where a policy's search is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PolicyWalk {
+pub(crate) struct PolicyScanOrder {
     /// The CPU that is looked at next.
     next: CpuId,
     /// How many looks there were.
@@ -33,31 +33,36 @@ impl State {
     /// 2. If it wants to look at a CPU first, a search begins, in which it is asked again after each look.
     /// 3. If it leaves the choice to the kernel, the kernel's rules decide as they would have without it.
     /// 4. What cannot be used counts as rule 3; the seat remembers it.
-    pub(super) fn ask_policy(&mut self, ctx: &mut Ctx<'_>, decision: WakeupDecision, flags: WakeFlags) -> Selection {
+    pub(super) fn scan_by_policy(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        decision: WakeupDecision,
+        flags: WakeFlags,
+    ) -> Selection {
         match self.policy_choice(ctx, &decision, flags, None, 0) {
             WakeChoice::Look(next) => {
-                let walk = Walk::Policy(PolicyWalk { next, nr_looks: 0, flags, answer: None });
-                Selection::Search(Search::new(ctx, walk, decision, Self::conclude_policy))
+                let walk = ScanOrder::Policy(PolicyScanOrder { next, nr_looks: 0, flags, answer: None });
+                Selection::Search(IdleScan::new(ctx, walk, decision, Self::conclude_policy))
             }
             WakeChoice::Cpu(cpu) => Selection::chosen(decision, cpu, WakeRule::Policy),
             WakeChoice::Kernel | WakeChoice::Fail(_) => self.select_by_rules(ctx, decision, flags),
         }
     }
 
-    /// Rule 2 of [`State::ask_policy`], for so many looks. Returns whether the search is over.
-    pub(super) fn look_for_policy(
+    /// Rule 2 of [`State::scan_by_policy`], for so many looks. Returns whether the search is over.
+    pub(super) fn scan_for_policy(
         &self,
         ctx: &mut Ctx<'_>,
-        walk: &mut PolicyWalk,
+        walk: &mut PolicyScanOrder,
         decision: &mut WakeupDecision,
-        mut looks: Looks,
+        mut looks: ScanBudget,
     ) -> bool {
         while looks.take() {
-            ctx.charge(Op::ScanCpu);
+            ctx.charge(KernelOp::ScanCpu);
             ctx.work.touch_read(walk.next);
             walk.nr_looks += 1;
             decision.nr_scanned += 1;
-            let look = self.look_at_cpu(walk.next);
+            let look = self.sample_cpu(walk.next);
             match self.policy_choice(ctx, decision, walk.flags, Some(&look), walk.nr_looks) {
                 WakeChoice::Look(next) => walk.next = next,
                 WakeChoice::Cpu(cpu) => {
@@ -70,9 +75,9 @@ impl State {
         false
     }
 
-    /// The policy has seen enough: rules 1 and 3 of [`State::ask_policy`].
-    fn conclude_policy(&mut self, ctx: &mut Ctx<'_>, search: Search) -> Selection {
-        let Walk::Policy(PolicyWalk { answer, flags, .. }) = search.walk else {
+    /// The policy has seen enough: rules 1 and 3 of [`State::scan_by_policy`].
+    fn conclude_policy(&mut self, ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
+        let ScanOrder::Policy(PolicyScanOrder { answer, flags, .. }) = search.walk else {
             unreachable!("only a policy's search ends here: {:?}", search.walk)
         };
         match answer {
@@ -87,7 +92,7 @@ impl State {
         ctx: &mut Ctx<'_>,
         decision: &WakeupDecision,
         flags: WakeFlags,
-        seen: Option<&CpuLook>,
+        seen: Option<&CpuSample>,
         nr_looks: u32,
     ) -> WakeChoice {
         let now = ctx.now;
@@ -111,9 +116,9 @@ impl State {
     }
 
     /// What a look at a CPU shows.
-    pub(crate) fn look_at_cpu(&self, cpu: CpuId) -> CpuLook {
+    pub(crate) fn sample_cpu(&self, cpu: CpuId) -> CpuSample {
         let rq = &self.rqs[cpu.index()];
-        CpuLook {
+        CpuSample {
             cpu,
             is_idle: self.is_idle_for_wakeup(cpu),
             nr_running: rq.nr_running,

@@ -4,7 +4,7 @@
 //! Models `record_wakee()` and `wake_wide()` (6.1).
 
 use crate::state::State;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// Notes whom the running task of a CPU wakes.

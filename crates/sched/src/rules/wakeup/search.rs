@@ -3,19 +3,19 @@
 //!
 //! A search sees each CPU as it is when it comes to it: one that was idle when the search began may be taken meanwhile, and a
 //! busy one may have become idle. The selection therefore does not search itself. It answers with a [`Search`]; who asked has
-//! it look ([`State::look_on`]), at as many CPUs at a time as he likes, and when it has seen enough the rules that stand behind
+//! it look ([`State::resume_scan`]), at as many CPUs at a time as he likes, and when it has seen enough the rules that stand behind
 //! the search conclude ([`State::conclude_search`]), perhaps with another search. What is looked for is said in
 //! [`super::idle_cpu`], [`super::idle_core`] and [`super::idle_capacity`], or by a [`super::policy`].
 
-use super::idle_capacity::CapacityWalk;
-use super::idle_core::CoreWalk;
-use super::idle_cpu::CpuWalk;
-use super::policy::PolicyWalk;
+use super::idle_capacity::CapacityScan;
+use super::idle_core::CoreScan;
+use super::idle_cpu::CpuScan;
+use super::policy::PolicyScanOrder;
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeRule, WakeupDecision};
-use crate::words::ids::CpuId;
-use crate::words::units::Nanos;
+use crate::types::ids::CpuId;
+use crate::types::units::Nanos;
 
 /// What a selection comes to.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(crate) enum Selection {
     /// A CPU is chosen.
     Chosen(WakeupDecision),
     /// An idle CPU has to be searched for.
-    Search(Search),
+    Search(IdleScan),
 }
 
 impl Selection {
@@ -37,22 +37,22 @@ impl Selection {
 }
 
 /// The rules that stand behind a search.
-pub(crate) type Conclude = fn(&mut State, &mut Ctx<'_>, Search) -> Selection;
+pub(crate) type Conclude = fn(&mut State, &mut Ctx<'_>, IdleScan) -> Selection;
 
 /// A search that has begun.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Search {
+pub(crate) struct IdleScan {
     /// What is known so far, and in the end what was found.
     pub decision: WakeupDecision,
-    pub(super) walk: Walk,
+    pub(super) walk: ScanOrder,
     pub(super) began: Nanos,
     conclude: Conclude,
     is_over: bool,
 }
 
-impl Search {
+impl IdleScan {
     /// A search that has not looked at any CPU yet.
-    pub(super) fn new(ctx: &Ctx<'_>, walk: Walk, decision: WakeupDecision, conclude: Conclude) -> Self {
+    pub(super) fn new(ctx: &Ctx<'_>, walk: ScanOrder, decision: WakeupDecision, conclude: Conclude) -> Self {
         Self { decision, walk, began: ctx.now, conclude, is_over: false }
     }
 
@@ -70,24 +70,24 @@ impl Search {
 
 /// Where a search is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Walk {
+pub(super) enum ScanOrder {
     /// CPU by CPU.
-    Cpus(CpuWalk),
+    Cpus(CpuScan),
     /// Core by core.
-    Cores(CoreWalk),
+    Cores(CoreScan),
     /// CPU by CPU, where capacities differ.
-    Capacities(CapacityWalk),
+    Capacities(CapacityScan),
     /// As a policy of one's own wants.
-    Policy(PolicyWalk),
+    Policy(PolicyScanOrder),
 }
 
 /// How many looks a search may take now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Looks {
+pub(crate) struct ScanBudget {
     left: u32,
 }
 
-impl Looks {
+impl ScanBudget {
     /// As many as it likes.
     pub(crate) const ALL: Self = Self { left: u32::MAX };
 
@@ -111,24 +111,24 @@ impl Looks {
 
 impl State {
     /// Looks further.
-    pub(crate) fn look_on(&mut self, ctx: &mut Ctx<'_>, search: &mut Search, looks: Looks) {
-        let Search { decision, walk, .. } = search;
+    pub(crate) fn resume_scan(&mut self, ctx: &mut Ctx<'_>, search: &mut IdleScan, looks: ScanBudget) {
+        let IdleScan { decision, walk, .. } = search;
         search.is_over = match walk {
-            Walk::Cpus(walk) => self.look_at_cpus(ctx, walk, decision, looks),
-            Walk::Cores(walk) => self.look_at_cores(ctx, walk, decision, looks),
-            Walk::Capacities(walk) => self.look_at_capacities(ctx, walk, decision, looks),
-            Walk::Policy(walk) => self.look_for_policy(ctx, walk, decision, looks),
+            ScanOrder::Cpus(walk) => self.scan_cpus(ctx, walk, decision, looks),
+            ScanOrder::Cores(walk) => self.scan_cores(ctx, walk, decision, looks),
+            ScanOrder::Capacities(walk) => self.scan_capacities(ctx, walk, decision, looks),
+            ScanOrder::Policy(walk) => self.scan_for_policy(ctx, walk, decision, looks),
         };
     }
 
     /// A search has seen enough, and the time that its last looks took has passed: the rules behind it.
-    pub(crate) fn conclude_search(&mut self, ctx: &mut Ctx<'_>, search: Search) -> Selection {
+    pub(crate) fn conclude_search(&mut self, ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
         debug_assert!(search.is_over, "a search looks until it has seen enough");
         (search.conclude)(self, ctx, search)
     }
 
     /// No rule stands behind the search: what it found is chosen.
-    pub(super) fn take_what_was_found(&mut self, _ctx: &mut Ctx<'_>, search: Search) -> Selection {
+    pub(super) fn take_result(&mut self, _ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
         Selection::Chosen(search.decision)
     }
 
@@ -139,7 +139,7 @@ impl State {
             match selection {
                 Selection::Chosen(decision) => return decision,
                 Selection::Search(mut search) => {
-                    self.look_on(ctx, &mut search, Looks::ALL);
+                    self.resume_scan(ctx, &mut search, ScanBudget::ALL);
                     selection = self.conclude_search(ctx, search);
                 }
             }

@@ -4,12 +4,12 @@
 //! Models `select_task_rq_fair()` (6.1).
 
 use super::search::Selection;
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{AffineRule, WakeFlags, WakeKind, WakeupDecision};
 use crate::state::State;
 use crate::state::task::TaskState;
 use crate::state::topology::{DomainId, SdFlags};
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{AffineRule, WakeFlags, WakeKind, WakeupDecision};
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// Selects a CPU for a fair task that may use more than one.
@@ -30,7 +30,7 @@ impl State {
         if flags.ttwu {
             self.record_wakee(this_cpu, task);
             if ctx.policy.as_deref().is_some_and(|seat| seat.decides().wakeups) {
-                return self.ask_policy(ctx, decision, flags);
+                return self.scan_by_policy(ctx, decision, flags);
             }
         }
         self.select_by_rules(ctx, decision, flags)

@@ -5,13 +5,13 @@
 //! widest domain down and is not afraid of work; [`super::idlest_group`] compares the groups of one level, or, as before 5.5,
 //! [`super::idlest_group_by_load`].
 
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::state::topology::{DomainId, SchedGroupId};
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{WakeKind, WakeRule, WakeupDecision};
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::units::Nanos;
-use crate::words::work::Op;
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::KernelOp;
 
 impl State {
     /// Searches a domain of this CPU for the idlest CPU.
@@ -81,7 +81,7 @@ impl State {
         let by_runnable = self.tunables.changes.fork_by_load;
         let mut only_idle_tasks = None;
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
-            ctx.charge(Op::ScanCpu);
+            ctx.charge(KernelOp::ScanCpu);
             ctx.work.touch_read(cpu);
             let has_only_idle_tasks = self.is_idle_but_for_idle_tasks(cpu);
             if has_only_idle_tasks && !by_runnable {

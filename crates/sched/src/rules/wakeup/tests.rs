@@ -3,20 +3,20 @@
 
 mod policy;
 
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::policy::{CpuSample, PolicySlot, WakeChoice, WakeRequest};
+use crate::interface::probe::{Event, Probe};
+use crate::interface::wakeup::{AffineRule, WakeFlags, WakeRule, WakeupDecision};
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, Uclamp};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::told::ctx::{Ctx, Effect};
-use crate::told::policy::{CpuLook, PolicySeat, WakeChoice, WakeRequest};
-use crate::told::probe::{Event, Probe};
-use crate::told::wakeup::{AffineRule, WakeFlags, WakeRule, WakeupDecision};
-use crate::words::cpumask::CpuMask;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, GroupId, TaskId};
-use crate::words::units::Nanos;
-use crate::words::work::{Op, WorkMeter};
+use crate::types::cpumask::CpuMask;
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::{KernelOp, OpCounts};
 use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
@@ -40,22 +40,22 @@ fn machine(nr_cpus: u32, smt: u32, llc: u32, node: u32) -> MachineTopology {
 }
 
 /// Four CPUs under one cache.
-fn flat() -> Lab {
-    Lab::new(machine(4, 1, 4, 4))
+fn flat() -> WakeupTestMachine {
+    WakeupTestMachine::new(machine(4, 1, 4, 4))
 }
 
 /// Two cores of two CPUs under one cache.
-fn smt() -> Lab {
-    Lab::new(machine(4, 2, 4, 4))
+fn smt() -> WakeupTestMachine {
+    WakeupTestMachine::new(machine(4, 2, 4, 4))
 }
 
 /// Two small and two big CPUs under one cache.
-fn big_little() -> Lab {
-    Lab::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, 4) })
+fn big_little() -> WakeupTestMachine {
+    WakeupTestMachine::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, 4) })
 }
 
 /// The same with frequency domains and an energy model. The CPU has this much utilisation of tasks that sleep.
-fn energy_aware(cpu: u32, util: u64) -> Lab {
+fn energy_aware(cpu: u32, util: u64) -> WakeupTestMachine {
     let mut lab = big_little();
     let governor = Governor::Schedutil(SchedutilConfig { rate_limit: Nanos(0), holds_when_busy: false });
     for (cpus, khz, power_uw) in
@@ -71,14 +71,14 @@ fn energy_aware(cpu: u32, util: u64) -> Lab {
 }
 
 /// Two nodes of two CPUs, too far apart for anything but load balancing.
-fn far_nodes() -> Lab {
-    Lab::new(MachineTopology { distances: vec![vec![10, 40], vec![40, 10]], ..machine(4, 1, 2, 2) })
+fn far_nodes() -> WakeupTestMachine {
+    WakeupTestMachine::new(MachineTopology { distances: vec![vec![10, 40], vec![40, 10]], ..machine(4, 1, 2, 2) })
 }
 
 #[derive(Default)]
-struct Recorder(Vec<WakeupDecision>);
+struct DecisionLog(Vec<WakeupDecision>);
 
-impl Probe for Recorder {
+impl Probe for DecisionLog {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         if let Event::WakeupDecision(decision) = event {
             self.0.push(**decision);
@@ -87,14 +87,14 @@ impl Probe for Recorder {
 }
 
 /// A machine, and a task that sleeps. It last used CPU 0 unless the test says otherwise.
-struct Lab {
+struct WakeupTestMachine {
     sched: Sched,
     task: TaskId,
-    work: WorkMeter,
-    policy: Option<PolicySeat>,
+    work: OpCounts,
+    policy: Option<PolicySlot>,
 }
 
-impl Lab {
+impl WakeupTestMachine {
     fn new(topology: MachineTopology) -> Self {
         let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
         let task = new_task(&mut sched);
@@ -107,7 +107,7 @@ impl Lab {
                 sched.domains.shared[shared].nr_idle_scan = cpu.sd_llc_size as i32;
             }
         }
-        Self { sched, task, work: WorkMeter::default(), policy: None }
+        Self { sched, task, work: OpCounts::default(), policy: None }
     }
 
     /// A task of load 1024 runs on each of these CPUs.
@@ -165,8 +165,8 @@ impl Lab {
         self
     }
 
-    fn policy(mut self, policy: fn(&WakeRequest<'_>, Option<&CpuLook>) -> WakeChoice) -> Self {
-        self.policy = Some(PolicySeat::new(Box::new(policy)));
+    fn policy(mut self, policy: fn(&WakeRequest<'_>, Option<&CpuSample>) -> WakeChoice) -> Self {
+        self.policy = Some(PolicySlot::new(Box::new(policy)));
         self
     }
 
@@ -182,20 +182,20 @@ impl Lab {
         self.sched.test_idle_cores(CpuId(0))
     }
 
-    fn with_ctx<R>(&mut self, this_cpu: u32, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> (R, Recorder) {
-        let (mut effects, mut recorder): (Vec<Effect>, _) = (Vec::new(), Recorder::default());
+    fn with_ctx<R>(&mut self, this_cpu: u32, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> (R, DecisionLog) {
+        let (mut effects, mut recorder): (Vec<Effect>, _) = (Vec::new(), DecisionLog::default());
         let ctx = &mut Ctx {
             cpu: CpuId(this_cpu),
             now: Nanos(1_000_000),
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut effects,
             probe: &mut recorder,
             work: &mut self.work,
             policy: self.policy.as_mut(),
         };
         // Tests write into runqueues as they like.
-        self.sched.tallies.note_all();
+        self.sched.tallies.mark_all_dirty();
         (act(&mut self.sched, ctx), recorder)
     }
 
@@ -205,7 +205,7 @@ impl Lab {
         self.sched.tasks[task.index()].cpu = CpuId(prev);
         let se = self.sched.tasks[task.index()].se;
         self.sched.entities[se.index()].cfs_rq = self.sched.root_cfs_rq(CpuId(prev));
-        let (cpu, Recorder(decisions)) =
+        let (cpu, DecisionLog(decisions)) =
             self.with_ctx(this_cpu, |sched, ctx| sched.select_at_once(ctx, task, CpuId(prev), flags));
         assert_eq!(decisions.len(), 1, "a selection is told once");
         assert_eq!(decisions[0].cpu, cpu, "what is told is what is done");
@@ -247,7 +247,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         }
         WakeRule::AsymFits => (big_little().busy(&[0]).util(200).select(WAKE), 1),
         WakeRule::AsymBest => (big_little().busy(&[0, 2]).util(900).select(WAKE), 3),
-        WakeRule::NoCacheDomain => (Lab::new(machine(4, 1, 1, 4)).busy(&[0]).select(WAKE), 0),
+        WakeRule::NoCacheDomain => (WakeupTestMachine::new(machine(4, 1, 1, 4)).busy(&[0]).select(WAKE), 0),
         WakeRule::IdleSmt => (smt().busy(&[0, 2]).cache(4, false).select(WAKE), 1),
         WakeRule::IdleCore => (smt().busy(&[0]).cache(4, true).select(WAKE), 2),
         WakeRule::IdleCpuOfBusyCore => (smt().busy(&[0, 2]).cache(4, true).select(WAKE), 1),
@@ -258,7 +258,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         WakeRule::NoDomain => {
             let distances = vec![vec![10, 40], vec![40, 10]];
             let lonely = MachineTopology { distances, ..machine(2, 1, 1, 1) };
-            (Lab::new(lonely).busy(&[0]).select(FORK), 0)
+            (WakeupTestMachine::new(lonely).busy(&[0]).select(FORK), 0)
         }
         WakeRule::SlowPathNotAllowed => (far_nodes().allow(&[2, 3]).select_from(0, 2, FORK), 2),
         WakeRule::SlowPathIdlest => (flat().busy(&[0]).select(FORK), 1),
@@ -346,7 +346,7 @@ fn a_cpu_with_only_sched_idle_tasks_counts_as_idle() {
 #[test]
 fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
     let leaves = |wakelist_far, llc| {
-        let mut lab = Lab::new(machine(4, 1, llc, 4));
+        let mut lab = WakeupTestMachine::new(machine(4, 1, llc, 4));
         lab.sched.tunables.changes.wakelist_far = wakelist_far;
         lab.sched.tasks[lab.task.index()].on_cpu = false;
         lab.sched.is_wakeup_queued(CpuId(0), lab.task, CpuId(1))
@@ -395,7 +395,7 @@ fn the_search_starts_after_the_target_and_wraps() {
     let mut lab = flat().busy(&[2, 3]).recent(2);
     let decision = lab.select_from(2, 2, WAKE);
     assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(0), 2));
-    assert_eq!(lab.work.of(Op::ScanCpu), 2);
+    assert_eq!(lab.work.of(KernelOp::ScanCpu), 2);
 }
 
 #[test]
@@ -411,9 +411,9 @@ fn without_a_limit_every_cpu_of_the_cache_is_looked_at() {
 }
 
 /// SIS_PROP with this average idle time and cost, on a machine of 16 CPUs that are all busy.
-fn prop_lab(wake_avg_idle: u64, avg_scan_cost: u64) -> Lab {
+fn prop_lab(wake_avg_idle: u64, avg_scan_cost: u64) -> WakeupTestMachine {
     let all: Vec<u32> = (0..16).collect();
-    let lab = Lab::new(machine(16, 1, 16, 16)).busy(&all);
+    let lab = WakeupTestMachine::new(machine(16, 1, 16, 16)).busy(&all);
     let mut lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
     let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
     lab.sched.domains.domains[sd].avg_scan_cost = avg_scan_cost;
@@ -444,7 +444,7 @@ fn average_idle_time_halves_with_each_jiffy_without_a_wakeup() {
 
 #[test]
 fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
-    let cost_and_idle = |lab: &mut Lab| {
+    let cost_and_idle = |lab: &mut WakeupTestMachine| {
         lab.sched.tunables.changes.scan_cost_ns = 100;
         lab.select(WAKE);
         let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
@@ -460,7 +460,7 @@ fn siblings_that_were_looked_at_before_are_no_part_of_the_searchs_cost() {
     let mut lab = smt().busy(&[0, 1, 2, 3]).cache(4, false);
     lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
     lab.sched.tunables.changes.scan_cost_ns = 800;
-    assert_eq!((lab.select(WAKE).nr_scanned, lab.work.of(Op::ScanCpu)), (5, 5));
+    assert_eq!((lab.select(WAKE).nr_scanned, lab.work.of(KernelOp::ScanCpu)), (5, 5));
     let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
     assert_eq!(lab.sched.domains.domains[sd].avg_scan_cost, 4 * 800 / 8);
 }
@@ -473,7 +473,7 @@ fn a_search_for_an_idle_core_in_vain_takes_the_hint_back() {
     let mut lab = smt().busy(&[0]).cache(4, true);
     let decision = lab.select(WAKE);
     assert!(lab.has_idle_cores());
-    assert_eq!((decision.nr_cores_scanned, decision.nr_scanned, lab.work.of(Op::ScanCore)), (2, 4, 2));
+    assert_eq!((decision.nr_cores_scanned, decision.nr_scanned, lab.work.of(KernelOp::ScanCore)), (2, 4, 2));
 }
 
 #[test]
@@ -497,18 +497,18 @@ fn a_lower_clamp_that_a_cpu_cannot_reach_makes_it_second_best() {
 
 #[test]
 fn a_fork_takes_the_cpu_of_an_idle_group_that_went_idle_last() {
-    let mut lab = Lab::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
+    let mut lab = WakeupTestMachine::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
     for (cpu, stamp) in [(4, 10), (5, 30), (6, 20), (7, 5)] {
         lab.sched.rqs[cpu].idle_stamp = stamp;
     }
     let decision = lab.select(FORK);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::SlowPathIdlest, CpuId(5)));
-    assert_eq!(u64::from(decision.nr_scanned), lab.work.of(Op::GroupStatCpu));
+    assert_eq!(u64::from(decision.nr_scanned), lab.work.of(KernelOp::GroupStatCpu));
 }
 
 #[test]
 fn a_fork_prefers_the_idle_cpu_that_wakes_up_the_soonest() {
-    let mut lab = Lab::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
+    let mut lab = WakeupTestMachine::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
     for (cpu, stamp, latency_ns) in [(4, 40, 50), (5, 30, 10), (6, 20, 10), (7, 35, 20)] {
         lab.sched.rqs[cpu].idle_stamp = stamp;
         lab.sched.set_idle_exit_latency(CpuId(cpu as u32), Some(Nanos(latency_ns)));
@@ -533,19 +533,19 @@ fn a_task_that_begins_another_program_does_not_count_itself_as_work() {
 #[test]
 fn a_fork_stays_in_its_node_while_few_tasks_run_there() {
     // A node of 16 CPUs may have two tasks, the new one included, before an imbalance counts.
-    let mut lab = Lab::new(machine(32, 1, 16, 16)).busy(&[0]);
+    let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0]);
     assert_eq!(lab.select(FORK).cpu, CpuId(1));
-    let mut lab = Lab::new(machine(32, 1, 16, 16)).busy(&[0, 1]);
+    let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0, 1]);
     assert_eq!(lab.select(FORK).cpu, CpuId(16));
     // A task that may use only one CPU of its node counts as one too many.
-    let mut lab = Lab::new(machine(32, 1, 16, 16)).busy(&[0]).allow(&[0, 16, 17]);
+    let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0]).allow(&[0, 16, 17]);
     assert_eq!(lab.select(FORK).cpu, CpuId(16));
 }
 
 /// The rules of before 5.5, with these runnable loads and loads. Margins of a domain inside one cache, which allows 17 %: runnable
 /// loads are close within 174, and clearly less means by 8 %.
-fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> Lab {
-    let mut lab = Lab::new(topology);
+fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> WakeupTestMachine {
+    let mut lab = WakeupTestMachine::new(topology);
     lab.sched.tunables.changes.fork_by_load = true;
     for (cpu, &(runnable, load)) in loads.iter().enumerate() {
         if runnable > 0 {
@@ -593,7 +593,7 @@ fn before_5_5_a_fork_stays_where_the_local_load_is_clearly_less_and_leaves_where
 #[test]
 fn before_5_5_a_fork_stays_in_its_node_within_the_margin() {
     let fork = |local: u64| by_load(machine(8, 1, 4, 4), &[(local, local)]).select(FORK).cpu.0;
-    let lab = Lab::new(machine(8, 1, 4, 4));
+    let lab = WakeupTestMachine::new(machine(8, 1, 4, 4));
     let widest = lab.sched.domains.chain(CpuId(0)).last().expect("a domain of nodes");
     let pct = u64::from(lab.sched.domains.domains[widest].imbalance_pct);
     // Four CPUs share the load of one.
@@ -622,7 +622,7 @@ fn before_5_5_exec_looks_for_room_first() {
 #[test]
 fn before_5_5_an_idle_cpu_comes_before_one_that_runs_only_idle_tasks() {
     for (by_load, expected) in [(true, 3), (false, 2)] {
-        let mut lab = Lab::new(machine(4, 1, 2, 2)).busy(&[0, 1, 2]);
+        let mut lab = WakeupTestMachine::new(machine(4, 1, 2, 2)).busy(&[0, 1, 2]);
         lab.sched.tunables.changes.fork_by_load = by_load;
         let cfs_rq = &mut lab.sched.cfs_rqs[2];
         (cfs_rq.idle_nr_running, cfs_rq.idle_h_nr_running) = (1, 1);
@@ -739,10 +739,10 @@ fn forks_do_not_ask_for_energy() {
 #[test]
 fn on_request_the_meter_lists_which_runqueues_a_search_has_looked_at() {
     // The target, and the CPUs behind it until one idles.
-    let mut lab = Lab::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
+    let mut lab = WakeupTestMachine::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
     lab.select(WAKE);
     assert!(lab.work.touches().is_empty());
-    let mut lab = Lab::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
+    let mut lab = WakeupTestMachine::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
     lab.work.record_touches(true, 16);
     let decision = lab.select(WAKE);
     assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(2), 2));

@@ -4,12 +4,12 @@
 //! Models `wake_affine()`, `wake_affine_idle()` and `wake_affine_weight()` (6.1). The answer is only the place where the
 //! search for an idle CPU starts.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::wakeup::{AffineRule, WakeupDecision};
 use crate::state::State;
 use crate::state::counters::DomainCounter;
 use crate::state::topology::DomainId;
-use crate::told::ctx::Ctx;
-use crate::told::wakeup::{AffineRule, WakeupDecision};
-use crate::words::features::Feature;
+use crate::types::features::Feature;
 
 impl State {
     /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.

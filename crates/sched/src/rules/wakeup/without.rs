@@ -5,8 +5,8 @@
 //! `task_running_on_cpu()` and `idle_cpu_without()` (6.1).
 
 use crate::state::State;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     /// Whether the averages of a CPU contain those of a task.

@@ -2,8 +2,8 @@
 //! Frequency domains: CPUs whose frequency changes together, and the frequencies that they may have.
 
 use crate::state::cpufreq::energy_model::perf_table;
-use crate::words::ids::CpuId;
-use crate::words::units::{CAPACITY_FULL, Capacity, Nanos};
+use crate::types::ids::CpuId;
+use crate::types::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -123,7 +123,7 @@ impl FrequencyDomain {
             below = khz;
         }
         let Some(&lowest) = khz.first() else { return Err(FrequencyDomainError::NoFrequency) };
-        if lowest.saturating_mul(CAPACITY_FULL) < below {
+        if lowest.saturating_mul(SCHED_CAPACITY_SCALE) < below {
             return Err(FrequencyDomainError::TooLow { khz: lowest });
         }
         if !power_uw.is_empty() && (power_uw.len() != khz.len() || power_uw.contains(&0)) {
@@ -232,6 +232,6 @@ impl FrequencyDomain {
 
     /// A frequency as a part of 1024 of the highest, rounded down: `arch_scale_freq_capacity()`.
     pub fn capacity_at(&self, khz: u64) -> Capacity {
-        khz * CAPACITY_FULL / self.highest_khz()
+        khz * SCHED_CAPACITY_SCALE / self.highest_khz()
     }
 }

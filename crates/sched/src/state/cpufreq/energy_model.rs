@@ -3,9 +3,9 @@
 //!
 //! Models `em_create_perf_table()`, `em_pd_get_efficient_state()` and `em_cpu_energy()` (`kernel/power/energy_model.c` and its header, 6.1).
 
-use crate::words::ids::CpuId;
-use crate::words::tunables::PublishedChanges;
-use crate::words::units::Capacity;
+use crate::types::ids::CpuId;
+use crate::types::tunables::PublishedChanges;
+use crate::types::units::Capacity;
 use alloc::vec::Vec;
 
 /// A quarter more: `map_util_perf()`.

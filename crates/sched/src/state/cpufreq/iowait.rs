@@ -3,10 +3,10 @@
 //!
 //! Models `sugov_iowait_boost()`, `sugov_iowait_apply()` and `sugov_iowait_reset()` (6.1).
 
-use crate::words::units::{CAPACITY_FULL, Capacity};
+use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
 /// The least boost.
-const IOWAIT_BOOST_MIN: u64 = CAPACITY_FULL / 8;
+const IOWAIT_BOOST_MIN: u64 = SCHED_CAPACITY_SCALE / 8;
 
 /// The boost of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,13 +23,13 @@ impl IowaitBoost {
     /// Rules, in order:
     /// 1. A boost that nobody has asked about for more than a tick is over; it begins anew if this one waited for I/O.
     /// 2. Such a task doubles the boost, but only once until it is applied.
-    pub(crate) fn note(&mut self, for_iowait: bool, since_last: i64, tick_ns: u64) {
+    pub(crate) fn record_iowait(&mut self, for_iowait: bool, since_last: i64, tick_ns: u64) {
         if self.boost > 0 && self.reset(for_iowait, since_last, tick_ns) {
             return;
         }
         if for_iowait && !self.is_pending {
             self.is_pending = true;
-            self.boost = if self.boost > 0 { (self.boost << 1).min(CAPACITY_FULL) } else { IOWAIT_BOOST_MIN };
+            self.boost = if self.boost > 0 { (self.boost << 1).min(SCHED_CAPACITY_SCALE) } else { IOWAIT_BOOST_MIN };
         }
     }
 

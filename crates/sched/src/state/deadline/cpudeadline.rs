@@ -6,8 +6,8 @@
 //! and an empty heap still remembers the CPU that left it last.
 
 use crate::state::deadline::time_before;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::vec;
 use alloc::vec::Vec;
 

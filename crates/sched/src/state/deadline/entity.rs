@@ -4,8 +4,8 @@
 //! Models `struct sched_dl_entity`, `to_ratio()`, `dl_entity_overflow()`, `update_dl_revised_wakeup()`,
 //! `dl_next_period()` and `__dl_clear_params()` (6.1). Times wrap and are compared by their difference.
 
-use crate::words::ids::CpuId;
-use crate::words::units::{CAPACITY_SHIFT, Capacity};
+use crate::types::ids::CpuId;
+use crate::types::units::{CAPACITY_SHIFT, Capacity};
 
 /// A bandwidth of a whole CPU is 1 << 20.
 pub const BW_SHIFT: u32 = 20;

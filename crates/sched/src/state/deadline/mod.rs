@@ -10,8 +10,8 @@
 
 use crate::state::State;
 use crate::state::deadline::entity::BW_SHIFT;
-use crate::words::ids::CpuId;
-use crate::words::units::{CAPACITY_SHIFT, Capacity};
+use crate::types::ids::CpuId;
+use crate::types::units::{CAPACITY_SHIFT, Capacity};
 
 pub mod cpudeadline;
 pub mod entity;

@@ -7,8 +7,8 @@
 use crate::state::deadline::cpudeadline::CpuDl;
 use crate::state::deadline::entity::time_before;
 use crate::state::rq::ROOM;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::TaskId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::TaskId;
 use alloc::collections::VecDeque;
 
 /// Tasks in the order of their deadlines.

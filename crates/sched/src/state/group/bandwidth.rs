@@ -13,7 +13,7 @@
 //! always true; with it, it is false only while no group has a quota, and then nothing is accounted or throttled anyway.
 
 pub use crate::state::group::pool::{BandwidthStats, CfsBandwidth};
-use crate::words::units::Nanos;
+use crate::types::units::Nanos;
 use core::fmt;
 
 /// The shortest quota and period.

@@ -10,8 +10,8 @@ pub(crate) mod pool;
 use crate::state::State;
 use crate::state::group::bandwidth::CfsBandwidth;
 use crate::state::task::{SchedClass, Uclamp};
-use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
-use crate::words::weight::NICE_0_LOAD;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
+use crate::types::weight::NICE_0_LOAD;
 
 /// The kernel's `struct task_group`.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@
 use crate::state::group::bandwidth::{Bandwidth, LONGEST_PERIOD};
 use crate::state::rq::ROOM;
 use crate::state::timers::forward;
-use crate::words::ids::{CfsRqId, CpuId};
-use crate::words::units::Nanos;
+use crate::types::ids::{CfsRqId, CpuId};
+use crate::types::units::Nanos;
 use alloc::collections::VecDeque;
 
 /// What has become of a group's quota: `cpu.stat`.

@@ -3,13 +3,13 @@
 
 use crate::state::rq::leaf::LeafLinks;
 use crate::state::rq::timeline::Timeline;
-use crate::words::ids::{CpuId, EntityId, GroupId};
-use crate::words::pelt::SchedAvg;
-use crate::words::weight::LoadWeight;
+use crate::types::ids::{CpuId, EntityId, GroupId};
+use crate::types::pelt::SchedAvg;
+use crate::types::weight::LoadWeight;
 
 /// Averages of entities that left while the cfs_rq's lock was not held; they are subtracted at its next update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedAverages {
     /// How many entities left.
     pub nr: u32,
     /// Sum of their `load_avg`.
@@ -56,7 +56,7 @@ pub struct CfsRq {
     /// Averages.
     pub avg: SchedAvg,
     /// Averages that are to be subtracted.
-    pub removed: Removed,
+    pub removed: RemovedAverages,
     /// Its `load_avg` as counted in the group's sum.
     pub tg_load_avg_contrib: u64,
     /// Whether averages have changed that the parent has to hear of.
@@ -109,7 +109,7 @@ impl CfsRq {
             last: None,
             skip: None,
             avg: SchedAvg::default(),
-            removed: Removed::default(),
+            removed: RemovedAverages::default(),
             tg_load_avg_contrib: 0,
             propagate: false,
             prop_runnable_sum: 0,

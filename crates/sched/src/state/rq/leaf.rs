@@ -6,7 +6,7 @@
 //! that was added may not be in the list yet; `tmp_alone_branch` remembers where that part ends.
 
 use crate::state::State;
-use crate::words::ids::{CfsRqId, CpuId, GroupId};
+use crate::types::ids::{CfsRqId, CpuId, GroupId};
 
 /// Neighbours in the list; `None` is the head of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

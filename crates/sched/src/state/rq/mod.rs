@@ -16,9 +16,9 @@ use crate::state::stop_work::StopWork;
 use crate::state::timers::TimerQueue;
 use crate::state::uclamp::RqUclamp;
 use crate::state::warn::RqWarn;
-use crate::words::ids::{CpuId, TaskId};
-use crate::words::pelt::SchedAvg;
-use crate::words::units::{CAPACITY_FULL, Capacity, Nanos};
+use crate::types::ids::{CpuId, TaskId};
+use crate::types::pelt::SchedAvg;
+use crate::types::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -213,7 +213,7 @@ impl Rq {
             prev_steal_time: 0,
             cpu_capacity_orig: capacity,
             cpu_capacity: capacity,
-            freq_capacity: CAPACITY_FULL,
+            freq_capacity: SCHED_CAPACITY_SCALE,
             thermal_pressure: 0,
             thermal_looked_at: 0,
             avg_rt: SchedAvg::default(),

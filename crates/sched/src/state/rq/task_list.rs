@@ -5,11 +5,11 @@
 //! the tasks.
 
 use crate::state::task::Task;
-use crate::words::ids::TaskId;
+use crate::types::ids::TaskId;
 
 /// Neighbours of a task in the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Links {
+pub struct TaskLinks {
     newer: Option<TaskId>,
     older: Option<TaskId>,
 }
@@ -46,7 +46,7 @@ impl TaskList {
 
     /// Adds a task as the newest.
     pub fn push_newest(&mut self, tasks: &mut [Task], task: TaskId) {
-        tasks[task.index()].links = Links { newer: None, older: self.newest };
+        tasks[task.index()].links = TaskLinks { newer: None, older: self.newest };
         match self.newest {
             Some(second) => tasks[second.index()].links.newer = Some(task),
             None => self.oldest = Some(task),
@@ -56,7 +56,7 @@ impl TaskList {
 
     /// Takes a task out, wherever it is.
     pub fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
-        let Links { newer, older } = core::mem::take(&mut tasks[task.index()].links);
+        let TaskLinks { newer, older } = core::mem::take(&mut tasks[task.index()].links);
         match newer {
             Some(newer) => tasks[newer.index()].links.older = older,
             None => self.newest = older,

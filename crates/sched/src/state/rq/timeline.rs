@@ -5,7 +5,7 @@
 //! end: there most of them leave, and few have to move for it.
 
 use crate::state::entity::vruntime_before;
-use crate::words::ids::EntityId;
+use crate::types::ids::EntityId;
 use alloc::vec::Vec;
 
 /// Waiting entities in order.

@@ -5,8 +5,8 @@
 //! a look at every runqueue.
 
 use crate::state::prio::{MAX_RT_PRIO, Prio};
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::vec;
 use alloc::vec::Vec;
 

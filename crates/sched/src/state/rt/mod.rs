@@ -11,8 +11,8 @@ pub(crate) use overload::RtOverload;
 
 use crate::state::prio::{MAX_RT_PRIO, Prio};
 use crate::state::rt::cpupri::CpuPri;
-use crate::words::ids::CpuId;
-use queue::{Links, PriorityQueues, Pushable};
+use crate::types::ids::CpuId;
+use queue::{PriorityQueues, Pushable, RtLinks};
 
 /// The priority of a runqueue without real-time tasks.
 pub(crate) const NO_PRIO: Prio = MAX_RT_PRIO - 1;
@@ -24,13 +24,13 @@ pub struct RtEntity {
     pub time_slice: u64,
     /// Whether it counts as runnable on a real-time runqueue.
     pub on_rq: bool,
-    pub(crate) links: Links,
+    pub(crate) links: RtLinks,
 }
 
 impl RtEntity {
     /// A task with a whole time slice.
     pub const fn new(time_slice: u64) -> Self {
-        Self { time_slice, on_rq: false, links: Links::NONE }
+        Self { time_slice, on_rq: false, links: RtLinks::NONE }
     }
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct RtRoot {
     /// Where the timer of that was started last.
     pub bandwidth_timer_cpu: CpuId,
     /// CPUs that a search found: `local_cpu_mask`.
-    pub(crate) lowest: crate::words::cpumask::CpuMask,
+    pub(crate) lowest: crate::types::cpumask::CpuMask,
 }
 
 impl RtRoot {
@@ -123,7 +123,7 @@ impl RtRoot {
             overload: RtOverload::new(nr_cpus),
             bandwidth: RtBandwidth::default(),
             bandwidth_timer_cpu: CpuId(0),
-            lowest: crate::words::cpumask::CpuMask::new(nr_cpus),
+            lowest: crate::types::cpumask::CpuMask::new(nr_cpus),
         }
     }
 }

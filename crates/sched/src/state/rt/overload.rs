@@ -3,8 +3,8 @@
 //!
 //! Models `rt_set_overload()`, `rt_clear_overload()` and `rto_next_cpu()` (6.1).
 
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 
 /// CPUs with real-time tasks that others could run, and the round of requests to push.
 #[derive(Clone, Debug)]

@@ -7,19 +7,19 @@ use crate::state::prio::{MAX_RT_PRIO, Prio};
 use crate::state::rq::ROOM;
 use crate::state::rt::NO_PRIO;
 use crate::state::task::Task;
-use crate::words::ids::TaskId;
+use crate::types::ids::TaskId;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Neighbours of a task in the queue of its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Links {
+pub(crate) struct RtLinks {
     before: Option<TaskId>,
     behind: Option<TaskId>,
 }
 
-impl Links {
+impl RtLinks {
     pub(crate) const NONE: Self = Self { before: None, behind: None };
 }
 
@@ -50,9 +50,9 @@ impl PriorityQueues {
         let prio = tasks[task.index()].prio();
         let queue = &mut self.queues[prio as usize];
         let links = if at_head {
-            Links { before: None, behind: queue.head.replace(task) }
+            RtLinks { before: None, behind: queue.head.replace(task) }
         } else {
-            Links { before: queue.tail.replace(task), behind: None }
+            RtLinks { before: queue.tail.replace(task), behind: None }
         };
         tasks[task.index()].rt.links = links;
         match links.before {
@@ -70,7 +70,7 @@ impl PriorityQueues {
     pub(crate) fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
         let p = &mut tasks[task.index()];
         let prio = p.prio();
-        let Links { before, behind } = core::mem::replace(&mut p.rt.links, Links::NONE);
+        let RtLinks { before, behind } = core::mem::replace(&mut p.rt.links, RtLinks::NONE);
         let queue = &mut self.queues[prio as usize];
         match before {
             Some(before) => tasks[before.index()].rt.links.behind = behind,

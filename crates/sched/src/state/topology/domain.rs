@@ -4,8 +4,8 @@
 use crate::state::topology::arena::{DomainId, SchedGroupId, SharedId};
 use crate::state::topology::flags::SdFlags;
 use crate::state::topology::stats::DomainStats;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 
 /// A set of CPUs among which load is balanced, as one CPU of it sees it: `struct sched_domain`.
 ///

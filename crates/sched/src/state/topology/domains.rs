@@ -6,9 +6,9 @@ use crate::state::topology::domain::{SchedDomain, SchedDomainShared};
 use crate::state::topology::flags::SdFlags;
 use crate::state::topology::group::{SchedGroup, SchedGroupCapacity};
 use crate::state::topology::units::CpuUnits;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
-use crate::words::units::Capacity;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
+use crate::types::units::Capacity;
 use alloc::vec::Vec;
 
 /// The domains of all CPUs.

@@ -2,9 +2,9 @@
 //! What can be wrong with the description of a machine.
 
 use crate::state::topology::{BuildParams, MachineTopology};
-use crate::words::cpumask::{CpuMask, MAX_CPUS};
-use crate::words::ids::CpuId;
-use crate::words::units::CAPACITY_FULL;
+use crate::types::cpumask::{CpuMask, MAX_CPUS};
+use crate::types::ids::CpuId;
+use crate::types::units::SCHED_CAPACITY_SCALE;
 use core::fmt;
 
 /// The distance from a node to itself, as in ACPI's SLIT.
@@ -86,7 +86,7 @@ impl fmt::Display for BuildError {
                 write!(f, "{capacities} capacities for {cpus} cpus: give one for each cpu")
             }
             Self::Capacity { cpu, capacity } => {
-                write!(f, "cpu {}: capacity {capacity} is not in 1 to {CAPACITY_FULL}", cpu.0)
+                write!(f, "cpu {}: capacity {capacity} is not in 1 to {SCHED_CAPACITY_SCALE}", cpu.0)
             }
             Self::NrPriorities { cpus, priorities } => {
                 write!(f, "{priorities} priorities for {cpus} cpus: give one for each cpu, or none")
@@ -126,7 +126,8 @@ pub(crate) fn check(machine: &MachineTopology, params: &BuildParams) -> Result<C
     if machine.capacity.len() != cpus {
         return Err(BuildError::NrCapacities { cpus, capacities: machine.capacity.len() });
     }
-    if let Some((cpu, &capacity)) = machine.capacity.iter().enumerate().find(|(_, c)| !(1..=CAPACITY_FULL).contains(*c))
+    if let Some((cpu, &capacity)) =
+        machine.capacity.iter().enumerate().find(|(_, c)| !(1..=SCHED_CAPACITY_SCALE).contains(*c))
     {
         return Err(BuildError::Capacity { cpu: CpuId::from_index(cpu), capacity });
     }

@@ -3,9 +3,9 @@
 
 use crate::state::topology::arena::{CapacityId, SchedGroupId};
 use crate::state::topology::flags::SdFlags;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
-use crate::words::units::Capacity;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
+use crate::types::units::Capacity;
 
 /// The unit between which a domain balances: usually the CPUs of one child domain.
 ///

@@ -7,8 +7,8 @@
 use crate::state::topology::flags::SdFlags;
 use crate::state::topology::units::CpuUnits;
 use crate::state::topology::{BuildParams, CpuPlace, MachineTopology, NumaTopologyType, TopologyLevel};
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 

@@ -18,7 +18,7 @@ pub(crate) mod print;
 pub(crate) mod stats;
 pub(crate) mod units;
 
-pub use crate::words::idle_type::CpuIdleType;
+pub use crate::types::idle_type::CpuIdleType;
 pub use arena::{Arena, ArenaId, CapacityId, DomainId, SchedGroupId, SharedId};
 pub use build::{BuildParams, build_sched_domains};
 pub use domain::{SchedDomain, SchedDomainShared};
@@ -30,7 +30,7 @@ pub use print::PrintCpu;
 pub use stats::{DomainStats, LbStats, LbStatsByIdle};
 pub use units::CpuUnits;
 
-use crate::words::units::Capacity;
+use crate::types::units::Capacity;
 use alloc::vec::Vec;
 
 /// Which units a CPU belongs to. CPUs with the same number are in the same unit.

@@ -3,7 +3,7 @@
 
 use crate::state::topology::SchedDomains;
 use crate::state::topology::arena::DomainId;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 use core::fmt;
 
 /// The domains of one CPU, a line each, from its base domain upward. See [`SchedDomains::print_cpu`].

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Counters of a sched domain under the names of schedstat (`struct sched_domain`, `CONFIG_SCHEDSTATS`).
 
-use crate::words::idle_type::CpuIdleType;
+use crate::types::idle_type::CpuIdleType;
 use core::ops::{Index, IndexMut};
 
 /// What became of the passes of `load_balance()` in one idle state.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Units of hardware as sets of CPUs: cores, clusters, caches, packages, nodes.
 
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 

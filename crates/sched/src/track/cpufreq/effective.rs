@@ -4,7 +4,7 @@
 //! Models `effective_cpu_util()` and `scale_irq_capacity()` (6.1).
 
 use crate::state::State;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 /// What utilisation is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 use crate::state::State;
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor};
 use crate::state::cpufreq::energy_model::{EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, PerfDomain, perf_table};
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 use alloc::vec::Vec;
 impl State {
     /// Whether tasks are placed for the sake of energy: `sched_energy_enabled()`.

@@ -5,9 +5,9 @@ use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::cpufreq::energy_model::{PerfDomain, perf_table};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::words::ids::CpuId;
-use crate::words::tunables::PublishedChanges;
-use crate::words::units::Nanos;
+use crate::types::ids::CpuId;
+use crate::types::tunables::PublishedChanges;
+use crate::types::units::Nanos;
 use std::vec;
 use std::vec::Vec;
 

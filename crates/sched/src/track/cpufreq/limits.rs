@@ -4,13 +4,13 @@
 //! Models `policy->max` with its requests of user and cooling device, `sugov_limits()`, and
 //! `arch_update_thermal_pressure()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::cpufreq::domain::Governor;
 use crate::state::cpufreq::limits::FrequencyLimit;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::other::update_thermal;
-use crate::words::ids::CpuId;
-use crate::words::units::{CAPACITY_FULL, Capacity};
+use crate::types::ids::CpuId;
+use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
 impl State {
     /// The CPUs of a CPU's frequency domain may go up to this part of 1024 of their highest frequency: to the highest
@@ -26,13 +26,13 @@ impl State {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
                 let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
-                self.set_thermal_pressure(cpu, capacity - capacity * part / CAPACITY_FULL);
+                self.set_thermal_pressure(cpu, capacity - capacity * part / SCHED_CAPACITY_SCALE);
             }
             return;
         };
         let policy = &mut self.cpufreq.policies[index];
         let highest = policy.domain.highest_khz();
-        let wanted = highest * part / CAPACITY_FULL;
+        let wanted = highest * part / SCHED_CAPACITY_SCALE;
         let khz = policy.domain.khz().iter().copied().filter(|&khz| khz <= wanted).max();
         let khz = khz.unwrap_or_else(|| policy.domain.khz()[0]);
         match limit {

@@ -15,16 +15,16 @@ pub(crate) mod schedutil;
 #[cfg(test)]
 mod tests;
 
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::cpufreq::CpufreqPolicy;
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
 use crate::state::cpufreq::limits::FrequencyLimits;
 use crate::state::cpufreq::sugov::{SugovCpu, SugovPolicy};
-use crate::told::ctx::{Ctx, Effect};
-use crate::told::probe::Event;
-use crate::words::ids::{CfsRqId, CpuId};
-use crate::words::units::CAPACITY_FULL;
-use crate::words::work::Op;
+use crate::types::ids::{CfsRqId, CpuId};
+use crate::types::units::SCHED_CAPACITY_SCALE;
+use crate::types::work::KernelOp;
 pub(crate) use effective::UtilType;
 
 impl State {
@@ -114,7 +114,7 @@ impl State {
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
-            ctx.charge(Op::CpufreqUpdate);
+            ctx.charge(KernelOp::CpufreqUpdate);
             self.sugov_update(ctx, policy as usize, cpu, false);
         }
     }
@@ -123,7 +123,7 @@ impl State {
     #[inline]
     pub(crate) fn cpufreq_iowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
-            ctx.charge(Op::CpufreqUpdate);
+            ctx.charge(KernelOp::CpufreqUpdate);
             self.sugov_update(ctx, policy as usize, cpu, true);
         }
     }
@@ -144,7 +144,7 @@ impl State {
         }
         policy.cur_khz = khz;
         let capacity = policy.domain.capacity_at(khz);
-        debug_assert!(capacity <= CAPACITY_FULL, "a frequency is above the highest of its domain");
+        debug_assert!(capacity <= SCHED_CAPACITY_SCALE, "a frequency is above the highest of its domain");
         for cpu in policy.domain.cpus() {
             self.rqs[cpu.index()].freq_capacity = capacity;
             ctx.emit(Effect::SetFrequency { cpu, capacity });

@@ -6,12 +6,12 @@
 //! `sugov_update_next_freq()`, `sugov_deferred_update()`, `sugov_work()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and
 //! `ignore_dl_rate_limit()`. `sugov_limits()` is in [`super::limits`].
 
+use crate::interface::ctx::{Ctx, Effect};
 use crate::state::State;
 use crate::state::cpufreq::energy_model::map_util_perf;
 use crate::state::cpufreq::sugov::SugovPolicy;
-use crate::told::ctx::{Ctx, Effect};
 use crate::track::cpufreq::effective::UtilType;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 
 impl State {
     /// A CPU's utilisation has changed.
@@ -27,7 +27,7 @@ impl State {
         let now = self.rqs[cpu.index()].clock;
         let tick_ns = self.tick_ns;
         let state = &mut self.cpufreq.cpus[cpu.index()];
-        state.iowait.note(for_iowait, now.wrapping_sub(state.last_update) as i64, tick_ns);
+        state.iowait.record_iowait(for_iowait, now.wrapping_sub(state.last_update) as i64, tick_ns);
         state.last_update = now;
         let bw_dl = state.bw_dl;
         if self.cpu_bw_dl(cpu) > bw_dl {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::probe::NoProbe;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor, SchedutilConfig};
 use crate::state::cpufreq::iowait::IowaitBoost;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::told::ctx::{Ctx, Effect};
-use crate::told::probe::NoProbe;
-use crate::words::ids::CpuId;
-use crate::words::units::Nanos;
-use crate::words::work::{Op, WorkMeter};
+use crate::types::ids::CpuId;
+use crate::types::units::Nanos;
+use crate::types::work::{KernelOp, OpCounts};
 use std::vec;
 use std::vec::Vec;
 
@@ -38,13 +38,13 @@ fn sched(nr_cpus: u32) -> Sched {
 /// Lets CPU `on` ask for the frequency of CPU 0 at a time after the start, with this utilisation; returns the CPUs whose
 /// frequency changes.
 fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> {
-    let (mut effects, mut work) = (Vec::new(), WorkMeter::default());
+    let (mut effects, mut work) = (Vec::new(), OpCounts::default());
     let now = START + Nanos::from_millis(1) + Nanos::from_micros(after_us);
     let mut ctx = Ctx {
         cpu: CpuId(on),
         now,
-        ahead: Nanos::ZERO,
-        elapses: None,
+        clock_offset: Nanos::ZERO,
+        self_timed: None,
         effects: &mut effects,
         probe: &mut NoProbe,
         work: &mut work,
@@ -162,12 +162,13 @@ fn asking_is_counted() {
     let mut sched = sched(1);
     sched.set_frequency_domain(domain(0..1, schedutil(1000, false))).expect("a domain");
     sched.boot(START);
-    let (mut effects, mut work) = (Vec::new(), WorkMeter::default());
+    let (mut effects, mut work) = (Vec::new(), OpCounts::default());
     let (cpu, now, ahead) = (CpuId(0), START, Nanos::ZERO);
     let (effects, work) = (&mut effects, &mut work);
-    let mut ctx = Ctx { cpu, now, ahead, elapses: None, effects, probe: &mut NoProbe, work, policy: None };
+    let mut ctx =
+        Ctx { cpu, now, clock_offset: ahead, self_timed: None, effects, probe: &mut NoProbe, work, policy: None };
     sched.cpufreq_iowait(&mut ctx, CpuId(0));
-    assert_eq!(ctx.work.of(Op::CpufreqUpdate), 1);
+    assert_eq!(ctx.work.of(KernelOp::CpufreqUpdate), 1);
 }
 
 #[test]
@@ -175,8 +176,8 @@ fn the_boost_for_io_doubles_while_it_is_asked_for_and_halves_otherwise() {
     let mut boost = IowaitBoost::default();
     let mut applied = Vec::new();
     for _ in 0..5 {
-        boost.note(true, 0, TICK_NS);
-        boost.note(true, 0, TICK_NS);
+        boost.record_iowait(true, 0, TICK_NS);
+        boost.record_iowait(true, 0, TICK_NS);
         applied.push(boost.apply(0, TICK_NS, 512));
     }
     for _ in 0..4 {
@@ -188,13 +189,13 @@ fn the_boost_for_io_doubles_while_it_is_asked_for_and_halves_otherwise() {
 #[test]
 fn a_boost_that_is_older_than_a_tick_is_over() {
     let mut boost = IowaitBoost::default();
-    boost.note(true, 0, TICK_NS);
-    boost.note(false, TICK_NS as i64, TICK_NS);
+    boost.record_iowait(true, 0, TICK_NS);
+    boost.record_iowait(false, TICK_NS as i64, TICK_NS);
     assert_eq!(boost.apply(TICK_NS as i64, TICK_NS, 1024), Some(128));
     assert_eq!(boost.apply(TICK_NS as i64 + 1, TICK_NS, 1024), None);
-    boost.note(true, 0, TICK_NS);
-    boost.note(false, 0, TICK_NS);
+    boost.record_iowait(true, 0, TICK_NS);
+    boost.record_iowait(false, 0, TICK_NS);
     assert_eq!(boost.apply(0, TICK_NS, 1024), Some(128));
-    boost.note(true, TICK_NS as i64 + 1, TICK_NS);
+    boost.record_iowait(true, TICK_NS as i64 + 1, TICK_NS);
     assert_eq!(boost.apply(0, TICK_NS, 1024), Some(128));
 }

@@ -6,21 +6,21 @@
 //! over its entities, runnable or blocked; rounding keeps them from being exactly that, so sums are held above what the
 //! averages demand.
 
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::entity::SchedEntity;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::told::ctx::Ctx;
-use crate::told::probe::Event;
 use crate::track::pelt::clock::cfs_rq_clock_pelt;
-use crate::words::features::Feature;
-use crate::words::ids::{CfsRqId, CpuId, EntityId};
-use crate::words::pelt::util_est::UTIL_AVG_UNCHANGED;
-use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
-use crate::words::tunables::{PeltScaling, Tunables};
-use crate::words::units::CAPACITY_SHIFT;
-use crate::words::weight::scale_load_down;
-use crate::words::work::Op;
+use crate::types::features::Feature;
+use crate::types::ids::{CfsRqId, CpuId, EntityId};
+use crate::types::pelt::util_est::UTIL_AVG_UNCHANGED;
+use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
+use crate::types::tunables::{PeltScaling, Tunables};
+use crate::types::units::CAPACITY_SHIFT;
+use crate::types::weight::scale_load_down;
+use crate::types::work::KernelOp;
 
 /// What else [`State::update_load_avg`] does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl State {
             && !how.detach
             && entity.my_q().is_none();
         if is_current {
-            ctx.work.count(Op::PeltUpdate, 2 - u64::from(how.skip_age));
+            ctx.work.count(KernelOp::PeltUpdate, 2 - u64::from(how.skip_age));
         } else {
             self.update_load_avg_to(ctx, now, cfs_rq, se, how);
         }
@@ -88,7 +88,7 @@ impl State {
         }
         let mut decayed = advanced.changed();
         if decayed {
-            self.tallies.note_cfs_rq(cfs_rq);
+            self.tallies.mark_cfs_rq_dirty(cfs_rq);
         }
         if let Some(below) = below.filter(|below| self.cfs_rqs[below.index()].propagate) {
             self.propagate_entity_load_avg(ctx, se, below);
@@ -152,7 +152,7 @@ impl State {
             self.report_cfs_rq(ctx, id);
         }
         if advanced.changed() {
-            self.tallies.note_cfs_rq(id);
+            self.tallies.mark_cfs_rq_dirty(id);
         }
         advanced.changed()
     }
@@ -182,7 +182,7 @@ impl State {
         sums.runnable_avg += avg.runnable_avg;
         sums.runnable_sum += avg.runnable_sum;
         let load_sum = avg.load_sum as i64;
-        self.tallies.note_cfs_rq(cfs_rq);
+        self.tallies.mark_cfs_rq_dirty(cfs_rq);
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(load_sum);
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
@@ -196,7 +196,7 @@ impl State {
         sums.sub_load(avg.load_avg, weighted);
         sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
         sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
-        self.tallies.note_cfs_rq(cfs_rq);
+        self.tallies.mark_cfs_rq_dirty(cfs_rq);
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
@@ -299,12 +299,12 @@ fn advance_sum(
     what: Contribution,
     scale: Option<ContributionScale>,
 ) -> bool {
-    ctx.charge(Op::PeltUpdate);
+    ctx.charge(KernelOp::PeltUpdate);
     let Some(scale) = scale else { return avg.update_sum(now, what, None) };
     let before = avg.last_update_time;
     let refreshed = avg.update_sum(now, what, Some(scale));
     if avg.last_update_time != before {
-        ctx.charge(Op::PeltScale);
+        ctx.charge(KernelOp::PeltScale);
     }
     refreshed
 }

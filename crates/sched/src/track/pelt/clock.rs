@@ -9,16 +9,16 @@
 //! 3. If the CPU's utilisation was at its maximum then, there was no idle time to make up with. The difference is lost
 //!    for good, and all readers subtract it.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CfsRqId, CpuId, GroupId, TaskId};
-use crate::words::pelt::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
-use crate::words::pelt::{Contribution, ContributionScale};
-use crate::words::tunables::PeltScaling;
-use crate::words::units::{CAPACITY_SHIFT, Nanos, cap_scale};
-use crate::words::work::Op;
+use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
+use crate::types::pelt::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
+use crate::types::pelt::{Contribution, ContributionScale};
+use crate::types::tunables::PeltScaling;
+use crate::types::units::{CAPACITY_SHIFT, Nanos, cap_scale};
+use crate::types::work::KernelOp;
 
 /// A utilisation sum from which on a CPU counts as having had no idle time at all.
 const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
@@ -33,7 +33,7 @@ impl State {
         } else if delta_ns == 0 {
             // Nothing has passed.
         } else if self.tunables.pelt_scaling == PeltScaling::Time {
-            ctx.charge(Op::PeltScale);
+            ctx.charge(KernelOp::PeltScale);
             rq.clock_pelt += cap_scale(cap_scale(delta_ns, rq.cpu_capacity_orig), rq.freq_capacity);
         } else {
             rq.clock_pelt += delta_ns;

@@ -5,7 +5,7 @@
 
 use crate::state::State;
 use crate::state::task::SchedClass;
-use crate::words::ids::TaskId;
+use crate::types::ids::TaskId;
 
 /// The first utilisation of a task on a cfs_rq, or what it has if no capacity is free.
 pub(crate) fn first_util(capacity: u64, cfs_util: u64, cfs_load: u64, weight: u64, own: u64) -> u64 {

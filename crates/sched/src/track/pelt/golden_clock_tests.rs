@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The clock of load tracking, step by step, with the averages that follow it.
 
-use crate::golden::{CPU, Rig, columns, compared, number, numbers, recording, steps};
-use crate::words::ids::{EntityId, TaskId};
-use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
-use crate::words::units::{CAPACITY_FULL, cap_scale};
-use crate::words::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
+use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, numbers, recording, steps};
+use crate::types::ids::{EntityId, TaskId};
+use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
+use crate::types::units::{SCHED_CAPACITY_SCALE, cap_scale};
+use crate::types::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
 
 /// What a CPU does at the end of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Transition {
 
 /// A CPU with one nice-0 task that runs, or a real-time task in its place, or nothing.
 struct OneTask {
-    rig: Rig,
+    rig: GoldenTestMachine,
     task: TaskId,
     entity: EntityId,
     has_rt: bool,
@@ -31,7 +31,7 @@ struct OneTask {
 
 impl OneTask {
     fn new(t0: u64) -> Self {
-        let mut rig = Rig::new();
+        let mut rig = GoldenTestMachine::new();
         let (task, entity) = rig.task();
         let rq = &mut rig.sched.rqs[CPU.index()];
         (rq.clock, rq.clock_task, rq.clock_pelt) = (t0, t0, t0);
@@ -132,7 +132,7 @@ fn the_ramp_of_an_always_running_task() {
     for line in recording("pelt-ramp.jsonl.zst") {
         let frequency = number(&line["freq_cap"]);
         let mut cpu = OneTask::new(0);
-        cpu.set_speed(frequency, CAPACITY_FULL);
+        cpu.set_speed(frequency, SCHED_CAPACITY_SCALE);
         cpu.go(Transition::Busy, false);
         let mut before = SchedAvg::default();
         for (ms, expected) in (1..).zip(numbers(&line["ms_util"])) {
@@ -143,7 +143,7 @@ fn the_ramp_of_an_always_running_task() {
                     cpu.rig.sched.entities[cpu.entity.index()].avg.util_avg
                 }
                 "4.19style-own" => {
-                    let scale = ContributionScale { frequency, capacity: CAPACITY_FULL };
+                    let scale = ContributionScale { frequency, capacity: SCHED_CAPACITY_SCALE };
                     before.update(ms * 1_000_000, RUNS, scale_load_down(NICE_0_LOAD), Some(scale));
                     before.util_avg
                 }
@@ -178,7 +178,7 @@ fn the_clock_of_an_earlier_version_of_the_patch() {
             cpu.pass(delta, 0);
             let rq = &mut cpu.rig.sched.rqs[CPU.index()];
             assert_eq!(rq.lost_idle_time, lost_before, "sequence {}, step {index}", line["seq"]);
-            if is_idle || frequency == CAPACITY_FULL || capacity == CAPACITY_FULL {
+            if is_idle || frequency == SCHED_CAPACITY_SCALE || capacity == SCHED_CAPACITY_SCALE {
                 assert_eq!(rq.clock_pelt, clock_pelt, "sequence {}, step {index}", line["seq"]);
             } else {
                 let in_other_order = clock_before + cap_scale(cap_scale(delta, frequency), capacity);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Averages after each of many updates: bare ones, those of entities, of cfs_rqs, and of the other classes.
 
-use crate::golden::{CPU, Rig, avg_columns, avg_from, columns, compared, number, recording, steps};
+use crate::golden::{CPU, GoldenTestMachine, avg_columns, avg_from, columns, compared, number, recording, steps};
 use crate::track::pelt::other::{update_irq, update_thermal};
-use crate::words::ids::EntityId;
-use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
-use crate::words::weight::LoadWeight;
+use crate::types::ids::EntityId;
+use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
+use crate::types::weight::LoadWeight;
 
 /// What `{seq}`, step `{index}` gave.
 fn check(line: &serde_json::Value, index: usize, ours: (bool, &SchedAvg), kernels: (u64, [u64; 8])) {
@@ -38,7 +38,7 @@ fn sums_and_averages_of_bare_averages() {
 fn averages_of_entities() {
     let mut nr_compared = 0;
     for line in recording("pelt-se.jsonl.zst") {
-        let mut rig = Rig::new();
+        let mut rig = GoldenTestMachine::new();
         let entity = if number(&line["group"]) != 0 { rig.group().1 } else { rig.task().1 };
         let cfs_rq = rig.sched.root_cfs_rq(CPU);
         rig.sched.entities[entity.index()].avg = avg_from(columns(&line["init"]));
@@ -67,7 +67,7 @@ fn averages_of_entities() {
 fn averages_of_cfs_rqs() {
     let mut nr_compared = 0;
     for line in recording("pelt-cfsrq.jsonl.zst") {
-        let mut rig = Rig::new();
+        let mut rig = GoldenTestMachine::new();
         let id = rig.sched.root_cfs_rq(CPU);
         rig.sched.cfs_rqs[id.index()].avg = avg_from(columns(&line["init"]));
         for (index, step) in steps(&line).iter().enumerate() {
@@ -87,7 +87,7 @@ fn averages_of_cfs_rqs() {
 #[test]
 fn averages_of_other_classes_of_interrupts_and_of_heat() {
     let mut nr_compared = 0;
-    let mut rig = Rig::new();
+    let mut rig = GoldenTestMachine::new();
     for line in recording("pelt-rtdlirq.jsonl.zst") {
         let mut avg = avg_from(columns(&line["init"]));
         (rig.sched.rqs[CPU.index()].avg_rt, rig.sched.rqs[CPU.index()].avg_dl) = (avg, avg);

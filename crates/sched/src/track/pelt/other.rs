@@ -2,17 +2,17 @@
 //! Averages of what takes time from the fair class: real-time, deadline, interrupts, heat.
 //!
 //! Models `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, `update_irq_load_avg()`, `update_thermal_load_avg()`,
-//! `others_have_blocked()` and `__update_blocked_others()` (6.1).
+//! `other_classes_have_blocked()` and `__update_blocked_others()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::task::SchedClass;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::advance;
-use crate::words::ids::CpuId;
-use crate::words::pelt::{Contribution, ContributionScale, SchedAvg};
-use crate::words::tunables::PeltScaling;
-use crate::words::units::{Capacity, cap_scale};
-use crate::words::work::Op;
+use crate::types::ids::CpuId;
+use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
+use crate::types::tunables::PeltScaling;
+use crate::types::units::{Capacity, cap_scale};
+use crate::types::work::KernelOp;
 
 /// A constant contribution: the same amount counts as load, as runnable and (if there is any) as running.
 const fn constant(amount: u64) -> Contribution {
@@ -63,7 +63,7 @@ impl State {
 
     /// Advances the interrupt average to the runqueue's clock.
     pub(crate) fn update_irq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, running_ns: u64) -> bool {
-        ctx.charge(Op::PeltUpdate);
+        ctx.charge(KernelOp::PeltUpdate);
         let by_time = self.tunables.pelt_scaling == PeltScaling::Time;
         let rq = &mut self.rqs[cpu.index()];
         let scale = ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig };
@@ -81,12 +81,12 @@ impl State {
             rq.thermal_looked_at = rq.clock_task;
             return false;
         }
-        ctx.charge(Op::PeltUpdate);
+        ctx.charge(KernelOp::PeltUpdate);
         update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, rq.thermal_pressure)
     }
 
     /// Whether anything of other classes is left to decay.
-    pub(crate) fn others_have_blocked(&self, cpu: CpuId) -> bool {
+    pub(crate) fn other_classes_have_blocked(&self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.avg_rt.util_avg > 0 || rq.avg_dl.util_avg > 0 || rq.avg_thermal.load_avg > 0 || rq.avg_irq.util_avg > 0
     }

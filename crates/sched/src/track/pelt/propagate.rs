@@ -5,17 +5,17 @@
 //! an entity is attached to or leaves a group's cfs_rq, the entity that stands for the group takes over the new averages
 //! of the cfs_rq at once, and so on upwards; the passing of time alone needs no such help.
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::told::ctx::Ctx;
-use crate::words::ids::{CfsRqId, EntityId, GroupId};
-use crate::words::pelt::SchedAvg;
-use crate::words::units::CAPACITY_SHIFT;
-use crate::words::weight::scale_load_down;
+use crate::types::ids::{CfsRqId, EntityId, GroupId};
+use crate::types::pelt::SchedAvg;
+use crate::types::units::CAPACITY_SHIFT;
+use crate::types::weight::scale_load_down;
 
 /// Averages and sums of one kind before and after a change, as signed differences.
 #[derive(Clone, Copy)]
-struct Change {
+struct LoadChange {
     avg: i64,
     sum: i64,
 }
@@ -37,7 +37,7 @@ impl State {
         group_cfs_rq.propagate = false;
         let runnable_sum = group_cfs_rq.prop_runnable_sum;
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(runnable_sum);
-        self.tallies.note_cfs_rq(cfs_rq);
+        self.tallies.mark_cfs_rq_dirty(cfs_rq);
         self.take_over_util(id, cfs_rq, below);
         self.take_over_runnable(id, cfs_rq, below);
         self.take_over_load(id, cfs_rq, below);
@@ -53,7 +53,7 @@ impl State {
             return;
         }
         let new_sum = new_avg.wrapping_mul(u64::from(sums.divider())) as u32;
-        let change = Change {
+        let change = LoadChange {
             avg: new_avg.wrapping_sub(avg.util_avg) as i64,
             sum: i64::from(new_sum) - i64::from(avg.util_sum),
         };
@@ -73,7 +73,7 @@ impl State {
             return;
         }
         let new_sum = new_avg.wrapping_mul(u64::from(sums.divider()));
-        let change = Change {
+        let change = LoadChange {
             avg: new_avg.wrapping_sub(avg.runnable_avg) as i64,
             sum: new_sum.wrapping_sub(avg.runnable_sum) as i64,
         };
@@ -112,7 +112,7 @@ impl State {
 
         let load_sum = weight.wrapping_mul(runnable_sum);
         let load_avg = load_sum / divider;
-        let change = Change {
+        let change = LoadChange {
             avg: load_avg.wrapping_sub(avg.load_avg) as i64,
             sum: load_sum.wrapping_sub(weight.wrapping_mul(avg.load_sum)) as i64,
         };

@@ -3,15 +3,15 @@
 //!
 //! Models `attach_entity_cfs_rq()`, `detach_entity_cfs_rq()` and `propagate_entity_cfs_rq()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
 
 impl State {
     /// Puts the averages of an entity into its cfs_rq, and tells the groups above: `attach_entity_cfs_rq()`.
-    pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+    pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
         let cfs_rq = self.entities[se.index()].cfs_rq;
-        let skip_age = !self.features.has(crate::words::features::Feature::AttachAgeLoad);
+        let skip_age = !self.features.has(crate::types::features::Feature::AttachAgeLoad);
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
         self.attach_entity_load_avg(ctx, cfs_rq, se);
         self.update_tg_load_avg(cfs_rq);
@@ -19,7 +19,7 @@ impl State {
     }
 
     /// Takes the averages of an entity out of its cfs_rq, and tells the groups above: `detach_entity_cfs_rq()`.
-    pub(crate) fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+    pub(crate) fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
         if self.entities[se.index()].avg.last_update_time == 0 {
             return;
         }
@@ -30,7 +30,7 @@ impl State {
         self.propagate_entity_cfs_rq(ctx, se);
     }
 
-    pub(crate) fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::words::ids::EntityId) {
+    pub(crate) fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
         let (cfs_rq, mut above) = self.place_of(se);
         if self.cfs_rqs[cfs_rq.index()].throttled {
             return;

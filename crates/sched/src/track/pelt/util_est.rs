@@ -4,15 +4,15 @@
 //! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1).
 
 use crate::state::State;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
 impl State {
     /// Adds a task's estimate to its runqueue's. Models `util_est_enqueue()`.
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
             let root = self.root_cfs_rq(cpu);
-            self.tallies.note(cpu);
+            self.tallies.mark_dirty(cpu);
             let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
             *sum = sum.wrapping_add(estimate);
         }
@@ -23,7 +23,7 @@ impl State {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
             let root = self.root_cfs_rq(cpu);
-            self.tallies.note(cpu);
+            self.tallies.mark_dirty(cpu);
             let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
             *sum = sum.saturating_sub(estimate);
         }

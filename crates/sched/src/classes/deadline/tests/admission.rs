@@ -2,16 +2,16 @@
 //! What is admitted, what is refused, and when bandwidth is free again.
 
 use crate::classes::deadline::admission::PolicyError;
-use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
+use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
 use crate::state::deadline::entity::to_ratio;
 use crate::state::task::Policy;
-use crate::words::ids::CpuId;
+use crate::types::ids::CpuId;
 use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
 
 /// How many tasks of a policy are admitted, one after the other.
-fn nr_admitted(lab: &mut Lab, policy: Policy) -> usize {
+fn nr_admitted(lab: &mut DlTestMachine, policy: Policy) -> usize {
     (0..200)
         .take_while(|_| {
             let task = lab.fork(CPU, None);
@@ -23,30 +23,30 @@ fn nr_admitted(lab: &mut Lab, policy: Policy) -> usize {
 
 #[test]
 fn a_cpu_admits_95_percent() {
-    assert_eq!(nr_admitted(&mut Lab::new(&[1024]), dl(MS, 20 * MS, 20 * MS)), 19);
-    assert_eq!(nr_admitted(&mut Lab::new(&[1024]), dl(MS, 10 * MS, 10 * MS)), 9);
-    assert_eq!(nr_admitted(&mut Lab::new(&[1024]), dl(951 * US, MS, MS)), 0);
-    assert_eq!(nr_admitted(&mut Lab::new(&[1024]), dl(950 * US, MS, MS)), 1);
+    assert_eq!(nr_admitted(&mut DlTestMachine::new(&[1024]), dl(MS, 20 * MS, 20 * MS)), 19);
+    assert_eq!(nr_admitted(&mut DlTestMachine::new(&[1024]), dl(MS, 10 * MS, 10 * MS)), 9);
+    assert_eq!(nr_admitted(&mut DlTestMachine::new(&[1024]), dl(951 * US, MS, MS)), 0);
+    assert_eq!(nr_admitted(&mut DlTestMachine::new(&[1024]), dl(950 * US, MS, MS)), 1);
 }
 
 #[test]
 fn the_bandwidth_of_all_cpus_is_one_pool() {
-    assert_eq!(nr_admitted(&mut Lab::new(&[1024; 4]), dl(MS, 10 * MS, 10 * MS)), 38);
+    assert_eq!(nr_admitted(&mut DlTestMachine::new(&[1024; 4]), dl(MS, 10 * MS, 10 * MS)), 38);
 }
 
 #[test]
 fn slower_cpus_have_less_bandwidth() {
-    assert_eq!(nr_admitted(&mut Lab::new(&[1024, 512]), dl(MS, 20 * MS, 20 * MS)), 28);
+    assert_eq!(nr_admitted(&mut DlTestMachine::new(&[1024, 512]), dl(MS, 20 * MS, 20 * MS)), 28);
 }
 
 #[test]
 fn the_period_counts_and_not_the_deadline() {
-    assert_eq!(nr_admitted(&mut Lab::new(&[1024]), dl(MS, 5 * MS, 20 * MS)), 19);
+    assert_eq!(nr_admitted(&mut DlTestMachine::new(&[1024]), dl(MS, 5 * MS, 20 * MS)), 19);
 }
 
 #[test]
 fn without_a_limit_of_real_time_runtime_everything_is_admitted() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     lab.sched.tunables_mut().rt_runtime_us = -1;
     assert_eq!(nr_admitted(&mut lab, dl(MS, MS, MS)), 200);
 }
@@ -64,7 +64,7 @@ fn parameters_must_be_in_order_and_in_range() {
     ];
     let good =
         [dl(1024, MS, MS), dl(MS, MS, MS), dl(2000, 100_000, 100_000), dl(MS, MS, 4_194_304_000), dl(MS, 9 * MS, 0)];
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     lab.sched.tunables_mut().rt_runtime_us = -1;
     let task = lab.fork(CPU, None);
     for policy in bad {
@@ -85,7 +85,7 @@ fn refusals_have_the_error_numbers_of_the_system_call() {
 
 #[test]
 fn a_task_with_restricted_affinity_may_not_ask() {
-    let mut lab = Lab::new(&[1024; 2]);
+    let mut lab = DlTestMachine::new(&[1024; 2]);
     let task = lab.fork(CPU, Some(&[CPU]));
     let policy = dl(MS, 10 * MS, 10 * MS);
     assert_eq!(lab.sched.check_deadline_affinity(task, policy), Err(PolicyError::RestrictedAffinity));
@@ -94,10 +94,10 @@ fn a_task_with_restricted_affinity_may_not_ask() {
 
 #[test]
 fn a_change_of_parameters_is_admitted_for_the_difference() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let task = lab.fork_deadline(CPU, dl(5 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + MS);
-    let set = |lab: &mut Lab, policy| lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy));
+    let set = |lab: &mut DlTestMachine, policy| lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy));
     assert_eq!(set(&mut lab, dl(9 * MS, 10 * MS, 10 * MS)), Ok(()));
     assert_eq!(lab.sched.dl_root.total_bw, to_ratio(10, 9));
     assert_eq!(set(&mut lab, dl(9600 * US, 10 * MS, 10 * MS)), Err(PolicyError::NoBandwidth));
@@ -108,11 +108,11 @@ fn a_change_of_parameters_is_admitted_for_the_difference() {
 
 #[test]
 fn who_leaves_the_class_is_counted_until_its_zero_lag_time() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let task = lab.fork_deadline(CPU, dl(4 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + MS);
     lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
-    let bandwidths = |lab: &Lab| {
+    let bandwidths = |lab: &DlTestMachine| {
         let dl = &lab.sched.rq(CPU).dl;
         (lab.sched.dl_root.total_bw, dl.this_bw, dl.running_bw)
     };
@@ -126,7 +126,7 @@ fn who_leaves_the_class_is_counted_until_its_zero_lag_time() {
 
 #[test]
 fn who_comes_back_before_its_zero_lag_time_goes_on_with_its_budget() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let policy = dl(4 * MS, 10 * MS, 10 * MS);
     let task = lab.fork_deadline(CPU, policy);
     lab.run_until(START + MS);
@@ -143,7 +143,7 @@ fn who_comes_back_before_its_zero_lag_time_goes_on_with_its_budget() {
 
 #[test]
 fn who_ends_frees_its_bandwidth_at_its_zero_lag_time() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let task = lab.fork_deadline(CPU, dl(4 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + MS);
     assert_eq!(lab.sched.curr(CPU), task);
@@ -157,7 +157,7 @@ fn who_ends_frees_its_bandwidth_at_its_zero_lag_time() {
 
 #[test]
 fn after_any_changes_the_sums_are_those_of_the_tasks() {
-    let mut lab = Lab::new(&[1024, 512, 1024]);
+    let mut lab = DlTestMachine::new(&[1024, 512, 1024]);
     let mut tasks = Vec::new();
     let mut state = 7_u64;
     for step in 0..400 {

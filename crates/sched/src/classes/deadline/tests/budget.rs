@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Budgets: how much a task may run in each period, and when it gets more.
 
-use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
+use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
 use crate::state::deadline::DlEntity;
-use crate::words::features::Feature;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, TaskId};
 
 const CPU: CpuId = CpuId(0);
 
 /// One CPU on which budgets end exactly.
-fn precise_lab(capacity: u64) -> Lab {
-    let mut lab = Lab::new(&[capacity]);
+fn precise_lab(capacity: u64) -> DlTestMachine {
+    let mut lab = DlTestMachine::new(&[capacity]);
     lab.sched.features_mut().set(Feature::HrtickDl, true);
     lab
 }
 
-fn entity(lab: &Lab, task: TaskId) -> DlEntity {
+fn entity(lab: &DlTestMachine, task: TaskId) -> DlEntity {
     lab.sched.task(task).dl
 }
 
@@ -31,7 +31,7 @@ fn a_task_that_never_sleeps_runs_for_its_budget_in_each_period() {
 
 #[test]
 fn an_overrun_until_the_tick_is_paid_back_in_the_next_period() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + 9 * MS);
     assert_eq!(lab.ran[task.index()], 4 * MS);
@@ -67,7 +67,7 @@ fn who_yields_waits_for_the_next_period() {
 }
 
 /// A task that blocks after `work` and wakes up at `again`.
-fn sleeper(lab: &mut Lab, policy: crate::state::task::Policy, work: u64, again: u64) -> TaskId {
+fn sleeper(lab: &mut DlTestMachine, policy: crate::state::task::Policy, work: u64, again: u64) -> TaskId {
     let task = lab.fork_deadline(CPU, policy);
     lab.set_job(task, Job { work, due: u64::MAX });
     lab.release(again, task, Job { work: u64::MAX, due: u64::MAX });

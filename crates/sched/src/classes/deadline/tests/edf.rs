@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Who runs on one CPU: the earliest deadline.
 
-use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
-use crate::words::ids::{CpuId, TaskId};
+use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
+use crate::types::ids::{CpuId, TaskId};
 use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
@@ -13,9 +13,9 @@ const UNIT: u64 = 960 * US;
 const HYPERPERIOD: u64 = 48 * UNIT;
 
 /// A generator of random numbers: splitmix64.
-struct Random(u64);
+struct EdfRandom(u64);
 
-impl Random {
+impl EdfRandom {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -26,7 +26,7 @@ impl Random {
 }
 
 /// Runtimes and periods of a set of tasks that need exactly one CPU.
-fn full_task_set(random: &mut Random) -> Vec<(u64, u64)> {
+fn full_task_set(random: &mut EdfRandom) -> Vec<(u64, u64)> {
     const PERIODS: [u64; 8] = [1, 2, 3, 4, 6, 12, 24, 48];
     const SHARES: u64 = 480;
     let nr_tasks = 1 + random.below(8);
@@ -49,8 +49,8 @@ fn full_task_set(random: &mut Random) -> Vec<(u64, u64)> {
 fn all_deadlines_are_met_although_the_cpu_is_in_use_all_the_time() {
     const SETS: u64 = 10_000;
     for seed in 0..SETS {
-        let set = full_task_set(&mut Random(seed));
-        let mut lab = Lab::new(&[1024]);
+        let set = full_task_set(&mut EdfRandom(seed));
+        let mut lab = DlTestMachine::new(&[1024]);
         lab.sched.tunables_mut().rt_runtime_us = -1;
         lab.checks = seed % 100 == 0;
         let end = START + 2 * HYPERPERIOD;
@@ -70,7 +70,7 @@ fn all_deadlines_are_met_although_the_cpu_is_in_use_all_the_time() {
     }
 }
 
-fn two_tasks(lab: &mut Lab, first_deadline: u64, second_deadline: u64) -> (TaskId, TaskId) {
+fn two_tasks(lab: &mut DlTestMachine, first_deadline: u64, second_deadline: u64) -> (TaskId, TaskId) {
     let first = lab.fork_deadline(CPU, dl(MS, first_deadline, first_deadline));
     lab.run_until(START + 10 * US);
     let second = lab.fork_deadline(CPU, dl(MS, second_deadline, second_deadline));
@@ -80,21 +80,21 @@ fn two_tasks(lab: &mut Lab, first_deadline: u64, second_deadline: u64) -> (TaskI
 
 #[test]
 fn an_earlier_deadline_preempts() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let (_, second) = two_tasks(&mut lab, 10 * MS, 5 * MS);
     assert_eq!(lab.sched.curr(CPU), second);
 }
 
 #[test]
 fn a_later_deadline_does_not_preempt() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let (first, _) = two_tasks(&mut lab, 10 * MS, 20 * MS);
     assert_eq!(lab.sched.curr(CPU), first);
 }
 
 #[test]
 fn among_equal_deadlines_who_came_first_runs() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let (first, second) = two_tasks(&mut lab, 10 * MS, 10 * MS - 10 * US);
     assert_eq!(lab.sched.task(first).dl.deadline, lab.sched.task(second).dl.deadline);
     assert_eq!(lab.sched.curr(CPU), first);
@@ -102,7 +102,7 @@ fn among_equal_deadlines_who_came_first_runs() {
 
 #[test]
 fn a_deadline_task_goes_before_a_real_time_one() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let urgent = lab.fork(CPU, None);
     lab.on(CPU, |sched, ctx| sched.set_policy(ctx, urgent, crate::state::task::Policy::Fifo(99))).unwrap();
     let task = lab.fork_deadline(CPU, dl(MS, 10 * MS, 10 * MS));
@@ -112,7 +112,7 @@ fn a_deadline_task_goes_before_a_real_time_one() {
 
 #[test]
 fn a_cpu_with_deadline_tasks_is_closed_to_real_time_ones() {
-    let mut lab = Lab::new(&[1024, 1024]);
+    let mut lab = DlTestMachine::new(&[1024, 1024]);
     let task = lab.fork(CPU, None);
     lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, crate::state::task::Policy::Fifo(99))).unwrap();
     lab.run_until(START + 10 * US);
@@ -123,7 +123,7 @@ fn a_cpu_with_deadline_tasks_is_closed_to_real_time_ones() {
 
 #[test]
 fn the_thread_of_a_governor_has_no_budget_and_nothing_of_it_is_admitted() {
-    let mut lab = Lab::new(&[1024]);
+    let mut lab = DlTestMachine::new(&[1024]);
     let urgent = lab.fork_deadline(CPU, dl(9 * MS, 10 * MS, 10 * MS));
     let admitted = lab.sched.dl_root.total_bw;
     // More than is free, with the earlier deadline.

@@ -2,18 +2,18 @@
 //! A bare machine for tests: jobs that are released at given times, ticks, timers and interrupts that take no time.
 
 use crate::check::InvariantChecker;
+use crate::interface::ctx::{Ctx, Effect, IpiKind};
+use crate::interface::probe::NoProbe;
 use crate::paths::idle::IdleTick;
 use crate::paths::sched::{Sched, SchedConfig};
-use crate::state::figures::Duty;
 use crate::state::new_task::NewTask;
+use crate::state::snapshot::CpuAction;
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::told::ctx::{Ctx, Effect, IpiKind};
-use crate::told::probe::NoProbe;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, GroupId, TaskId};
-use crate::words::units::Nanos;
-use crate::words::work::WorkMeter;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::OpCounts;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -29,7 +29,7 @@ pub(crate) fn dl(runtime: u64, deadline: u64, period: u64) -> Policy {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum DlJobEvent {
     Tick(CpuId),
     Timer(CpuId, u32),
     Ipi(CpuId, IpiKind),
@@ -44,12 +44,12 @@ pub(crate) struct Job {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Timer {
+struct DlTimer {
     at: Option<u64>,
     version: u32,
 }
 
-pub(crate) struct Lab {
+pub(crate) struct DlTestMachine {
     pub sched: Sched,
     pub now: u64,
     /// Time that each task has run, in ns.
@@ -62,14 +62,14 @@ pub(crate) struct Lab {
     pub checks: bool,
     checker: InvariantChecker,
     /// Sorted by time, then by when they were pushed.
-    events: Vec<(u64, What)>,
-    timers: Vec<Timer>,
+    events: Vec<(u64, DlJobEvent)>,
+    timers: Vec<DlTimer>,
     jobs: Vec<Option<Job>>,
     is_idle: Vec<bool>,
     effects: Vec<Effect>,
 }
 
-impl Lab {
+impl DlTestMachine {
     /// CPUs of these capacities under one cache.
     pub(crate) fn new(capacity: &[u64]) -> Self {
         let nr_cpus = capacity.len();
@@ -92,13 +92,13 @@ impl Lab {
             checks: true,
             checker: InvariantChecker::default(),
             events: Vec::new(),
-            timers: vec![Timer::default(); nr_cpus],
+            timers: vec![DlTimer::default(); nr_cpus],
             jobs: Vec::new(),
             is_idle: vec![false; nr_cpus],
             effects: Vec::new(),
         };
         for cpu in lab.sched.cpu_ids() {
-            lab.push(START + TICK_NS, What::Tick(cpu));
+            lab.push(START + TICK_NS, DlJobEvent::Tick(cpu));
         }
         lab.settle_all();
         lab
@@ -110,17 +110,17 @@ impl Lab {
         let mut ctx = Ctx {
             cpu,
             now: Nanos(self.now),
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut effects,
             probe: &mut NoProbe,
-            work: &mut WorkMeter::default(),
+            work: &mut OpCounts::default(),
             policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);
         for effect in effects.drain(..) {
             match effect {
-                Effect::SendIpi { cpu, kind } => self.push(self.now, What::Ipi(cpu, kind)),
+                Effect::SendIpi { cpu, kind } => self.push(self.now, DlJobEvent::Ipi(cpu, kind)),
                 Effect::ArmTimer { cpu, at } => self.arm(cpu, at),
                 Effect::Switch { .. } | Effect::SetFrequency { .. } | Effect::WakeGovernor { .. } => {}
             }
@@ -172,7 +172,7 @@ impl Lab {
 
     /// A job is released, which wakes its task.
     pub(crate) fn release(&mut self, at: u64, task: TaskId, job: Job) {
-        self.push(at, What::Release(task, job));
+        self.push(at, DlJobEvent::Release(task, job));
     }
 
     /// Lets time pass.
@@ -216,9 +216,9 @@ impl Lab {
         current.filter(|&(_, task)| self.jobs.get(task.index()).is_some_and(Option::is_some))
     }
 
-    fn handle(&mut self, what: What) {
+    fn handle(&mut self, what: DlJobEvent) {
         match what {
-            What::Tick(cpu) => {
+            DlJobEvent::Tick(cpu) => {
                 self.push(self.now + TICK_NS, what);
                 self.on(cpu, |sched, ctx| {
                     sched.handle_jiffy(250 + (ctx.now.0 - START) / TICK_NS);
@@ -228,7 +228,7 @@ impl Lab {
                 });
                 self.settle(cpu);
             }
-            What::Timer(cpu, version) => {
+            DlJobEvent::Timer(cpu, version) => {
                 if version == self.timers[cpu.index()].version {
                     self.timers[cpu.index()].at = None;
                     self.nr_timer_interrupts += 1;
@@ -236,11 +236,11 @@ impl Lab {
                     self.settle(cpu);
                 }
             }
-            What::Ipi(cpu, kind) => {
+            DlJobEvent::Ipi(cpu, kind) => {
                 self.on(cpu, |sched, ctx| sched.handle_ipi(ctx, kind));
                 self.settle(cpu);
             }
-            What::Release(task, job) => {
+            DlJobEvent::Release(task, job) => {
                 assert!(self.jobs[task.index()].is_none(), "{task:?} has not done its last job at {}", self.now);
                 self.jobs[task.index()] = Some(job);
                 let cpu = self.sched.task(task).cpu;
@@ -265,13 +265,13 @@ impl Lab {
                     self.on(cpu, |sched, ctx| sched.handle_idle_exit(ctx));
                 }
                 self.on(cpu, |sched, ctx| sched.handle_reschedule(ctx));
-            } else if self.sched.duty(cpu) == Duty::Stopper {
+            } else if self.sched.duty(cpu) == CpuAction::Stopper {
                 self.on(cpu, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) {
                 if core::mem::replace(&mut self.is_idle[cpu.index()], true) {
                     return;
                 }
-                self.on(cpu, |sched, ctx| sched.handle_idle_enter(ctx, IdleTick::Stops));
+                self.on(cpu, |sched, ctx| sched.handle_idle_enter(ctx, IdleTick::Stop));
             } else if let Some(job) = self.jobs[curr.index()].filter(|job| job.work == 0) {
                 self.jobs[curr.index()] = None;
                 if self.now > job.due {
@@ -284,7 +284,7 @@ impl Lab {
         }
     }
 
-    fn push(&mut self, at: u64, what: What) {
+    fn push(&mut self, at: u64, what: DlJobEvent) {
         let place = self.events.partition_point(|&(other, _)| other <= at);
         self.events.insert(place, (at, what));
     }
@@ -297,7 +297,7 @@ impl Lab {
             timer.at = at;
             let version = timer.version;
             if let Some(at) = at {
-                self.push(at.max(self.now), What::Timer(cpu, version));
+                self.push(at.max(self.now), DlJobEvent::Timer(cpu, version));
             }
         }
     }

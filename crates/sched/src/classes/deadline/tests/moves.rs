@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! On which CPUs deadline tasks run.
 
-use crate::classes::deadline::tests::lab::{Job, Lab, MS, START, US, dl};
+use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
 use crate::state::timers::Timer;
-use crate::words::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
 const A: CpuId = CpuId(0);
 const B: CpuId = CpuId(1);
 
-fn running(lab: &Lab) -> Vec<TaskId> {
+fn running(lab: &DlTestMachine) -> Vec<TaskId> {
     lab.sched.cpu_ids().map(|cpu| lab.sched.curr(cpu)).collect()
 }
 
 /// Tasks with these deadlines, all forked on the first CPU at the start.
-fn tasks(lab: &mut Lab, deadlines_ms: &[u64]) -> Vec<TaskId> {
+fn tasks(lab: &mut DlTestMachine, deadlines_ms: &[u64]) -> Vec<TaskId> {
     deadlines_ms.iter().map(|&ms| lab.fork_deadline(A, dl(ms * MS / 5, ms * MS, ms * MS))).collect()
 }
 
 #[test]
 fn the_earliest_deadlines_of_all_run() {
-    let mut lab = Lab::new(&[1024; 3]);
+    let mut lab = DlTestMachine::new(&[1024; 3]);
     let tasks = tasks(&mut lab, &[40, 10, 50, 30, 20]);
     lab.run_until(START + 100 * US);
     let mut now = running(&lab);
@@ -31,7 +31,7 @@ fn the_earliest_deadlines_of_all_run() {
 
 #[test]
 fn a_cpu_that_has_no_deadline_task_left_pulls_one() {
-    let mut lab = Lab::new(&[1024; 2]);
+    let mut lab = DlTestMachine::new(&[1024; 2]);
     let tasks = tasks(&mut lab, &[10, 20, 30]);
     lab.set_job(tasks[0], Job { work: MS, due: u64::MAX });
     lab.run_until(START + 2 * MS);
@@ -42,7 +42,7 @@ fn a_cpu_that_has_no_deadline_task_left_pulls_one() {
 
 #[test]
 fn who_may_use_one_cpu_only_is_neither_pushed_nor_pulled() {
-    let mut lab = Lab::new(&[1024; 2]);
+    let mut lab = DlTestMachine::new(&[1024; 2]);
     let pinned: Vec<_> = (0..2)
         .map(|nth| {
             let task = lab.fork(A, Some(&[A]));
@@ -59,7 +59,7 @@ fn who_may_use_one_cpu_only_is_neither_pushed_nor_pulled() {
 
 #[test]
 fn a_woken_task_goes_where_the_deadline_is_latest() {
-    let mut lab = Lab::new(&[1024; 2]);
+    let mut lab = DlTestMachine::new(&[1024; 2]);
     let tasks = tasks(&mut lab, &[10, 40, 20]);
     lab.set_job(tasks[0], Job { work: MS, due: u64::MAX });
     lab.run_until(START + 2 * MS);
@@ -73,7 +73,7 @@ fn a_woken_task_goes_where_the_deadline_is_latest() {
 
 #[test]
 fn a_wakeup_that_ends_in_a_push_counts_as_remote() {
-    let mut lab = Lab::new(&[1024; 2]);
+    let mut lab = DlTestMachine::new(&[1024; 2]);
     let late = lab.fork_deadline(A, dl(9 * MS, 100 * MS, 100 * MS));
     lab.set_job(late, Job { work: MS, due: u64::MAX });
     lab.run_until(START + 2 * MS);
@@ -92,7 +92,7 @@ fn a_wakeup_that_ends_in_a_push_counts_as_remote() {
 
 #[test]
 fn a_task_that_is_too_dense_for_a_cpu_goes_to_a_bigger_one() {
-    let mut lab = Lab::new(&[1024, 256]);
+    let mut lab = DlTestMachine::new(&[1024, 256]);
     let task = lab.fork(B, None);
     lab.set_job(task, Job { work: MS, due: u64::MAX });
     lab.on(B, |sched, ctx| sched.set_policy(ctx, task, dl(5 * MS, 10 * MS, 10 * MS))).unwrap();
@@ -104,7 +104,7 @@ fn a_task_that_is_too_dense_for_a_cpu_goes_to_a_bigger_one() {
 
 #[test]
 fn a_timer_that_is_switched_off_elsewhere_leaves_an_interrupt_that_finds_nothing() {
-    let mut lab = Lab::new(&[1024; 2]);
+    let mut lab = DlTestMachine::new(&[1024; 2]);
     let (task, timer) = (TaskId(0), Timer::DlTask(TaskId(0)));
     lab.on(A, |sched, ctx| sched.start_timer(ctx, timer, START + MS));
     assert_eq!(lab.sched.task(task).dl.dl_timer_cpu, A);
@@ -120,7 +120,7 @@ fn a_timer_that_is_switched_off_elsewhere_leaves_an_interrupt_that_finds_nothing
 
 #[test]
 fn a_timer_that_is_started_elsewhere_expires_there() {
-    let mut lab = Lab::new(&[1024; 2]);
+    let mut lab = DlTestMachine::new(&[1024; 2]);
     let timer = Timer::DlInactive(TaskId(0));
     lab.on(A, |sched, ctx| sched.start_timer(ctx, timer, START + MS));
     lab.on(B, |sched, ctx| sched.start_timer(ctx, timer, START + 2 * MS));
@@ -133,7 +133,7 @@ fn a_timer_that_is_started_elsewhere_expires_there() {
 #[test]
 fn damage_is_found() {
     let damage = |what: fn(&mut crate::paths::sched::Sched, TaskId)| {
-        let mut lab = Lab::new(&[1024; 2]);
+        let mut lab = DlTestMachine::new(&[1024; 2]);
         let tasks = tasks(&mut lab, &[10, 20, 30]);
         lab.run_until(START + MS);
         assert_eq!(lab.sched.check_invariants(), Ok(()));

@@ -5,7 +5,7 @@
 //! newest first, because the order decides where cfs_rqs stand in the list of those that have load.
 
 use crate::state::State;
-use crate::words::ids::GroupId;
+use crate::types::ids::GroupId;
 
 impl State {
     /// The group after `group` in a walk over everything below `top`, parents before children.

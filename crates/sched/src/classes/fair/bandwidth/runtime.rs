@@ -3,9 +3,9 @@
 //!
 //! Models `account_cfs_rq_runtime()`, `assign_cfs_rq_runtime()` and `return_cfs_rq_runtime()` (6.1).
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::told::ctx::Ctx;
-use crate::words::ids::CfsRqId;
+use crate::types::ids::CfsRqId;
 
 /// What a CPU keeps when its last task of the group leaves: `min_cfs_rq_runtime`.
 const KEPT_NS: i64 = 1_000_000;
@@ -59,11 +59,11 @@ impl State {
     pub(crate) fn return_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.runtime_enabled && cfs_rq.nr_running == 0 && cfs_rq.runtime_remaining > KEPT_NS {
-            self.give_back(ctx, id);
+            self.return_runtime(ctx, id);
         }
     }
 
-    fn give_back(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+    fn return_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let slice = self.bandwidth_slice_ns();
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         let slack = cfs_rq.runtime_remaining - KEPT_NS;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::NoProbe;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError, CfsBandwidth};
 use crate::state::new_task::NewTask;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::told::ctx::Ctx;
-use crate::told::probe::NoProbe;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::{CpuId, GroupId, TaskId};
-use crate::words::units::Nanos;
-use crate::words::work::WorkMeter;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::OpCounts;
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
@@ -27,12 +27,12 @@ fn limits(quota_ms: u64, period_ms: u64, burst_ms: u64) -> Bandwidth {
 }
 
 /// A scheduler whose time the test moves. It starts at 1 s.
-struct Lab {
+struct BandwidthTestMachine {
     sched: Sched,
     now: Nanos,
 }
 
-impl Lab {
+impl BandwidthTestMachine {
     fn new(nr_cpus: u32) -> Self {
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
         let topology = MachineTopology {
@@ -53,11 +53,11 @@ impl Lab {
         let mut ctx = Ctx {
             cpu,
             now: self.now,
-            ahead: Nanos::ZERO,
-            elapses: None,
+            clock_offset: Nanos::ZERO,
+            self_timed: None,
             effects: &mut effects,
             probe: &mut NoProbe,
-            work: &mut WorkMeter::default(),
+            work: &mut OpCounts::default(),
             policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);
@@ -129,7 +129,7 @@ fn what_the_kernel_refuses_is_refused_with_the_way_out() {
 
 #[test]
 fn the_root_group_has_no_quota() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let result = lab.on(CPU0, |sched, ctx| sched.set_group_bandwidth(ctx, GroupId::ROOT, limits(5, 10, 0)));
     assert_eq!(result, Err(BandwidthError::RootGroup));
 }
@@ -188,7 +188,7 @@ fn periods_that_are_too_short_are_doubled_while_they_stay_below_a_second() {
 
 #[test]
 fn walks_over_groups_visit_the_newest_child_first() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let a = lab.group(GroupId::ROOT, None);
     let [b, c] = [(); 2].map(|()| lab.group(a, None));
     let d = lab.group(b, None);
@@ -203,7 +203,7 @@ fn walks_over_groups_visit_the_newest_child_first() {
 
 #[test]
 fn a_group_without_quota_accounts_for_nothing_and_needs_no_timer() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let group = lab.group(GroupId::ROOT, None);
     lab.task(CPU0, group);
     lab.tick_at(CPU0, ms(1004));
@@ -214,7 +214,7 @@ fn a_group_without_quota_accounts_for_nothing_and_needs_no_timer() {
 
 #[test]
 fn a_group_that_has_used_its_quota_leaves_the_cpu_with_everything_below() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
     let below = lab.group(top, None);
     lab.task(CPU0, below);
@@ -238,7 +238,7 @@ fn a_group_that_has_used_its_quota_leaves_the_cpu_with_everything_below() {
 
 #[test]
 fn the_load_tracking_clock_stands_still_while_the_group_is_throttled() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
     let below = lab.group(top, None);
     lab.task(CPU0, below);
@@ -253,7 +253,7 @@ fn the_load_tracking_clock_stands_still_while_the_group_is_throttled() {
 
 #[test]
 fn a_group_goes_on_when_no_group_above_is_throttled_either() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let top = lab.group(GroupId::ROOT, Some(limits(3, 20, 0)));
     let below = lab.group(top, Some(limits(3, 10, 0)));
     lab.task(CPU0, below);
@@ -269,7 +269,7 @@ fn a_group_goes_on_when_no_group_above_is_throttled_either() {
 
 #[test]
 fn a_group_that_is_created_below_a_throttled_one_is_throttled() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
     lab.task(CPU0, top);
     lab.tick_at(CPU0, ms(1004));
@@ -283,7 +283,7 @@ fn a_group_that_is_created_below_a_throttled_one_is_throttled() {
 
 #[test]
 fn without_its_quota_a_throttled_group_goes_on_at_once() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let group = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
     lab.task(CPU0, group);
     lab.tick_at(CPU0, ms(1004));
@@ -298,7 +298,7 @@ fn without_its_quota_a_throttled_group_goes_on_at_once() {
 
 #[test]
 fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
-    let mut lab = Lab::new(2);
+    let mut lab = BandwidthTestMachine::new(2);
     let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
     lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
     lab.task(CPU0, group);
@@ -322,7 +322,7 @@ fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
 
 #[test]
 fn what_was_given_back_is_not_handed_out_shortly_before_the_period_ends() {
-    let mut lab = Lab::new(2);
+    let mut lab = BandwidthTestMachine::new(2);
     let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
     lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
     lab.task(CPU0, group);
@@ -340,7 +340,7 @@ fn what_was_given_back_is_not_handed_out_shortly_before_the_period_ends() {
 
 #[test]
 fn what_is_given_back_while_nobody_is_throttled_stays_in_the_pool() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
     lab.task(CPU0, group);
     assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 5_000_000);
@@ -353,7 +353,7 @@ fn what_is_given_back_while_nobody_is_throttled_stays_in_the_pool() {
 
 #[test]
 fn the_period_timer_stops_after_a_period_in_which_nobody_drew() {
-    let mut lab = Lab::new(1);
+    let mut lab = BandwidthTestMachine::new(1);
     let group = lab.group(GroupId::ROOT, Some(limits(5, 10, 0)));
     lab.timer_at(CPU0, ms(1010));
     assert!(lab.sched.group(group).bandwidth.period_active);

@@ -7,16 +7,16 @@
 //! below it stand still meanwhile: throttled time is no time for them.
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
-use crate::told::ctx::Ctx;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::words::ids::{CfsRqId, CpuId, EntityId, GroupId};
-use crate::words::work::Op;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
+use crate::types::work::KernelOp;
 
 /// How many tasks a throttled cfs_rq takes away or brings back.
 #[derive(Clone, Copy)]
-struct Tasks {
+struct ThrottledTasks {
     all: u32,
     /// How many of them count as idle; all of them above an idle group.
     idle: u32,
@@ -62,11 +62,11 @@ impl State {
         }
         let cfs_rq = &self.cfs_rqs[id.index()];
         let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
-        let tasks = Tasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
+        let tasks = ThrottledTasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
         let entity = cfs_rq.entity;
         self.groups[group.index()].bandwidth.throttled.push_back(id);
         self.stop_clocks(ctx, group, cpu);
-        if self.take_branch_off(ctx, entity, tasks) {
+        if self.detach_branch(ctx, entity, tasks) {
             self.sub_nr_running(cpu, tasks.all);
         }
         let clock = self.rqs[cpu.index()].clock;
@@ -97,8 +97,8 @@ impl State {
         self.restart_clocks(ctx, group, cpu);
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.load.weight > 0 {
-            let tasks = Tasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
-            if self.put_branch_on(ctx, entity, tasks) {
+            let tasks = ThrottledTasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
+            if self.attach_branch(ctx, entity, tasks) {
                 self.add_nr_running(cpu, tasks.all);
             }
         } else if cfs_rq.on_list {
@@ -115,7 +115,7 @@ impl State {
     fn stop_clocks(&mut self, ctx: &mut Ctx<'_>, top: GroupId, cpu: CpuId) {
         let mut next = Some(top);
         while let Some(group) = next {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let id = self.cfs_rq_of_group(group, cpu);
             if self.cfs_rqs[id.index()].throttle_count == 0 {
                 self.cfs_rqs[id.index()].throttled_clock_pelt = self.rq_clock_pelt(cpu);
@@ -131,7 +131,7 @@ impl State {
         let now = self.rq_clock_pelt(cpu);
         let mut next = Some(self.first_upwards(top));
         while let Some(group) = next {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let id = self.cfs_rq_of_group(group, cpu);
             let cfs_rq = &mut self.cfs_rqs[id.index()];
             cfs_rq.throttle_count -= 1;
@@ -148,14 +148,14 @@ impl State {
 
     /// Takes the entity of a throttled cfs_rq off, with those above it that have nothing else. Returns whether its tasks
     /// counted as the CPU's: not if some group above was not queued anyway.
-    fn take_branch_off(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: Tasks) -> bool {
+    fn detach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: ThrottledTasks) -> bool {
         let mut idle = tasks.idle;
         let mut is_last = true;
         while let Some(se) = entity {
             if !self.entities[se.index()].on_rq {
                 return false;
             }
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let (above, parent) = self.place_of(se);
             if is_last {
                 self.dequeue_entity(ctx, above, se, DequeueFlags { sleep: true, ..DequeueFlags::default() });
@@ -175,11 +175,11 @@ impl State {
 
     /// Puts the entity of a cfs_rq on again, with those above it. Returns whether its tasks count as the CPU's: not if some
     /// group above is throttled.
-    fn put_branch_on(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: Tasks) -> bool {
+    fn attach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: ThrottledTasks) -> bool {
         let mut idle = tasks.idle;
         let mut is_first = true;
         while let Some(se) = entity {
-            ctx.charge(Op::GroupLevel);
+            ctx.charge(KernelOp::GroupLevel);
             let (above, parent) = self.place_of(se);
             is_first &= !self.entities[se.index()].on_rq;
             if is_first {

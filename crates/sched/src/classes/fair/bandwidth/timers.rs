@@ -4,10 +4,10 @@
 //! Models `start_cfs_bandwidth()` and `start_cfs_slack_bandwidth()` (6.1); what they do when they expire is in
 //! [`crate::paths::bandwidth`].
 
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::timers::Timer;
-use crate::told::ctx::Ctx;
-use crate::words::ids::GroupId;
+use crate::types::ids::GroupId;
 
 /// How long runtime that was given back waits for more of it: `cfs_bandwidth_slack_period`.
 pub(crate) const SLACK_PERIOD_NS: u64 = 5_000_000;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-use crate::lab::flat;
+use crate::interface::ctx::IpiKind;
 use crate::state::timers::Timer;
-use crate::told::ctx::IpiKind;
-use crate::words::ids::CpuId;
+use crate::test_machine::flat;
+use crate::types::ids::CpuId;
 
 #[test]
 fn the_slice_timer_of_another_cpu_is_armed_there_when_it_hears_of_it() {
     let mut lab = flat(2);
-    let is_armed = |lab: &crate::lab::Lab| lab.sched.rqs[1].timers.is_active(Timer::Hrtick);
+    let is_armed = |lab: &crate::test_machine::TestMachine| lab.sched.rqs[1].timers.is_active(Timer::Hrtick);
     lab.on(0, |sched, ctx| sched.hrtick_start(ctx, CpuId(1), 1_000_000));
     assert!(!is_armed(&lab));
     lab.on(1, |sched, ctx| sched.handle_ipi(ctx, IpiKind::CallFunction));

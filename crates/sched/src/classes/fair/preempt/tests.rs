@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-use crate::lab::flat;
-use crate::words::features::Feature;
-use crate::words::ids::CpuId;
+use crate::test_machine::flat;
+use crate::types::features::Feature;
+use crate::types::ids::CpuId;
 
 /// Whether a task that wakes up, or is forked, beside others is the next one, although rescheduling is due anyway.
 fn is_next(nr_tasks: u32, next_buddy: bool, is_fork: bool) -> bool {

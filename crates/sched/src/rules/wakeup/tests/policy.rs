@@ -2,11 +2,11 @@
 //! A policy of one's own: when it is asked, what it sees and pays, and what becomes of answers that cannot be used.
 
 use super::*;
-use crate::told::policy::{AskedFor, Refusal};
+use crate::interface::policy::{InvalidChoice, PolicyRequest};
 use std::string::ToString;
 
 /// The first idle CPU of the cache, from the previous one on; the kernel's rules if there is none.
-fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> WakeChoice {
+fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuSample>) -> WakeChoice {
     match seen {
         None => WakeChoice::Look(request.prev),
         Some(look) if look.is_idle => WakeChoice::Cpu(look.cpu),
@@ -14,10 +14,10 @@ fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuLook>) -> WakeChoice {
     }
 }
 
-fn refusal(lab: &Lab) -> Option<Refusal> {
+fn refusal(lab: &WakeupTestMachine) -> Option<InvalidChoice> {
     let refused = lab.policy.as_ref().expect("there is a policy").refused();
     refused.map(|(whom, refusal)| {
-        assert_eq!(whom, AskedFor::Wakeup(lab.task));
+        assert_eq!(whom, PolicyRequest::Wakeup(lab.task));
         refusal.clone()
     })
 }
@@ -27,14 +27,14 @@ fn each_look_is_counted_as_one_of_the_kernels() {
     let mut lab = flat().busy(&[0, 1, 2]).policy(first_idle);
     let decision = lab.select_from(0, 1, WAKE);
     assert_eq!((decision.cpu, decision.rule, decision.nr_scanned), (CpuId(3), WakeRule::Policy, 3));
-    assert_eq!(lab.work.of(Op::ScanCpu), 3);
+    assert_eq!(lab.work.of(KernelOp::ScanCpu), 3);
 }
 
 #[test]
 fn looks_go_around_the_cache_once_and_leave_out_what_the_task_may_not_use() {
     let mut lab = flat().busy(&[0, 1, 2, 3]).policy(first_idle);
     lab.select_from(0, 2, WAKE);
-    assert_eq!(lab.work.of(Op::ScanCpu), 4 + 4, "all four once, and once more by the kernel's rules behind it");
+    assert_eq!(lab.work.of(KernelOp::ScanCpu), 4 + 4, "all four once, and once more by the kernel's rules behind it");
     let mut lab = flat().busy(&[0, 1]).allow(&[0, 1]).policy(first_idle);
     assert_eq!(lab.select_from(0, 1, WAKE).rule, WakeRule::NothingIdle);
 }
@@ -77,11 +77,11 @@ fn it_sees_the_wake_up_and_what_a_cpu_is_doing() {
 
 #[test]
 fn an_answer_that_cannot_be_used_is_remembered_and_the_kernels_rules_decide() {
-    let cases: [(Lab, Refusal); 4] = [
-        (flat().policy(|_, _| WakeChoice::Cpu(CpuId(9))), Refusal::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 }),
-        (flat().allow(&[0, 1]).policy(|_, _| WakeChoice::Cpu(CpuId(3))), Refusal::NotAllowed(CpuId(3))),
-        (flat().policy(|_, _| WakeChoice::Look(CpuId(0))), Refusal::Endless(64)),
-        (flat().policy(|_, _| WakeChoice::Fail("is tired".to_string())), Refusal::Failed("is tired".to_string())),
+    let cases: [(WakeupTestMachine, InvalidChoice); 4] = [
+        (flat().policy(|_, _| WakeChoice::Cpu(CpuId(9))), InvalidChoice::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 }),
+        (flat().allow(&[0, 1]).policy(|_, _| WakeChoice::Cpu(CpuId(3))), InvalidChoice::NotAllowed(CpuId(3))),
+        (flat().policy(|_, _| WakeChoice::Look(CpuId(0))), InvalidChoice::Endless(64)),
+        (flat().policy(|_, _| WakeChoice::Fail("is tired".to_string())), InvalidChoice::Failed("is tired".to_string())),
     ];
     for (mut lab, expected) in cases {
         assert_eq!((lab.select(WAKE).rule, refusal(&lab)), (WakeRule::TargetIdle, Some(expected.clone())));

@@ -10,8 +10,8 @@ use crate::state::topology::{
     Arena, ArenaId, CapacityId, CpuDomains, CpuUnits, DomainId, DomainStats, MachineTopology, RootDomain, SchedDomain,
     SchedDomainShared, SchedDomains, SchedGroup, SchedGroupCapacity, SchedGroupId, SdFlags, SharedId,
 };
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;

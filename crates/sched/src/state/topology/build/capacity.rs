@@ -8,7 +8,7 @@ use crate::state::topology::build::BuildParams;
 use crate::state::topology::build::draft::{Draft, Drafts};
 use crate::state::topology::build::groups::{DraftCapacity, GroupCpus, Rings};
 use crate::state::topology::{MachineTopology, SdFlags};
-use crate::words::units::{CAPACITY_FULL, Capacity};
+use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 use alloc::vec;
 
 /// Sets the capacities of all groups. Rules, in order:
@@ -24,7 +24,7 @@ pub(crate) fn init_sched_groups_capacity(
     nr_online: usize,
 ) {
     let max_interval = (u64::from(params.hz) * nr_online as u64 / 10).max(1);
-    let mut cpu_capacity = vec![CAPACITY_FULL; machine.capacity.len()];
+    let mut cpu_capacity = vec![SCHED_CAPACITY_SCALE; machine.capacity.len()];
     for cpu in drafts.cpus().rev() {
         let mut child = None;
         for draft in drafts.of(cpu) {

@@ -7,8 +7,8 @@ use crate::state::topology::build::groups::RingId;
 use crate::state::topology::build::spans::{SpanId, Spans};
 use crate::state::topology::level::Level;
 use crate::state::topology::{MachineTopology, SdFlags};
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::vec;
 use alloc::vec::Vec;
 

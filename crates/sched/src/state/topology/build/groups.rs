@@ -8,9 +8,9 @@ use crate::state::topology::build::BuildParams;
 use crate::state::topology::build::draft::{Draft, Drafts};
 use crate::state::topology::build::spans::{SpanId, Spans};
 use crate::state::topology::level::Level;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
-use crate::words::units::{CAPACITY_FULL, Capacity};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
+use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -141,9 +141,9 @@ impl<'a> Rings<'a> {
     /// What a group can do until it has been computed.
     pub(crate) fn set_nominal_capacity(&mut self, group: &RingGroup) {
         let nominal = DraftCapacity {
-            capacity: CAPACITY_FULL * Capacity::from(self.weight(group)),
-            min_capacity: CAPACITY_FULL,
-            max_capacity: CAPACITY_FULL,
+            capacity: SCHED_CAPACITY_SCALE * Capacity::from(self.weight(group)),
+            min_capacity: SCHED_CAPACITY_SCALE,
+            max_capacity: SCHED_CAPACITY_SCALE,
             next_update: 0,
         };
         self.set_capacity(group, nominal);

@@ -24,7 +24,7 @@ pub(crate) mod spans;
 use crate::state::topology::error::check;
 use crate::state::topology::level::level_table;
 use crate::state::topology::{BuildError, MachineTopology, SchedDomains};
-use crate::words::cpumask::CpuMask;
+use crate::types::cpumask::CpuMask;
 use alloc::vec::Vec;
 use groups::Rings;
 use spans::Spans;

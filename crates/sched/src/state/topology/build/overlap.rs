@@ -12,8 +12,8 @@ use crate::state::topology::build::draft::Drafts;
 use crate::state::topology::build::groups::{GroupCpus, RingGroup, Rings};
 use crate::state::topology::build::spans::{SpanId, Spans};
 use crate::state::topology::level::Level;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 

@@ -8,8 +8,8 @@
 
 use crate::state::topology::BuildError;
 use crate::state::topology::level::Level;
-use crate::words::cpumask::CpuMask;
-use crate::words::ids::CpuId;
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;

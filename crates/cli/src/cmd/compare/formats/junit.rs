@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A comparison as JUnit's XML: a suite for each arm, a case for each metric that is judged. What became worse has failed.
+
+use super::{ExperimentReport, figure};
+use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
+use fairlab_study::experiment::metrics::MetricDirection;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+use std::io;
+
+pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let rows: Vec<&MetricRow> =
+        report.comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither).collect();
+    let title = report.title();
+    writer.create_element("testsuites").with_attribute(("name", "fairlab compare")).write_inner_content(|writer| {
+        for (which, arm) in report.arms.iter().enumerate().skip(1) {
+            let of = |row: &&MetricRow| row.changes[which - 1].verdict;
+            let count = |wanted: ChangeVerdict| rows.iter().filter(|row| of(row) == wanted).count().to_string();
+            let skipped = rows.iter().filter(|row| skipped(report, of(row)).is_some()).count().to_string();
+            let (tests, failures) = (rows.len().to_string(), count(ChangeVerdict::Worse));
+            let suite = writer.create_element("testsuite").with_attributes([
+                ("name", format!("{title}: {arm} beside {}", report.arms[0]).as_str()),
+                ("tests", tests.as_str()),
+                ("failures", failures.as_str()),
+                ("errors", "0"),
+                ("skipped", skipped.as_str()),
+            ]);
+            suite.write_inner_content(|writer| {
+                if let Some(stopped) = report.stopped() {
+                    writer.create_element("properties").write_inner_content(|writer| {
+                        let property = writer.create_element("property").with_attribute(("name", "stopped"));
+                        property.with_attribute(("value", stopped.as_str())).write_empty()?;
+                        Ok(())
+                    })?;
+                }
+                for row in &rows {
+                    case(writer, report, row, &row.changes[which - 1], arm)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })?;
+    let text = String::from_utf8(writer.into_inner()).map_err(io::Error::other)?;
+    Ok(text + "\n")
+}
+
+fn case(
+    writer: &mut Writer<Vec<u8>>,
+    report: &ExperimentReport,
+    row: &MetricRow,
+    change: &MetricChange,
+    arm: &str,
+) -> io::Result<()> {
+    let told = property_text(row, change);
+    let class = format!("{}.{arm}", report.workload());
+    let case = writer
+        .create_element("testcase")
+        .with_attributes([("classname", class.as_str()), ("name", row.metric.name.as_str())]);
+    case.write_inner_content(|writer| {
+        match change.verdict {
+            ChangeVerdict::Worse => {
+                let failure = writer.create_element("failure").with_attribute(("message", told.as_str()));
+                failure.with_attribute(("type", "worse")).write_empty()?;
+            }
+            verdict => {
+                if let Some(why) = skipped(report, verdict) {
+                    writer.create_element("skipped").with_attribute(("message", why.as_str())).write_empty()?;
+                }
+            }
+        }
+        writer.create_element("system-out").write_text_content(BytesText::new(&told))?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Why nothing can be said of a metric, if that is so.
+fn skipped(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<String> {
+    match verdict {
+        ChangeVerdict::Untested => Some("one repetition: there is no test".to_owned()),
+        ChangeVerdict::TooFew => report.too_few(),
+        _ => None,
+    }
+}
+
+/// The change in a line.
+fn property_text(row: &MetricRow, change: &MetricChange) -> String {
+    let unit = &row.metric.unit;
+    let from_to =
+        format!("{} to {}", figure(unit, row.arms[0].value), figure(unit, row.arms[0].value + change.difference));
+    let percent = change.percent.map_or_else(String::new, |percent| format!(", {percent:+.2} %"));
+    let interval =
+        change.percent_interval.map_or_else(String::new, |[low, high]| format!(" ({low:+.2} to {high:+.2} %)"));
+    let p = change.p_corrected.map_or_else(String::new, |p| format!(", p {p:.4}"));
+    format!("{}: {from_to}{percent}{interval}{p}", change.verdict)
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! fairlab's own table: for each arm but the first, its metrics beside those of the first.
+
+use super::{ExperimentReport, figure, signed};
+use crate::output::table::{Align, Cell, Table};
+use crate::output::{Styles, wrap};
+use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
+
+pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
+    let mut text = report.stopped().map_or_else(String::new, |stopped| wrap(&stopped, 2));
+    text.push_str(&wrap(&styles.bold(&report.title()), 2));
+    for (which, arm) in report.arms.iter().enumerate() {
+        text.push_str(&wrap(&format!("  {}: {arm}", letter(which)), 5));
+    }
+    for which in 1..report.arms.len() {
+        text.push('\n');
+        text.push_str(&table(report, which, styles));
+    }
+    text.push('\n');
+    for note in report.notes().iter().skip(usize::from(report.stopped().is_some())) {
+        text.push_str(&wrap(note, 2));
+    }
+    text
+}
+
+fn letter(which: usize) -> String {
+    u8::try_from(which)
+        .ok()
+        .filter(|which| *which < 26)
+        .map_or_else(|| format!("#{which}"), |which| char::from(b'A' + which).to_string())
+}
+
+/// Eighty columns: families have a line of their own, percentages stand without their sign, and a verdict is one word.
+fn table(report: &ExperimentReport, which: usize, styles: Styles) -> String {
+    let (first, other) = (format!("{} ±%", letter(0)), format!("{} ±%", letter(which)));
+    let columns = [
+        ("metric", Align::Left),
+        (first.as_str(), Align::Right),
+        (other.as_str(), Align::Right),
+        ("change % (95 %)", Align::Right),
+        ("", Align::Left),
+        ("shows", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    let mut family = "";
+    for row in &report.comparison.rows {
+        let (of, name) =
+            row.metric.name.split_once(": ").map_or(("", row.metric.name.as_str()), |(of, name)| (of, name));
+        if of != family && !of.is_empty() {
+            table.row(vec![
+                of.into(),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+            ]);
+        }
+        family = of;
+        let change = &row.changes[which - 1];
+        table.row(vec![
+            format!("{}{name}", if of.is_empty() { "" } else { "  " }).into(),
+            value(row, &row.arms[0]).into(),
+            value(row, &row.arms[which]).into(),
+            difference(row, change).into(),
+            verdict(change.verdict),
+            change.could_show_percent.map_or_else(String::new, unsigned).into(),
+        ]);
+    }
+    table.render(styles)
+}
+
+/// The value of an arm with the standard deviation of its runs in percent, if they differ.
+fn value(row: &MetricRow, arm: &ArmFigure) -> String {
+    let value = figure(&row.metric.unit, arm.value);
+    if arm.deviation == 0.0 || arm.value == 0.0 {
+        return value;
+    }
+    format!("{value} ±{}", unsigned(100.0 * arm.deviation / arm.value))
+}
+
+fn unsigned(percent: f64) -> String {
+    signed(percent).trim_start_matches('+').to_owned()
+}
+
+/// The change with its interval; in the metric's unit where the first arm has nothing.
+fn difference(row: &MetricRow, change: &MetricChange) -> String {
+    if change.verdict == ChangeVerdict::Identical {
+        return String::new();
+    }
+    let Some(percent) = change.percent else {
+        let sign = if change.difference < 0.0 { "-" } else { "+" };
+        return format!("{sign}{}", figure(&row.metric.unit, change.difference.abs()));
+    };
+    let interval = change.percent_interval.map(|[low, high]| format!(" ({}..{})", signed(low), signed(high)));
+    format!("{}{}", signed(percent), interval.unwrap_or_default())
+}
+
+fn verdict(verdict: ChangeVerdict) -> Cell {
+    match verdict {
+        ChangeVerdict::Better => Cell::from("better").good(),
+        ChangeVerdict::Worse => Cell::from("worse").bad(),
+        ChangeVerdict::NotFound => "none".into(),
+        ChangeVerdict::TooFew => Cell::from("too few").notable(),
+        ChangeVerdict::Identical => "same".into(),
+        ChangeVerdict::Untested => Cell::from("once").quiet(),
+        ChangeVerdict::Unjudged => Cell::default(),
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What stands in a trace.dat before the events: formats, symbols, names, and where each CPU's pages are.
+//!
+//! In version 6 these parts follow each other; in version 7 each is a section with a number, and the last one, the options, says
+//! where the buffer is.
+
+use super::TraceDatVersion;
+use super::page::PAGE;
+use crate::export::thread::ThreadTable;
+use crate::export::tracepoint::format::{HEADER_EVENT, HEADER_PAGE, format_of, symbols, texts};
+use crate::export::tracepoint::{TRACEPOINTS, TracepointDefinition};
+
+/// What a trace.dat is known by.
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+/// The clock's name: all CPUs have the same one.
+const CLOCK: &str = "[global]";
+/// Options: which clock, which machine, how many CPUs, where a buffer is.
+const OPTION_BUFFER: u16 = 3;
+const OPTION_CLOCK: u16 = 4;
+const OPTION_UNAME: u16 = 5;
+const OPTION_CPUS: u16 = 8;
+/// Sections of version 7.
+const SECTION_OPTIONS: u16 = 0;
+const SECTION_BUFFER: u16 = 3;
+const SECTION_HEADERS: u16 = 16;
+const SECTION_FTRACE: u16 = 17;
+const SECTION_EVENTS: u16 = 18;
+const SECTION_SYMBOLS: u16 = 19;
+const SECTION_TEXTS: u16 = 20;
+const SECTION_NAMES: u16 = 21;
+const SECTION_STRINGS: u16 = 15;
+
+/// What the head tells of.
+pub(super) struct TraceDatHead<'a> {
+    pub(super) threads: &'a ThreadTable,
+    pub(super) machine: &'a str,
+}
+
+/// The events: how many bytes each CPU has.
+pub(super) struct BufferLengths {
+    pub(super) lengths: Vec<u64>,
+}
+
+impl TraceDatHead<'_> {
+    /// Everything up to the first page, and its length.
+    pub(super) fn bytes(&self, version: TraceDatVersion, buffer: &BufferLengths) -> (Vec<u8>, u64) {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(if version == TraceDatVersion::V6 { b"6\0" } else { b"7\0" });
+        // Little endian, 64 bits, pages of 4 KiB.
+        bytes.extend_from_slice(&[0, 8]);
+        put_u32(&mut bytes, PAGE as u32);
+        match version {
+            TraceDatVersion::V6 => self.put_v6(&mut bytes, buffer),
+            TraceDatVersion::V7 => self.put_v7(&mut bytes, buffer),
+        }
+        let length = bytes.len() as u64;
+        (bytes, length)
+    }
+
+    fn put_v6(&self, bytes: &mut Vec<u8>, buffer: &BufferLengths) {
+        put_headers(bytes);
+        put_ftrace_formats(bytes);
+        put_event_formats(bytes);
+        put_sized32(bytes, &symbols());
+        put_sized32(bytes, &texts());
+        put_sized64(bytes, &self.names());
+        let nr_cpus = buffer.lengths.len();
+        put_u32(bytes, nr_cpus as u32);
+        bytes.extend_from_slice(b"options  \0");
+        self.put_options(bytes, nr_cpus);
+        put_u16(bytes, 0);
+        bytes.extend_from_slice(b"flyrecord\0");
+        let first = (bytes.len() + 16 * nr_cpus).next_multiple_of(PAGE);
+        let mut offset = first as u64;
+        for &length in &buffer.lengths {
+            bytes.extend_from_slice(&offset.to_le_bytes());
+            bytes.extend_from_slice(&length.to_le_bytes());
+            offset += length;
+        }
+        bytes.resize(first, 0);
+    }
+
+    fn put_v7(&self, bytes: &mut Vec<u8>, buffer: &BufferLengths) {
+        // Not compressed: name and version of the algorithm.
+        bytes.extend_from_slice(b"none\0\0");
+        let options_at = bytes.len();
+        bytes.extend_from_slice(&[0; 8]);
+        let mut places = Vec::new();
+        let mut section = |bytes: &mut Vec<u8>, id: u16, put: &dyn Fn(&mut Vec<u8>)| {
+            places.push((id, bytes.len() as u64));
+            put_section(bytes, id, put);
+        };
+        section(bytes, SECTION_HEADERS, &put_headers);
+        section(bytes, SECTION_FTRACE, &put_ftrace_formats);
+        section(bytes, SECTION_EVENTS, &put_event_formats);
+        section(bytes, SECTION_SYMBOLS, &|bytes| put_sized32(bytes, &symbols()));
+        section(bytes, SECTION_TEXTS, &|bytes| put_sized32(bytes, &texts()));
+        section(bytes, SECTION_NAMES, &|bytes| put_sized64(bytes, &self.names()));
+        // Readers find this one by going through all sections: it has no option.
+        put_section(bytes, SECTION_STRINGS, &|bytes| bytes.extend_from_slice(b"fairlab\0"));
+        let options = bytes.len() as u64;
+        bytes[options_at..options_at + 8].copy_from_slice(&options.to_le_bytes());
+        // The options say where the buffer is, which begins behind them, at a page.
+        let options_length = self.options_v7(&places, buffer, 0).len();
+        let buffer_at = bytes.len() + SECTION_HEAD + options_length;
+        let content = self.options_v7(&places, buffer, buffer_at);
+        put_section(bytes, SECTION_OPTIONS, &|bytes| bytes.extend_from_slice(&content));
+        let first = (bytes.len() + SECTION_HEAD).next_multiple_of(PAGE);
+        let length = buffer.lengths.iter().sum::<u64>() + (first - bytes.len() - SECTION_HEAD) as u64;
+        put_section_head(bytes, SECTION_BUFFER, length);
+        bytes.resize(first, 0);
+    }
+
+    /// The options of version 7, if the buffer's section begins at a place.
+    fn options_v7(&self, places: &[(u16, u64)], buffer: &BufferLengths, buffer_at: usize) -> Vec<u8> {
+        let mut options = Vec::new();
+        self.put_options(&mut options, buffer.lengths.len());
+        for &(id, at) in places {
+            put_option(&mut options, id, &at.to_le_bytes());
+        }
+        let mut offset = (buffer_at + SECTION_HEAD).next_multiple_of(PAGE) as u64;
+        let mut data = (buffer_at as u64).to_le_bytes().to_vec();
+        // The buffer has no name; its clock; length of pages; CPUs.
+        data.extend_from_slice(b"\0global\0");
+        put_u32(&mut data, PAGE as u32);
+        put_u32(&mut data, buffer.lengths.len() as u32);
+        for (cpu, &length) in buffer.lengths.iter().enumerate() {
+            put_u32(&mut data, cpu as u32);
+            data.extend_from_slice(&offset.to_le_bytes());
+            data.extend_from_slice(&length.to_le_bytes());
+            offset += length;
+        }
+        put_option(&mut options, OPTION_BUFFER, &data);
+        // The end of the options: no others follow elsewhere.
+        put_option(&mut options, 0, &[0; 8]);
+        options
+    }
+
+    fn put_options(&self, bytes: &mut Vec<u8>, nr_cpus: usize) {
+        let text = |text: &str| [text.as_bytes(), b"\0"].concat();
+        put_option(bytes, OPTION_CLOCK, &text(CLOCK));
+        put_option(bytes, OPTION_UNAME, &text(&format!("Linux {} fairlab", self.machine)));
+        put_option(bytes, OPTION_CPUS, &(nr_cpus as u32).to_le_bytes());
+    }
+
+    /// Pids with their names.
+    fn names(&self) -> String {
+        let named = self.threads.iter().filter(|info| info.pid != 0);
+        named.map(|info| format!("{} {}\n", info.pid, info.comm.as_str())).collect()
+    }
+}
+
+/// What a perf.data has of this too: headers, formats, symbols and texts, without and with names.
+pub(in crate::export) fn put_tracing_data(bytes: &mut Vec<u8>, threads: &ThreadTable) {
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(b"0.6\0");
+    bytes.extend_from_slice(&[0, 8]);
+    put_u32(bytes, PAGE as u32);
+    put_headers(bytes);
+    put_ftrace_formats(bytes);
+    put_event_formats(bytes);
+    put_sized32(bytes, &symbols());
+    put_sized32(bytes, &texts());
+    put_sized64(bytes, &TraceDatHead { threads, machine: "" }.names());
+}
+
+/// Length of a section's own head.
+const SECTION_HEAD: usize = 16;
+
+fn put_section_head(bytes: &mut Vec<u8>, id: u16, length: u64) {
+    put_u16(bytes, id);
+    // Not compressed; its name is the first of the strings.
+    put_u16(bytes, 0);
+    put_u32(bytes, 0);
+    bytes.extend_from_slice(&length.to_le_bytes());
+}
+
+fn put_section(bytes: &mut Vec<u8>, id: u16, put: &dyn Fn(&mut Vec<u8>)) {
+    let mut content = Vec::new();
+    put(&mut content);
+    put_section_head(bytes, id, content.len() as u64);
+    bytes.extend_from_slice(&content);
+}
+
+fn put_headers(bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(b"header_page\0");
+    put_sized64(bytes, HEADER_PAGE);
+    bytes.extend_from_slice(b"header_event\0");
+    put_sized64(bytes, HEADER_EVENT);
+}
+
+fn formats<'a>(system: &'a str) -> impl Iterator<Item = &'static TracepointDefinition> + 'a {
+    TRACEPOINTS.iter().filter(move |definition| definition.system == system)
+}
+
+/// Events that belong to ftrace itself have no system.
+fn put_ftrace_formats(bytes: &mut Vec<u8>) {
+    put_u32(bytes, formats("ftrace").count() as u32);
+    formats("ftrace").for_each(|definition| put_sized64(bytes, &format_of(definition)));
+}
+
+fn put_event_formats(bytes: &mut Vec<u8>) {
+    let mut systems: Vec<&str> = TRACEPOINTS.iter().map(|definition| definition.system).collect();
+    systems.retain(|&system| system != "ftrace");
+    systems.sort_unstable();
+    systems.dedup();
+    put_u32(bytes, systems.len() as u32);
+    for system in systems {
+        bytes.extend_from_slice(system.as_bytes());
+        bytes.push(0);
+        put_u32(bytes, formats(system).count() as u32);
+        formats(system).for_each(|definition| put_sized64(bytes, &format_of(definition)));
+    }
+}
+
+fn put_option(bytes: &mut Vec<u8>, id: u16, data: &[u8]) {
+    put_u16(bytes, id);
+    put_u32(bytes, data.len() as u32);
+    bytes.extend_from_slice(data);
+}
+
+fn put_u16(bytes: &mut Vec<u8>, number: u16) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_u32(bytes: &mut Vec<u8>, number: u32) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_sized32(bytes: &mut Vec<u8>, text: &str) {
+    put_u32(bytes, text.len() as u32);
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn put_sized64(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How long something has been wrong with a CPU, seen by looks: each time counts if it lasts long enough, and the longest one is kept.
+
+use super::{Finding, Severity, moment};
+use crate::explain::Question;
+use fairlab_machine::sim::Machine;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+
+/// What was seen of each CPU.
+#[derive(Debug)]
+pub(super) struct Episodes {
+    /// Since when it has been wrong.
+    since: Vec<Option<Nanos>>,
+    count: u64,
+    total: Nanos,
+    worst: Option<(Nanos, CpuId, Nanos)>,
+}
+
+impl Episodes {
+    pub(super) fn new(nr_cpus: usize) -> Self {
+        Self { since: vec![None; nr_cpus], count: 0, total: Nanos::ZERO, worst: None }
+    }
+
+    /// A look at a CPU. What has lasted for less than the limit does not count.
+    pub(super) fn sample(&mut self, now: Nanos, cpu: CpuId, is_wrong: bool, limit: Nanos) {
+        if is_wrong {
+            self.since[cpu.index()].get_or_insert(now);
+        } else {
+            self.end_episode(now, cpu, limit);
+        }
+    }
+
+    fn end_episode(&mut self, now: Nanos, cpu: CpuId, limit: Nanos) {
+        let Some(time) = self.since[cpu.index()].take().map(|since| now - since) else { return };
+        if time < limit {
+            return;
+        }
+        self.count += 1;
+        self.total += time;
+        if self.worst.is_none_or(|(worst, ..)| time > worst) {
+            self.worst = Some((time, cpu, now));
+        }
+    }
+
+    /// At the end of the run. The sentence begins with how often and for how long in sum, and ends with the CPU and the time of the worst.
+    pub(super) fn findings(
+        &mut self,
+        machine: &Machine,
+        now: Nanos,
+        limit: Nanos,
+        rule: &'static str,
+        what: (&str, &str),
+    ) -> Vec<Finding> {
+        machine.sched().cpu_ids().for_each(|cpu| self.end_episode(now, cpu, limit));
+        let found = self.worst.map(|(time, cpu, until)| Finding {
+            rule,
+            severity: Severity::Medium,
+            sentence: format!(
+                "{} times ({} in sum) {}; at the worst {} {} for about {time}",
+                self.count, self.total, what.0, what.1, cpu.0
+            ),
+            count: self.count,
+            total_ns: self.total.0,
+            worst_ns: time.0,
+            at_ns: moment(until).saturating_sub(time.0 / 2),
+            question: Question::Cpu(cpu.0),
+        });
+        found.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lasts_as_long_as_the_limit_counts_and_the_worst_is_kept() {
+        let mut spells = Episodes::new(2);
+        let ms = Nanos::from_millis;
+        for (cpu, from, to) in [(0, 100, 119), (0, 200, 220), (1, 300, 390), (0, 400, 430)] {
+            spells.since[cpu as usize] = Some(ms(from));
+            spells.end_episode(ms(to), CpuId(cpu), ms(20));
+        }
+        assert_eq!((spells.count, spells.total), (3, ms(20 + 90 + 30)));
+        assert_eq!(spells.worst, Some((ms(90), CpuId(1), ms(390))));
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How fast CPUs work while a trace is recorded: their capacities, and the frequencies of which the trace tells.
+
+use crate::import::event::{Recording, TraceEvent, TraceEventKind};
+use fairlab_machine::hardware::Hardware;
+use fairlab_sched::units::{Capacity, SCHED_CAPACITY_SCALE};
+
+/// What is known of a CPU.
+#[derive(Clone, Debug)]
+struct RateCpu {
+    capacity: Capacity,
+    /// Its highest frequency; `None`: none is known.
+    highest_khz: Option<u64>,
+    /// What part of 1024 of it the CPU has.
+    part: Capacity,
+    /// Whether the trace has told its frequency.
+    has_frequency_events: bool,
+    /// How long it takes to leave each of its idle states.
+    exit_ns: Vec<u64>,
+}
+
+/// Speeds of CPUs, in the course of a trace.
+#[derive(Clone, Debug)]
+pub(super) struct CpuRates {
+    cpus: Vec<RateCpu>,
+}
+
+impl CpuRates {
+    /// Of a machine; without one, of what the trace tells: all CPUs alike, and the highest frequency that each of them is seen with.
+    pub(super) fn new(recording: &Recording, machine: Option<&Hardware>) -> Self {
+        let mut seen: Vec<Option<u64>> = vec![None; recording.nr_cpus as usize];
+        for event in &recording.events {
+            if let TraceEventKind::Frequency { cpu, khz } = event.kind
+                && let Some(seen) = seen.get_mut(cpu as usize)
+            {
+                *seen = Some(seen.unwrap_or(0).max(khz));
+            }
+        }
+        let cpus = seen.into_iter().enumerate().map(|(cpu, seen)| {
+            let domain = machine.and_then(|machine| {
+                machine.frequency_domains.iter().find(|domain| domain.cpus().any(|own| own.index() == cpu))
+            });
+            let states = machine.and_then(|machine| machine.idle_states.get(cpu));
+            let capacity = machine.and_then(|machine| machine.topology.capacity.get(cpu));
+            // A trace of frequencies that the machine does not have is one of another machine, or of none that knows them.
+            let highest = domain.filter(|domain| seen.is_none_or(|seen| domain.khz().contains(&seen)));
+            RateCpu {
+                capacity: capacity.copied().unwrap_or(SCHED_CAPACITY_SCALE),
+                highest_khz: highest.and_then(|domain| domain.khz().last().copied()).or(seen),
+                part: SCHED_CAPACITY_SCALE,
+                has_frequency_events: seen.is_none(),
+                exit_ns: states.into_iter().flatten().map(|state| state.exit_latency.0).collect(),
+            }
+        });
+        Self { cpus: cpus.collect() }
+    }
+
+    /// Work that a CPU does in a nanosecond, in units of 2^-20 ns at full speed.
+    pub(super) fn speed(&self, cpu: u32) -> u64 {
+        self.cpus.get(cpu as usize).map_or(SCHED_CAPACITY_SCALE * SCHED_CAPACITY_SCALE, |cpu| cpu.capacity * cpu.part)
+    }
+
+    /// The frequency of a CPU changes. Returns its new part of 1024 of the highest.
+    pub(super) fn change(&mut self, event: &TraceEvent) -> Option<(u32, Capacity)> {
+        let TraceEventKind::Frequency { cpu: number, khz } = event.kind else { return None };
+        let cpu = self.cpus.get_mut(number as usize)?;
+        cpu.has_frequency_events = true;
+        // As the kernel rounds it.
+        let part = khz.saturating_mul(SCHED_CAPACITY_SCALE) / cpu.highest_khz?.max(1);
+        let part = part.clamp(1, SCHED_CAPACITY_SCALE);
+        (std::mem::replace(&mut cpu.part, part) != part).then_some((number, part))
+    }
+
+    /// Whether the trace tells frequencies of this CPU, but has not yet.
+    pub(super) fn is_frequency_unknown(&self, cpu: u32) -> bool {
+        self.cpus.get(cpu as usize).is_some_and(|cpu| !cpu.has_frequency_events)
+    }
+
+    /// How long it takes a CPU to leave an idle state.
+    pub(super) fn exit_ns(&self, cpu: u32, state: u32) -> u64 {
+        let states = self.cpus.get(cpu as usize).map(|cpu| &cpu.exit_ns);
+        states.and_then(|states| states.get(state as usize)).copied().unwrap_or(0)
+    }
+
+    /// Capacities of all CPUs.
+    pub(super) fn capacities(&self) -> Vec<Capacity> {
+        self.cpus.iter().map(|cpu| cpu.capacity).collect()
+    }
+}

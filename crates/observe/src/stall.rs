@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What did not get on: tasks that wait in vain, and tasks that never ran.
+
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::{BlockedOn, BlockedTask, Machine, START};
+use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// So many tasks are named.
+const MAX_NAMED_TASKS: usize = 8;
+
+/// A task that waits in vain at the end of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StuckTask {
+    /// Its name.
+    pub task: String,
+    /// Since when, from the start of the run.
+    pub since_ns: u64,
+    /// For what, in words.
+    pub waits_for: String,
+    /// Whether it waits for a mutex that it will never get, even if others go on.
+    pub is_deadlocked: bool,
+}
+
+/// What did not get on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Stall {
+    /// Tasks that wait in vain.
+    pub stuck: Vec<StuckTask>,
+    /// Tasks that were started and never had a CPU.
+    pub never_ran: Vec<String>,
+    /// Tasks whose start lies behind the end of the run.
+    pub never_started: Vec<String>,
+}
+
+impl Stall {
+    /// What a machine shows at the end of its run.
+    pub fn from_machine(machine: &Machine<impl Engine>) -> Self {
+        let names = |is_so: &dyn Fn(usize) -> bool| {
+            let of_task = machine.tasks().iter().enumerate().filter(|&(place, _)| is_so(place));
+            of_task.map(|(_, task)| task.name.clone()).collect()
+        };
+        let task = |place: usize| &machine.tasks()[place];
+        let spec = |place: usize| &machine.workload().tasks[task(place).spec];
+        let comes_later = |place: usize| {
+            let (spec, is_forked) = (spec(place), task(place).id.is_some());
+            let waits = spec.awaits_origin && spec.timer_origin >= machine.duration();
+            spec.start_at.is_some() && (!is_forked || waits)
+        };
+        Self {
+            stuck: machine.stuck().iter().map(|waiting| stuck_task(machine, waiting)).collect(),
+            never_ran: names(&|place| {
+                task(place).id.is_some()
+                    && task(place).runtime_ns == 0
+                    && !task(place).dead
+                    && !machine.is_kthread(place)
+            }),
+            never_started: names(&comes_later),
+        }
+    }
+
+    /// Whether some tasks wait for each other.
+    pub fn is_deadlock(&self) -> bool {
+        self.stuck.iter().any(|task| task.is_deadlocked)
+    }
+
+    /// What there is to say, as warnings.
+    pub fn sentences(&self) -> Vec<String> {
+        let of_stuck = |is_deadlocked: bool| {
+            let of_kind = self.stuck.iter().filter(move |task| task.is_deadlocked == is_deadlocked);
+            let tell =
+                |task: &StuckTask| format!("{} since {} for {}", task.task, Nanos(task.since_ns), task.waits_for);
+            of_kind.map(tell).collect::<Vec<String>>()
+        };
+        let groups = [
+            ("deadlock: tasks wait that will never go on: ", of_stuck(true)),
+            ("standstill: all tasks that are left wait for others: ", of_stuck(false)),
+            ("these tasks were started but never had a CPU: ", self.never_ran.clone()),
+            ("these tasks start after the end of the run: ", self.never_started.clone()),
+        ];
+        let said = groups.into_iter().filter(|(_, tasks)| !tasks.is_empty());
+        said.map(|(what, tasks)| format!("{what}{}", name_list(&tasks))).collect()
+    }
+}
+
+fn name_list(tasks: &[String]) -> String {
+    let named = tasks.iter().take(MAX_NAMED_TASKS).cloned().collect::<Vec<_>>().join(", ");
+    match tasks.len().checked_sub(MAX_NAMED_TASKS).filter(|&more| more > 0) {
+        Some(more) => format!("{named}, and {more} more"),
+        None => named,
+    }
+}
+
+fn stuck_task(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> StuckTask {
+    StuckTask {
+        task: machine.tasks()[waiting.task].name.clone(),
+        since_ns: waiting.since.saturating_since(START).0,
+        waits_for: blocked_on_text(machine, waiting),
+        is_deadlocked: waiting.is_deadlocked,
+    }
+}
+
+fn blocked_on_text(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> String {
+    let objects = &machine.workload().objects;
+    match waiting.what {
+        BlockedOn::Mutex { mutex, owner } => {
+            let owner = match owner {
+                Some(owner) if owner == waiting.task => ", which it holds itself".to_owned(),
+                Some(owner) if machine.tasks()[owner].dead => {
+                    format!(", which {} held when it ended", machine.tasks()[owner].name)
+                }
+                Some(owner) => format!(", which {} holds", machine.tasks()[owner].name),
+                None => String::new(),
+            };
+            format!("the mutex {}{owner}", objects.mutexes[mutex])
+        }
+        BlockedOn::Cond(cond) => format!("the condition {}", objects.conds[cond]),
+        BlockedOn::Barrier { barrier, arrived, participants } => {
+            format!("the barrier {}, at which {arrived} of {participants} are", objects.barriers[barrier].0)
+        }
+        BlockedOn::Semaphore(semaphore) => format!("the semaphore {}", objects.semaphores[semaphore]),
+        BlockedOn::Resume(name) => format!("somebody to resume {}", objects.suspends[name]),
+        BlockedOn::Message(_) => "a message".to_owned(),
+        BlockedOn::Room(_) => "room for a message".to_owned(),
+        BlockedOn::Futex(_) => "a futex".to_owned(),
+        BlockedOn::Wake => "somebody to wake it".to_owned(),
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether a busy CPU's tick has a tickless CPU balance for all of them.
+//!
+//! Models `nohz_balancer_kick()`, `kick_ilb()`, `find_new_ilb()` and `nohz_csd_func()` (6.1).
+
+use crate::interface::balance::{
+    KickDecision, KickReason, NOHZ_BALANCE_KICK, NOHZ_KICK_MASK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK,
+};
+use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
+use crate::paths::sched::Sched;
+use crate::rules::balance::classify::sched_asym_prefer;
+use crate::state::calls::CallFunction;
+use crate::track::capacity::check_cpu_capacity;
+use crate::types::ids::CpuId;
+use crate::types::work::KernelOp;
+
+impl Sched {
+    /// What to ask of a tickless CPU at the tick of a busy one.
+    ///
+    /// Rules, in order:
+    /// 1. Without tickless CPUs nothing is to do. (An idle CPU's own softirq does it, and is not asked for here.)
+    /// 2. Blocked load is to be updated if some CPU has it, and it is time.
+    /// 3. Balancing is asked for if it is due and there is a reason, see [`Sched::kick_reason`]. It comes with 2.
+    /// 4. If CPUs have become tickless, `next_balance` is to be brought up to date.
+    pub(crate) fn find_tickless(&self, ctx: &mut Ctx<'_>, cpu: CpuId) -> KickDecision {
+        ctx.charge(KernelOp::NohzKick);
+        let reason = KickReason::NobodyTickless;
+        let mut decision = KickDecision { cpu, reason, flags: 0, target: None, kicked: false };
+        if self.nohz.nr_cpus > 0 {
+            if self.nohz.has_blocked && self.jiffies > self.nohz.next_blocked {
+                decision.flags = NOHZ_STATS_KICK;
+            }
+            decision.reason = self.kick_reason(cpu);
+            if decision.reason.tries_kick() {
+                decision.flags = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
+            }
+            if self.nohz.needs_update && !self.tunables.changes.kick_next {
+                decision.flags |= NOHZ_NEXT_KICK;
+            }
+        }
+        decision
+    }
+
+    /// Asks a tickless CPU for what was decided, if anything was.
+    pub(crate) fn send_nohz_kick(&mut self, ctx: &mut Ctx<'_>, mut decision: KickDecision) {
+        if decision.flags != 0 {
+            self.kick_ilb(ctx, &mut decision);
+        }
+        ctx.report(Event::KickDecision(&decision));
+    }
+
+    /// Why idle CPUs should balance, or why not.
+    ///
+    /// The first rule that says something, in order:
+    /// 1. It is not due: no.
+    /// 2. Two or more tasks on this CPU: yes.
+    /// 3. A fair task on a CPU of which other classes leave too little: yes.
+    /// 4. A tickless CPU of higher priority, where tasks are packed: yes.
+    /// 5. Where capacities differ: a misfit task that could be helped, yes; otherwise no, because the last rule would
+    ///    spread tasks over CPUs that are not alike.
+    /// 6. More than one busy CPU in the last-level cache: yes.
+    ///
+    /// The tunables `misfit_kick` and `llc_kick` set parts of 5 back.
+    fn kick_reason(&self, cpu: CpuId) -> KickReason {
+        let rq = &self.rqs[cpu.index()];
+        let cached = &self.domains.cpus[cpu.index()];
+        if self.jiffies < self.nohz.next_balance {
+            return KickReason::NotDue;
+        }
+        if rq.nr_running >= 2 {
+            return KickReason::ManyTasks;
+        }
+        if let Some(base) = cached.base
+            && self.cfs_rqs[cpu.index()].h_nr_running >= 1
+            && check_cpu_capacity(rq, &self.domains.domains[base])
+        {
+            return KickReason::ReducedCapacity;
+        }
+        if let Some(sd) = cached.sd_asym_packing {
+            let mut tickless = self.domains.domains[sd].span.iter_and(&self.nohz.idle_cpus_mask);
+            if tickless.any(|idle| sched_asym_prefer(idle, cpu)) {
+                return KickReason::AsymPacking;
+            }
+        }
+        let changes = &self.tunables.changes;
+        if let Some(sd) = cached.sd_asym_cpucapacity {
+            let is_misfit =
+                if changes.misfit_kick { rq.misfit_task_load > 0 } else { self.check_misfit_status(cpu, sd) };
+            if is_misfit {
+                return KickReason::Misfit;
+            }
+            if !changes.llc_kick {
+                return KickReason::AsymCapacity;
+            }
+        }
+        match cached.sd_llc_shared {
+            Some(shared) if self.domains.shared[shared].nr_busy_cpus > 1 => KickReason::LlcBusy,
+            _ => KickReason::NoReason,
+        }
+    }
+
+    /// Asks an idle CPU, unless one that was asked before has not got to it yet.
+    fn kick_ilb(&mut self, ctx: &mut Ctx<'_>, decision: &mut KickDecision) {
+        let changes = &self.tunables.changes;
+        if decision.flags & NOHZ_BALANCE_KICK != 0 || changes.kick_stats {
+            // Other CPUs need not ask for the same in this jiffy.
+            let last = if changes.kick_next { self.nohz.next_balance } else { self.jiffies };
+            self.nohz.next_balance = last + 1;
+        }
+        decision.target = self.find_new_ilb(ctx.cpu);
+        let Some(ilb) = decision.target else { return };
+        let asked = &mut self.rqs[ilb.index()].nohz_flags;
+        decision.kicked = *asked & NOHZ_KICK_MASK == 0;
+        *asked |= decision.flags;
+        if decision.kicked {
+            self.queue_call(ctx, ilb, CallFunction::NohzKick);
+        }
+    }
+
+    /// The first tickless CPU, other than this one, that is idle. With the tunable `ilb_first` it is the first one, or none.
+    fn find_new_ilb(&self, this_cpu: CpuId) -> Option<CpuId> {
+        if self.tunables.changes.ilb_first {
+            return self.nohz.idle_cpus_mask.first().filter(|cpu| self.rqs[cpu.index()].is_idle());
+        }
+        let mut tickless = self.nohz.idle_cpus_mask.iter();
+        tickless.find(|&cpu| cpu != this_cpu && self.rqs[cpu.index()].is_idle())
+    }
+
+    /// A CPU was asked: if it is still idle, its softirq does it.
+    pub(crate) fn nohz_csd_func(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        let asked = rq.nohz_flags;
+        rq.nohz_flags &= !(NOHZ_KICK_MASK | NOHZ_NEWILB_KICK);
+        rq.idle_balance = rq.is_idle();
+        if rq.idle_balance {
+            rq.nohz_idle_balance = asked;
+            rq.sched_softirq = true;
+        }
+    }
+}
+
+impl KickReason {
+    /// Whether it is a reason to ask for balancing.
+    pub const fn tries_kick(self) -> bool {
+        match self {
+            Self::ManyTasks | Self::ReducedCapacity | Self::AsymPacking | Self::Misfit | Self::LlcBusy => true,
+            Self::CpuIsIdle | Self::NobodyTickless | Self::NotDue | Self::AsymCapacity | Self::NoReason => false,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! For tests of balancing: small machines with real tasks on their runqueues.
+
+use crate::interface::balance::{BalanceDecision, KickDecision};
+use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::policy::PolicySlot;
+use crate::interface::probe::{Event, Probe};
+use crate::paths::load_balance::PassResult;
+use crate::paths::sched::{Sched, SchedConfig};
+use crate::state::new_task::NewTask;
+use crate::state::task::Policy;
+use crate::state::topology::{CpuPlace, DomainId, MachineTopology, TopologyLevel};
+use crate::types::cpumask::CpuMask;
+use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use crate::types::work::OpCounts;
+use crate::work::KernelOp;
+use std::string::{String, ToString};
+use std::vec;
+use std::vec::Vec;
+
+/// What a test wants to hear of.
+#[derive(Default)]
+pub(crate) struct EventLog {
+    pub(crate) passes: Vec<BalanceDecision>,
+    pub(crate) kicks: Vec<KickDecision>,
+    pub(crate) counters: Vec<(String, i64)>,
+}
+
+impl Probe for EventLog {
+    fn event(&mut self, _now: Nanos, event: &Event<'_>) {
+        match event {
+            Event::BalanceDecision(decision) => self.passes.push(**decision),
+            Event::KickDecision(decision) => self.kicks.push(**decision),
+            Event::DomainStat { counter, amount, .. } => self.counters.push(((*counter).to_string(), *amount)),
+            _ => {}
+        }
+    }
+}
+
+/// A machine whose CPUs have never run anything but what the test forks. Ticks take 4 ms; it is second 4, jiffy 1000.
+pub(crate) struct TestMachine {
+    pub(crate) sched: Sched,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) heard: EventLog,
+    pub(crate) work: OpCounts,
+    pub(crate) now: Nanos,
+    pub(crate) newidle_pass_cost: Nanos,
+    pub(crate) policy: Option<PolicySlot>,
+}
+
+/// CPUs per core and cache, and the levels.
+pub(crate) fn machine(nr_cpus: u32, smt: u32, llc: u32, levels: &[TopologyLevel]) -> MachineTopology {
+    let place = |cpu| CpuPlace { core: cpu / smt, cluster: cpu, llc: cpu / llc, package: 0, node: 0 };
+    MachineTopology {
+        cpus: (0..nr_cpus).map(place).collect(),
+        capacity: vec![1024; nr_cpus as usize],
+        levels: levels.to_vec(),
+        distances: vec![vec![10]],
+    }
+}
+
+/// CPUs under one cache.
+pub(crate) fn flat(nr_cpus: u32) -> TestMachine {
+    TestMachine::new(machine(nr_cpus, 1, nr_cpus, &[TopologyLevel::Mc]))
+}
+
+/// Two cores of two CPUs under one cache.
+pub(crate) fn smt() -> TestMachine {
+    TestMachine::new(machine(4, 2, 4, &[TopologyLevel::Smt, TopologyLevel::Mc]))
+}
+
+/// Two small CPUs and two big ones under one cache.
+pub(crate) fn big_little() -> TestMachine {
+    TestMachine::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, &[TopologyLevel::Mc]) })
+}
+
+impl TestMachine {
+    pub(crate) fn new(topology: MachineTopology) -> Self {
+        let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
+        let now = Nanos::from_secs(4);
+        let (effects, heard, work) = (Vec::new(), EventLog::default(), OpCounts::default());
+        let mut lab = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO, policy: None };
+        for cpu in lab.sched.cpu_ids() {
+            lab.on(cpu.0, |sched, ctx| {
+                let _rq = sched.rq_lock_clocked(ctx, cpu);
+            });
+        }
+        lab
+    }
+
+    /// Executes something on a CPU.
+    pub(crate) fn on<R>(&mut self, cpu: u32, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
+        let ctx = &mut Ctx {
+            cpu: CpuId(cpu),
+            now: self.now,
+            clock_offset: Nanos::ZERO,
+            self_timed: Some((KernelOp::NewidlePass, self.newidle_pass_cost)),
+            effects: &mut self.effects,
+            probe: &mut self.heard,
+            work: &mut self.work,
+            policy: self.policy.as_mut(),
+        };
+        // Tests write into runqueues as they like.
+        self.sched.tallies.mark_all_dirty();
+        act(&mut self.sched, ctx)
+    }
+
+    /// Puts a task on a CPU; it runs there if nothing else does. Afterwards it may use any of `allowed`.
+    pub(crate) fn task(&mut self, cpu: u32, allowed: &[u32]) -> TaskId {
+        let nr_cpus = self.sched.nr_cpus();
+        let mask = |cpus: &[u32]| CpuMask::from_cpus(nr_cpus, cpus.iter().map(|&cpu| CpuId(cpu)));
+        let (policy, group, uclamp) = (Policy::Normal, GroupId::ROOT, None);
+        let new = NewTask { pid: 1000, policy, nice: 0, group, cpus_allowed: mask(&[cpu]), uclamp };
+        let task = self.on(cpu, |sched, ctx| {
+            let task = sched.handle_fork(ctx, new);
+            if sched.need_resched(ctx.cpu) {
+                sched.handle_reschedule(ctx);
+            }
+            task
+        });
+        let p = &mut self.sched.tasks[task.index()];
+        (p.cpus_allowed, p.nr_cpus_allowed) = (mask(allowed), allowed.len() as u32);
+        self.heard = EventLog::default();
+        task
+    }
+
+    /// Some time passes, with as many ticks as fit into it but none on any CPU.
+    pub(crate) fn wait_ms(&mut self, ms: u64) {
+        self.now += Nanos::from_millis(ms);
+        let jiffies = self.sched.jiffies + ms / 4;
+        self.sched.handle_jiffy(jiffies);
+        for cpu in self.sched.cpu_ids() {
+            self.on(cpu.0, |sched, ctx| {
+                let _rq = sched.rq_lock_clocked(ctx, cpu);
+            });
+        }
+    }
+
+    /// A domain of a CPU, 0 being the narrowest.
+    pub(crate) fn sd(&self, cpu: u32, place: usize) -> DomainId {
+        self.sched.domains.chain(CpuId(cpu)).nth(place).expect("a domain")
+    }
+
+    /// One pass over a domain of a CPU, executed by that CPU.
+    pub(crate) fn pass(&mut self, cpu: u32, place: usize, idle: CpuIdleType) -> (PassResult, BalanceDecision) {
+        let sd = self.sd(cpu, place);
+        self.heard = EventLog::default();
+        let result = self.on(cpu, |sched, ctx| sched.load_balance(ctx, CpuId(cpu), sd, idle));
+        (result, self.heard.passes[0])
+    }
+
+    /// Names of the counters that were increased.
+    pub(crate) fn counted(&self) -> Vec<&str> {
+        self.heard.counters.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    pub(crate) fn cpu_of(&self, task: TaskId) -> u32 {
+        self.sched.task(task).cpu.0
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Quantities with a unit.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A point in time or a span of time, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens in a run: the kernel's `KTIME_MAX`.
+    pub const NEVER: Self = Self(i64::MAX as u64);
+
+    /// A span of whole microseconds.
+    #[inline]
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us * 1_000)
+    }
+
+    /// A span of whole milliseconds.
+    #[inline]
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// A span of whole seconds.
+    #[inline]
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s * 1_000_000_000)
+    }
+
+    /// The span from `earlier` to this point, or nothing if `earlier` is the later one.
+    #[inline]
+    pub const fn saturating_since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// In the largest unit that leaves a whole number before the point: `1.5ms`, `250us`, `17ns`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.0 {
+            0..1_000 => return write!(f, "{}ns", self.0),
+            1_000..1_000_000 => (1_000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        let (whole, mut rest) = (self.0 / unit, self.0 % unit);
+        write!(f, "{whole}")?;
+        if rest > 0 {
+            let mut digits = unit.ilog10() as usize;
+            while rest.is_multiple_of(10) {
+                rest /= 10;
+                digits -= 1;
+            }
+            write!(f, ".{rest:0digits$}")?;
+        }
+        f.write_str(name)
+    }
+}
+
+/// Compute capacity of a CPU, or the part of it that a frequency leaves: 1024 ([`SCHED_CAPACITY_SCALE`]) is the biggest CPU
+/// of the machine at its highest frequency.
+pub type Capacity = u64;
+
+/// The kernel's `SCHED_CAPACITY_SCALE`.
+pub const SCHED_CAPACITY_SCALE: Capacity = 1024;
+
+/// The kernel's `SCHED_CAPACITY_SHIFT`.
+pub const CAPACITY_SHIFT: u32 = 10;
+
+/// `value` scaled by a capacity, rounded down: the kernel's `cap_scale()`.
+#[inline]
+pub const fn cap_scale(value: u64, capacity: Capacity) -> u64 {
+    (value * capacity) >> CAPACITY_SHIFT
+}
+
+/// The half-life of averages, and so the time between updates of blocked load, in ms (`LOAD_AVG_PERIOD`).
+pub(crate) const LOAD_AVG_PERIOD_MS: u64 = 32;
+
+/// Ticks in a second.
+pub(crate) const fn hz(tick_ns: u64) -> u64 {
+    1_000_000_000 / tick_ns
+}
+
+/// Ticks that cover a number of milliseconds: `msecs_to_jiffies()`.
+#[inline]
+pub(crate) const fn msecs_to_jiffies(ms: u64, hz: u64) -> u64 {
+    (ms * hz).div_ceil(1000)
+}

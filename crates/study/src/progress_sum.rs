@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Progress of a study as the sum of its parts, which run concurrently and complete in any order.
+
+use crate::ProgressReporter;
+use std::sync::Mutex;
+
+/// Adds up the fractions of completed steps, and passes the sum to a [`ProgressReporter`].
+pub(crate) struct ProgressSum<'a> {
+    to: &'a dyn ProgressReporter,
+    done: Mutex<f64>,
+}
+
+impl<'a> ProgressSum<'a> {
+    /// Creates a sum that starts at zero.
+    pub(crate) fn new(to: &'a dyn ProgressReporter) -> Self {
+        Self { to, done: Mutex::new(0.0) }
+    }
+
+    /// Adds the completed `step`, which is the fraction `part` of the whole, and reports the new sum.
+    ///
+    /// The reporter is called under the lock, so that the reported fraction never decreases.
+    pub(crate) fn add(&self, step: &str, part: f64) {
+        let mut done = self.done.lock().expect("whoever is told does not panic");
+        *done += part;
+        self.to.done(step, done.min(1.0));
+    }
+}

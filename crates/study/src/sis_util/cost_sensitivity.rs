@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether verdicts hang on prices: each price of the machine halved and doubled, in some runs.
+//!
+//! Runs are shorter than those of the other tables, since there are many.
+
+use super::case::{MACHINE, SisUtilBench, SisUtilCase};
+use super::figures::RowFigures;
+use crate::StudyError;
+use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
+use crate::pool;
+use crate::progress_sum::ProgressSum;
+use crate::report::{MeasuredFigure, ReportRow, ReportTable};
+use crate::sensitivity;
+use crate::window::WindowSpan;
+use fairlab_machine::hardware::Hardware;
+use fairlab_sched::units::Nanos;
+
+/// The table's name.
+pub(super) const TABLE: &str = "prices";
+
+/// The runs whose rows are judged: the one by which prices were set, and two of another kind, that cost little. What pipes, UNIX sockets and UDP
+/// alone pay no row of these shows.
+const RUNS: [(&str, u32); 3] = [("TCP_RR", 224), ("schbench", 5), ("schbench", 8)];
+/// The tables whose rows of these runs are judged.
+const JUDGED: [&str; 6] = ["se_eff", "dom_eff", "fast_rate", "success_rate", "latency", "counts"];
+/// The arm whose rows are judged: after the change 224 pairs need half a second to get into their state, which is too long for so many runs.
+const ARM: &str = "before";
+const SPAN: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(120), window: Nanos::from_millis(20) };
+/// What sleeps for 30 ms needs longer to be seen.
+const SPAN_OF_SCHBENCH: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(300), window: Nanos::from_millis(500) };
+
+/// The part of the study that the table takes.
+const PROGRESS_SHARE: f64 = 0.13;
+
+pub(super) fn table(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
+    let told = |price: &str, part| tally.add(price, PROGRESS_SHARE * part);
+    sensitivity::table(study.table(TABLE), ARM, MACHINE, told, |hardware| {
+        let of_run = |run| judged(study, run, &hardware);
+        Ok(pool::all(RUNS.to_vec(), of_run)?.into_iter().flatten().collect())
+    })
+}
+
+/// The rows of all tables that a run can fill.
+fn judged(
+    study: &StudyDefinition,
+    (name, load): (&str, u32),
+    hardware: &Hardware,
+) -> Result<Vec<ReportTable>, StudyError> {
+    let bench = SisUtilBench::from_name(name).expect("runs have names of benchmarks");
+    let case = SisUtilCase { bench, load, arm: ARM.to_owned(), traced: false };
+    let span = if bench == SisUtilBench::Schbench { SPAN_OF_SCHBENCH } else { SPAN };
+    let seen = case.run_on(hardware.clone(), study.arm(ARM), span, 0)?;
+    let figures = RowFigures { case: &case, seen: &seen, base: None };
+    let prefix = format!("{name} {load} ");
+    Ok(JUDGED.map(|table| rows(study.table(table), &prefix, &figures)).into())
+}
+
+/// The rows of a table whose labels begin so.
+fn rows(definition: &TableDefinition, prefix: &str, figures: &RowFigures<'_>) -> ReportTable {
+    let is_meant = |row: &&RowDefinition| row.arm == ARM && row.label.starts_with(prefix);
+    let rows = definition.rows.iter().filter(is_meant).map(|row| {
+        let measured =
+            figures.measure(&definition.name, &row.label).unwrap_or_else(|| MeasuredFigure::text("not measured"));
+        ReportRow::new(definition, row, measured)
+    });
+    ReportTable { name: definition.name.clone(), title: definition.title.clone(), rows: rows.collect() }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a study's code knows how to fill: its tables, and the labels of their rows. Data that say anything else are refused, since
+//! nothing would be measured for it.
+
+use crate::data::sensitivity::TABLES;
+use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
+use fairlab_workload::suggest;
+
+/// A table that a study fills.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableSchema {
+    name: &'static str,
+    labels: LabelSchema,
+}
+
+/// Which labels the rows of a table may have.
+#[derive(Clone, Copy, Debug)]
+enum LabelSchema {
+    /// The code makes the rows itself; the data have none.
+    Own,
+    /// Each row has one of these.
+    OneOf(&'static [&'static str]),
+    /// Whatever can be read as a label of the table of this name, such as these.
+    Read { reads: fn(&str, &str) -> bool, such_as: &'static [&'static str] },
+}
+
+impl TableSchema {
+    /// A table whose rows the code makes.
+    pub(crate) const fn own(name: &'static str) -> Self {
+        Self { name, labels: LabelSchema::Own }
+    }
+
+    /// A table whose rows have these labels.
+    pub(crate) const fn one_of(name: &'static str, labels: &'static [&'static str]) -> Self {
+        Self { name, labels: LabelSchema::OneOf(labels) }
+    }
+
+    /// A table whose labels are read: `reads` takes the name of the table and the label.
+    pub(crate) const fn read(
+        name: &'static str,
+        reads: fn(&str, &str) -> bool,
+        such_as: &'static [&'static str],
+    ) -> Self {
+        Self { name, labels: LabelSchema::Read { reads, such_as } }
+    }
+
+    /// Checks the labels of a table of this form.
+    fn check(&self, file: &str, table: &TableDefinition) -> Result<(), DefinitionError> {
+        for row in &table.rows {
+            let label = row.label.as_str();
+            let (is_known, known): (bool, &[&str]) = match self.labels {
+                LabelSchema::Own => (false, &[]),
+                LabelSchema::OneOf(labels) => (labels.contains(&label), labels),
+                LabelSchema::Read { reads, such_as } => (reads(self.name, label), such_as),
+            };
+            if is_known {
+                continue;
+            }
+            let (what, help) = match self.labels {
+                LabelSchema::Own => {
+                    ("has no figure", "leave it out: the study makes the rows of this table".to_owned())
+                }
+                LabelSchema::OneOf(_) => ("is no label of this table", suggest::help(label, "labels", known)),
+                LabelSchema::Read { .. } => {
+                    ("is no label of this table", suggest::help(label, "labels are like", known))
+                }
+            };
+            let place = format!("table {}", table.name);
+            return Err(DefinitionError::name(file, place, format!("`{label}` {what}"), help));
+        }
+        Ok(())
+    }
+}
+
+/// Checks that a study has the tables that its code fills, each once, no other ones, and in them only labels that it knows.
+///
+/// # Errors
+/// The first table or label that is otherwise, with the way out.
+pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) -> Result<(), DefinitionError> {
+    let known: Vec<&str> = forms.iter().map(|form| form.name).collect();
+    for (place, table) in study.tables.iter().enumerate() {
+        let wrong = |message: &str, help| {
+            DefinitionError::name(file, format!("table {}", table.name), message.to_owned(), help)
+        };
+        let is_there_before = study.tables[..place].iter().any(|before| before.name == table.name);
+        if is_there_before {
+            return Err(wrong("there is one of that name above", "put the rows of both into one".to_owned()));
+        }
+        // Rows of data have their own checks; what is varied has no rows in the data.
+        let is_varied = study.sensitivity.is_some() && TABLES.contains(&table.name.as_str());
+        if table.is_data() || is_varied {
+            continue;
+        }
+        let Some(form) = forms.iter().find(|form| form.name == table.name) else {
+            let help = match known.as_slice() {
+                [] => "say what fills it: figure = '...', and run = '...' if there are several".to_owned(),
+                known => suggest::help(&table.name, "tables", known),
+            };
+            return Err(wrong("nothing fills this table", help));
+        };
+        form.check(file, table)?;
+    }
+    match known.iter().find(|name| !study.tables.iter().any(|table| table.name == **name)) {
+        Some(missing) => {
+            let (message, help) = (format!("there is no table {missing}"), "add it: the study fills it".to_owned());
+            Err(DefinitionError::name(file, "tables".to_owned(), message, help))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::STUDIES;
+    use crate::definition::RowDefinition;
+
+    /// Studies with code.
+    fn of_code() -> impl Iterator<Item = &'static crate::BuiltInStudy> {
+        STUDIES.iter().filter(|study| study.body.is_some())
+    }
+
+    /// The complaint about a study whose data were changed.
+    fn complaint(study: &crate::BuiltInStudy, change: impl FnOnce(&mut StudyDefinition)) -> String {
+        let mut definition = StudyDefinition::parse(&study.file(), study.data).expect("the data are well formed");
+        change(&mut definition);
+        check(&study.file(), &definition, study.forms).expect_err("it was changed for the worse").to_string()
+    }
+
+    #[test]
+    fn a_misspelt_table_of_any_study_is_refused_with_the_right_name() {
+        for study in of_code() {
+            for form in study.forms {
+                let misspelt = |definition: &mut StudyDefinition| {
+                    let table = definition.tables.iter_mut().find(|table| table.name == form.name);
+                    table.expect("each form has a table").name.push('s');
+                };
+                let told = complaint(study, misspelt);
+                let (file, name) = (format!("studies/{}.toml: table {}s: ", study.name, form.name), form.name);
+                assert!(told.starts_with(&file) && told.contains("did you mean `"), "{told}");
+                assert!(told.contains(name), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_misspelt_label_of_any_row_of_any_study_is_refused() {
+        for study in of_code() {
+            let definition = StudyDefinition::parse(&study.file(), study.data).expect("the data are well formed");
+            for (table, rows) in definition.tables.iter().map(|table| table.rows.len()).enumerate() {
+                if definition.tables[table].is_data() {
+                    continue;
+                }
+                for row in 0..rows {
+                    let told = complaint(study, |definition| definition.tables[table].rows[row].label.push('x'));
+                    let label = &definition.tables[table].rows[row].label;
+                    let place = format!("table {}: `{label}x` is no label", definition.tables[table].name);
+                    assert!(told.contains(&place) && told.contains("\nhelp: did you mean `"), "{told}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_form_of_labels_has_its_own_way_out() {
+        let study = STUDIES.iter().find(|study| study.name == "sis-util").expect("there is such a study");
+        let relabelled = |table: &str, label: &str| {
+            complaint(study, |definition| {
+                let table =
+                    definition.tables.iter_mut().find(|known| known.name == table).expect("there is such a table");
+                table.rows.push(RowDefinition::unpublished(label, "after"));
+            })
+        };
+        assert_eq!(
+            relabelled("prices", "ScanCpu half"),
+            "studies/sis-util.toml: table prices: `ScanCpu half` has no figure\n\
+             help: leave it out: the study makes the rows of this table"
+        );
+        let told = relabelled("eight CPUs", "8 CPUs, nr_scam");
+        assert!(
+            told.contains("help: did you mean `8 CPUs, nr_scan`? labels: 8 CPUs, nr_scan, 8 CPUs, wake-up"),
+            "{told}"
+        );
+        let told = relabelled("netperf", "TCP_R 28 threads");
+        assert!(told.contains("help: did you mean `TCP_RR 28 threads`? labels are like: "), "{told}");
+        for label in
+            ["TCP_RR 28 clients", "TCP_RR threads", "TCP_RR 0 threads", "TCP_RR 28 threads, traced", "Tcp 28 threads"]
+        {
+            assert!(relabelled("se_eff", label).contains("is no label of this table"), "{label}");
+        }
+        for label in
+            ["TCP_RR 224 threads, 3 us, traced", "TCP_RR 224 threads, 4 us", "TCP_RR 224 threads, 4 us, untraced"]
+        {
+            assert!(relabelled("histogram shares", label).contains("is no label of this table"), "{label}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_missing_or_there_twice_is_told() {
+        for study in of_code() {
+            let first = study.forms[0].name;
+            let told = complaint(study, |definition| definition.tables.retain(|table| table.name != first));
+            assert!(told.contains("there is no table ") && told.contains("\nhelp: add it"), "{told}");
+            let told = complaint(study, |definition| definition.tables.push(definition.tables[0].clone()));
+            assert!(told.contains("there is one of that name above"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The statements of a scenario, line by line.
+
+use super::Scenario;
+use super::changes::{ChangeDraft, ChangeNames, ReadChange};
+use super::machine::{MachineDraft, check_room};
+use super::statements::{About, STATEMENTS, Statement, keywords};
+use super::tasks::{MAX_NAME, TaskDrafts};
+use super::tokens::{Token, Tokens};
+use crate::error::{ParseError, Source};
+use crate::step::TaskIndex;
+use crate::suggest;
+use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, Quota, TaskSpec, Workload};
+use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::{SetBy, TUNABLES};
+use fairlab_sched::units::Nanos;
+
+/// Limits of the grammar.
+const MAX_GROUPS: usize = 256;
+const MAX_GROUP_NAME: usize = 31;
+const MAX_FEATURES: usize = 40;
+const MAX_TUNABLES: usize = 20;
+const MAX_CHANGES: usize = 1000;
+const MAX_PACKET_LOADS: usize = 256;
+/// As many packets fit into the queue of a CPU (`net.core.netdev_max_backlog`).
+const MAX_PACKETS: u32 = 1000;
+
+/// What the kernel accepts as quota and period, in microseconds.
+const MIN_QUOTA_US: u64 = 1_000;
+const MAX_PERIOD_US: u64 = 1_000_000;
+const DEFAULT_PERIOD_US: u64 = 100_000;
+
+/// Clamps of a group that allow anything.
+const ANY_CLAMPS: (u32, u32) = (0, 1024);
+
+/// Reads a scenario.
+///
+/// # Errors
+/// At the first thing that the grammar does not allow.
+pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
+    let named = &|_: &str| Err("whoever reads this file knows no machines".to_owned());
+    parse_on(file, text, ParseContext { given: None, named, vary: None })
+}
+
+/// On what a scenario runs, beside what it says itself.
+#[derive(Clone, Copy)]
+pub struct ParseContext<'m> {
+    /// A machine was given that takes the place of the file's own: its number of CPUs.
+    pub given: Option<u32>,
+    /// The number of CPUs of a machine that the file names.
+    pub named: &'m dyn Fn(&str) -> Result<u32, String>,
+    /// Random lengths are drawn from this seed, instead of those that the grammar fixes.
+    pub vary: Option<u64>,
+}
+
+/// Reads a scenario that may run on another machine than its own.
+///
+/// # Errors
+/// At the first thing that the grammar does not allow, or that the machine does not have.
+pub fn parse_on(file: &str, text: &str, on: ParseContext<'_>) -> Result<Scenario, ParseError> {
+    let source = Source::new(file, text);
+    let mut parser: Option<Parser<'_>> = None;
+    let mut offset = 0;
+    for line in text.split('\n') {
+        let mut words = Tokens::of_line(source, offset, line);
+        offset += line.len() + 1;
+        let Some(keyword) = words.optional() else { continue };
+        match &mut parser {
+            None if keyword.text == "cpus" => parser = Some(Parser::new(MachineDraft::new(&mut words)?, on)),
+            None if keyword.text == "machine" => parser = Some(Parser::on_named(&mut words, on)?),
+            None => return Err(before_cpus(&words, keyword)),
+            Some(parser) => parser.statement(keyword, &mut words)?,
+        }
+        if let Some(word) = words.optional() {
+            let message = format!("more words than `{}` takes", keyword.text);
+            return Err(words.error(word, message).with_help("one statement per line; # starts a comment"));
+        }
+    }
+    let no_cpus = || source.error(0, "no `cpus`: the file has no statement").with_help("begin with `cpus N`");
+    parser.ok_or_else(no_cpus)?.finish(source)
+}
+
+/// Reads statements about what changes while tasks run, for a workload that comes from elsewhere: its groups, cpusets and tasks are
+/// known, tasks also by their families. Each statement has the byte offset at which it stands in the source.
+pub(crate) fn add_to(
+    source: Source<'_>,
+    statements: &[(usize, &str)],
+    nr_cpus: u32,
+    workload: &mut Workload,
+) -> Result<(), ParseError> {
+    let named = &|_: &str| Err(String::new());
+    let mut parser = Parser {
+        groups: workload.groups.clone(),
+        cpusets: workload.cpusets.clone(),
+        longest_name: usize::MAX,
+        ..Parser::new(MachineDraft::alike(nr_cpus), ParseContext { given: None, named, vary: None })
+    };
+    for &(offset, statement) in statements {
+        let mut words = Tokens::of_line(source, offset, statement);
+        let Some(keyword) = words.optional() else { continue };
+        if Statement::named(keyword.text).is_none_or(|statement| !statement.is_for_any_workload) {
+            let message = match Statement::named(keyword.text) {
+                Some(statement) => format!("`{}` is a statement of scenarios only", statement.keyword),
+                None => format!("unknown statement `{}`", keyword.text),
+            };
+            let help = suggest::help(keyword.text, "here there are", &for_any_workload());
+            return Err(words.error(keyword, message).with_help(help));
+        }
+        parser.statement(keyword, &mut words)?;
+        if let Some(word) = words.optional() {
+            let message = format!("more words than `{}` takes", keyword.text);
+            return Err(words.error(word, message).with_help("one statement in each string"));
+        }
+        if !parser.features.is_empty() || !parser.tunables.is_empty() {
+            let error = words.error(keyword, format!("`{}` without a time", keyword.text));
+            let help =
+                "write when it changes, such as `feature 100ms SIS_UTIL 0`; for the whole run use --features and --set";
+            return Err(error.with_help(help));
+        }
+    }
+    parser.finish_for(source, workload)
+}
+
+/// The statements that have a place in other files.
+fn for_any_workload() -> Vec<&'static str> {
+    STATEMENTS.iter().filter(|statement| statement.is_for_any_workload).map(|statement| statement.keyword).collect()
+}
+
+fn before_cpus(words: &Tokens<'_>, keyword: Token<'_>) -> ParseError {
+    let error = words.error(keyword, "the first statement must be `cpus`");
+    if Statement::named(keyword.text).is_some() {
+        return error.with_help("begin with `cpus N`, the number of CPUs, or with `machine NAME`");
+    }
+    error.with_help(format!("`{}` is not a statement; a scenario begins with `cpus N` or `machine NAME`", keyword.text))
+}
+
+/// What the file has said so far.
+pub(super) struct Parser<'a> {
+    pub(super) machine: MachineDraft,
+    named_machine: Option<String>,
+    /// CPUs of the machine on which the tasks run.
+    nr_cpus: u32,
+    is_replaced: bool,
+    vary: Option<u64>,
+    tasks: TaskDrafts<'a>,
+    changes: Vec<ChangeDraft<'a>>,
+    packets: Vec<(PacketLoad, Token<'a>)>,
+    /// All but the machine and the tasks, which follow at the end of the file.
+    pub(super) end: Nanos,
+    trace: Option<u8>,
+    pub(super) trace_pelt: bool,
+    stats: Option<Nanos>,
+    features: Vec<(String, bool)>,
+    tunables: Vec<(String, u64)>,
+    arms: Vec<(String, i64)>,
+    groups: Vec<GroupSpec>,
+    cpusets: Vec<CpusetSpec>,
+    /// As many characters names of tasks may have.
+    longest_name: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// On the machine that the file names, or on the one that was given in its place.
+    fn on_named(words: &mut Tokens<'_>, on: ParseContext<'_>) -> Result<Self, ParseError> {
+        let name = words.word("a machine's name or path")?;
+        let nr_cpus = match on.given {
+            Some(nr_cpus) => nr_cpus,
+            None => (on.named)(name.text).map_err(|why| words.error(name, why))?,
+        };
+        let parser = Self::new(MachineDraft::alike(nr_cpus), ParseContext { given: None, ..on });
+        Ok(Self { named_machine: Some(name.text.to_owned()), is_replaced: on.given.is_some(), ..parser })
+    }
+
+    fn new(machine: MachineDraft, on: ParseContext<'_>) -> Self {
+        Self {
+            nr_cpus: on.given.unwrap_or(machine.machine.nr_cpus),
+            named_machine: None,
+            is_replaced: on.given.is_some(),
+            vary: on.vary,
+            machine,
+            tasks: TaskDrafts::default(),
+            changes: Vec::new(),
+            packets: Vec::new(),
+            end: Nanos::from_secs(1),
+            trace: None,
+            trace_pelt: false,
+            stats: None,
+            features: Vec::new(),
+            tunables: Vec::new(),
+            arms: Vec::new(),
+            groups: Vec::new(),
+            cpusets: Vec::new(),
+            longest_name: MAX_NAME,
+        }
+    }
+
+    fn statement(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        if let Some(statement) = Statement::named(keyword.text) {
+            let is_about_machine = statement.about == About::Machine;
+            if let Some(name) = self.named_machine.as_deref().filter(|_| is_about_machine) {
+                let help = format!("write a machine file with `base = \"{name}\"` that says how it differs");
+                let message = format!("the machine is `{name}`, which has a file; `{}` cannot change it", keyword.text);
+                return Err(words.error(keyword, message).with_help(help));
+            }
+            return (statement.read)(self, keyword, words);
+        }
+        let help = suggest::help(keyword.text, "statements", &keywords());
+        Err(words.error(keyword, format!("unknown statement `{}`", keyword.text)).with_help(help))
+    }
+
+    pub(super) fn trace(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let level = words.next_small("the level, 0 to 3", 0..=3)?;
+        self.trace = Some(u8::try_from(level).expect("a level up to 3"));
+        Ok(())
+    }
+
+    pub(super) fn stats(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        self.stats = Some(words.duration("the time between two snapshots")?).filter(|every| every.0 > 0);
+        Ok(())
+    }
+
+    pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let when = time_of_switch(words)?;
+        let names = Feature::ALL.iter().map(|feature| feature.name());
+        let name = known_name(words, "feature", "features of 6.1", names)?;
+        let on = words.flag("0 or 1")?;
+        if let Some(at) = when {
+            return self.add_change(
+                words,
+                keyword,
+                ChangeDraft { at, task: None, change: Change::Feature { name, on } },
+            );
+        }
+        check_room(words, keyword.offset, self.features.len(), MAX_FEATURES)?;
+        self.features.push((name, on));
+        Ok(())
+    }
+
+    pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let when = time_of_switch(words)?;
+        let name = known_name(words, "tunable", "tunables of 6.1", names_for(SetBy::Tune))?;
+        let value = u64::from(words.next_small("a value", 0..=4_000_000_000)?);
+        if let Some(at) = when {
+            let change = Change::Tunable { name, value };
+            return self.add_change(words, keyword, ChangeDraft { at, task: None, change });
+        }
+        check_room(words, keyword.offset, self.tunables.len(), MAX_TUNABLES)?;
+        self.tunables.push((name, value));
+        Ok(())
+    }
+
+    pub(super) fn arm(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let name = known_name(words, "arm", "arms", names_for(SetBy::Arm))?;
+        self.arms.push((name, words.number("a value", -1..=1_000_000)?));
+        Ok(())
+    }
+
+    pub(super) fn task(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        // Not by `names()`, which would borrow the tasks too.
+        let nr_cpus = self.nr_cpus;
+        self.tasks.task(words, &ChangeNames { groups: &self.groups, cpusets: &self.cpusets, nr_cpus })
+    }
+
+    /// What a group, a cpuset or CPUs become.
+    pub(super) fn change(
+        &mut self,
+        keyword: Token<'a>,
+        words: &mut Tokens<'a>,
+        read: ReadChange,
+    ) -> Result<(), ParseError> {
+        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        let at = words.duration("when")?;
+        let change = read(&self.names(), words)?;
+        self.changes.push(ChangeDraft { at, task: None, change });
+        Ok(())
+    }
+
+    /// What a task becomes.
+    pub(super) fn task_change(
+        &mut self,
+        keyword: Token<'a>,
+        words: &mut Tokens<'a>,
+        read: ReadChange,
+    ) -> Result<(), ParseError> {
+        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        let at = words.duration("when")?;
+        let task = Some(words.name("the task's name", self.longest_name)?);
+        let change = read(&self.names(), words)?;
+        self.changes.push(ChangeDraft { at, task, change });
+        Ok(())
+    }
+
+    /// Packets from outside; whom they wake is known at the end of the file.
+    pub(super) fn packets(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let word = words.word("the CPUs")?;
+        let cpus = words.cpus_of(word, self.nr_cpus)?;
+        let every = words.duration("the time between two arrivals")?;
+        if every == Nanos::ZERO {
+            return Err(words
+                .error(word, "packets that come without a pause never end")
+                .with_help("packets LO-HI EVERY N TASK"));
+        }
+        let count = words.next_small("how many packets come at a time", 1..=MAX_PACKETS)?;
+        let task = words.name("the task's name", self.longest_name)?;
+        for cpu in cpus {
+            check_room(words, word.offset, self.packets.len(), MAX_PACKET_LOADS)?;
+            self.packets.push((PacketLoad { cpu, every, count, targets: Vec::new() }, task));
+        }
+        Ok(())
+    }
+
+    fn add_change(
+        &mut self,
+        words: &Tokens<'a>,
+        keyword: Token<'a>,
+        change: ChangeDraft<'a>,
+    ) -> Result<(), ParseError> {
+        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    fn names(&self) -> ChangeNames<'_> {
+        ChangeNames { groups: &self.groups, cpusets: &self.cpusets, nr_cpus: self.nr_cpus }
+    }
+
+    pub(super) fn group(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let name = words.name("the group's name", MAX_GROUP_NAME)?;
+        check_room(words, name.offset, self.groups.len(), MAX_GROUPS)?;
+        if name.text == "/" {
+            return Err(words.error(name, "`/` is the root group"));
+        }
+        if self.groups.iter().any(|group| group.name == name.text) {
+            return Err(words.error(name, format!("a second group `{}`", name.text)));
+        }
+        let mut group = GroupSpec {
+            name: name.text.to_owned(),
+            parent: None,
+            shares: 1024,
+            quota: None,
+            idle: false,
+            uclamp: None,
+        };
+        let mut bandwidth = Bandwidth::default();
+        while let Some(word) = words.optional() {
+            if let Some(value) = word.value_of("parent") {
+                group.parent = Some(find_group(&self.groups, words, value)?);
+            } else if let Some(value) = word.value_of("shares") {
+                group.shares = u64::from(words.small(value, 2..=262_144)?);
+            } else if let Some(value) = word.value_of("umin") {
+                group.uclamp.get_or_insert(ANY_CLAMPS).0 = words.small(value, 0..=1024)?;
+            } else if let Some(value) = word.value_of("umax") {
+                group.uclamp.get_or_insert(ANY_CLAMPS).1 = words.small(value, 0..=1024)?;
+            } else if word.text == "idle" {
+                group.idle = true;
+            } else if !bandwidth.option(words, word)? {
+                let known = ["parent=", "shares=", "quota=", "period=", "burst=", "idle", "umin=", "umax="];
+                let help = suggest::help(word.text, "options of a group", &known);
+                return Err(words.error(word, format!("unknown option `{}`", word.text)).with_help(help));
+            }
+        }
+        group.quota = bandwidth.finish(words, name)?;
+        self.groups.push(group);
+        Ok(())
+    }
+
+    pub(super) fn cpuset(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let name = words.name("the cpuset's name", MAX_GROUP_NAME)?;
+        check_room(words, name.offset, self.cpusets.len(), MAX_GROUPS)?;
+        if name.text == "/" {
+            return Err(words.error(name, "`/` is the top cpuset"));
+        }
+        if self.cpusets.iter().any(|cpuset| cpuset.name == name.text) {
+            return Err(words.error(name, format!("a second cpuset `{}`", name.text)));
+        }
+        let word = words.word("its CPUs, cpus=LO-HI")?;
+        let cpus = word.value_of("cpus").ok_or_else(|| {
+            words
+                .error(word, format!("`{}` are not the CPUs of a cpuset", word.text))
+                .with_help("cpuset NAME cpus=LO-HI")
+        })?;
+        let cpus = words.cpus_of(cpus, self.nr_cpus)?.collect();
+        self.cpusets.push(CpusetSpec { name: name.text.to_owned(), cpus });
+        Ok(())
+    }
+
+    /// Adds what was read to a workload, one change for each task that it concerns.
+    fn finish_for(self, source: Source<'a>, workload: &mut Workload) -> Result<(), ParseError> {
+        for ChangeDraft { at, task, change } in self.changes {
+            let Some(word) = task else {
+                workload.changes.push((at, change));
+                continue;
+            };
+            let named = tasks_named(source, workload, word, "to change")?;
+            workload.changes.extend(named.into_iter().map(|task| (at, change.clone().of_task(task))));
+        }
+        add_packets(source, self.packets, workload)?;
+        workload.irqs = self.machine.machine.irqs;
+        Ok(())
+    }
+
+    fn finish(self, source: Source<'a>) -> Result<Scenario, ParseError> {
+        let mut workload =
+            Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
+        self.tasks.finish(source, self.changes, self.vary, &mut workload)?;
+        add_packets(source, self.packets, &mut workload)?;
+        Ok(Scenario {
+            machine: self.machine.finish(source)?,
+            named_machine: self.named_machine,
+            is_replaced: self.is_replaced,
+            end: self.end,
+            trace: self.trace,
+            trace_pelt: self.trace_pelt,
+            stats: self.stats,
+            features: self.features,
+            tunables: self.tunables,
+            arms: self.arms,
+            workload,
+        })
+    }
+}
+
+/// Adds packets whose tasks are known now.
+fn add_packets(
+    source: Source<'_>,
+    packets: Vec<(PacketLoad, Token<'_>)>,
+    workload: &mut Workload,
+) -> Result<(), ParseError> {
+    for (load, word) in packets {
+        let targets = tasks_named(source, workload, word, "to wake")?;
+        workload.packets.push(PacketLoad { targets, ..load });
+    }
+    Ok(())
+}
+
+/// The tasks of this name or family that are there from some time on.
+fn tasks_named(
+    source: Source<'_>,
+    workload: &Workload,
+    word: Token<'_>,
+    what_for: &str,
+) -> Result<Vec<TaskIndex>, ParseError> {
+    let tasks = workload.tasks.iter().enumerate().filter(|(_, task)| task.start_at.is_some());
+    let is_named = |task: &TaskSpec| task.name == word.text || task.family == word.text;
+    let named: Vec<TaskIndex> = tasks.clone().filter(|(_, task)| is_named(task)).map(|(index, _)| index).collect();
+    if named.is_empty() {
+        let names: Vec<&str> = tasks.flat_map(|(_, task)| [task.name.as_str(), &task.family]).collect();
+        let help = suggest::help(word.text, "tasks", &names);
+        return Err(source.error(word.offset, format!("no task `{}` {what_for}", word.text)).with_help(help));
+    }
+    Ok(named)
+}
+
+/// Options of a group about its bandwidth.
+#[derive(Default)]
+struct Bandwidth {
+    quota_us: u64,
+    period_us: Option<u64>,
+    burst_us: Option<u64>,
+}
+
+impl Bandwidth {
+    fn option(&mut self, words: &Tokens<'_>, word: Token<'_>) -> Result<bool, ParseError> {
+        let micros = |value| words.duration_of(value).map(|duration| duration.0 / 1000);
+        if let Some(value) = word.value_of("quota") {
+            self.quota_us = micros(value)?;
+        } else if let Some(value) = word.value_of("period") {
+            self.period_us = Some(micros(value)?);
+        } else if let Some(value) = word.value_of("burst") {
+            self.burst_us = Some(micros(value)?);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// The quota, if it is one that the kernel's `tg_set_cfs_bandwidth()` accepts.
+    fn finish(self, words: &Tokens<'_>, group: Token<'_>) -> Result<Option<Quota>, ParseError> {
+        let (quota_us, burst_us) = (self.quota_us, self.burst_us.unwrap_or(0));
+        let period_us = self.period_us.unwrap_or(DEFAULT_PERIOD_US);
+        let refuse = |message: &str| Err(words.error(group, message));
+        if quota_us == 0 {
+            if self.period_us.is_some() || self.burst_us.is_some() {
+                return refuse("a period or burst needs a quota");
+            }
+            return Ok(None);
+        }
+        if quota_us < MIN_QUOTA_US || period_us < MIN_QUOTA_US {
+            return refuse("quota and period must be at least 1 ms");
+        }
+        if period_us > MAX_PERIOD_US {
+            return refuse("the period must be at most 1 s");
+        }
+        if burst_us > quota_us {
+            return refuse("the burst must not be longer than the quota");
+        }
+        Ok(Some(Quota { quota_us, period_us, burst_us }))
+    }
+}
+
+pub(super) fn find_group(groups: &[GroupSpec], words: &Tokens<'_>, name: Token<'_>) -> Result<usize, ParseError> {
+    groups.iter().position(|group| group.name == name.text).ok_or_else(|| {
+        let error = words.error(name, format!("no group `{}` above this line", name.text));
+        let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        match suggest::nearest(name.text, &names) {
+            Some(name) => error.with_help(format!("did you mean `{name}`?")),
+            None => error.with_help("`group NAME` makes one; it must stand above its first use"),
+        }
+    })
+}
+
+/// When a feature or tunable is set, if the statement says so before its name.
+fn time_of_switch(words: &mut Tokens<'_>) -> Result<Option<Nanos>, ParseError> {
+    if words.peek().is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
+        return words.duration("when").map(Some);
+    }
+    Ok(None)
+}
+
+/// Names of the tunables that a statement sets.
+pub(super) fn names_for(statement: SetBy) -> impl Iterator<Item = &'static str> {
+    TUNABLES.iter().filter(move |info| info.statement == Some(statement)).map(|info| info.name)
+}
+
+fn known_name(
+    words: &mut Tokens<'_>,
+    kind: &str,
+    what: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<String, ParseError> {
+    let word = words.word("a name and a value")?;
+    let known: Vec<&str> = known.collect();
+    if known.contains(&word.text) {
+        return Ok(word.text.to_owned());
+    }
+    let help = suggest::help(word.text, what, &known);
+    Err(words.error(word, format!("unknown {kind} `{}`", word.text)).with_help(help))
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Words of a statement, and what they mean: numbers, CPUs, durations, names.
+
+use crate::error::{ParseError, Source};
+use fairlab_sched::units::Nanos;
+use std::ops::RangeInclusive;
+
+/// The longest duration: 10^18 ns.
+const MAX_DURATION: u64 = 1_000_000_000_000_000_000;
+
+/// Units of durations.
+const UNITS: [(&str, u64); 5] = [("", 1), ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+/// A word and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) offset: usize,
+}
+
+impl<'a> Token<'a> {
+    /// The part of the word from a byte on.
+    fn from(self, start: usize) -> Self {
+        Self { text: &self.text[start..], offset: self.offset + start }
+    }
+
+    /// The part of the word before a byte.
+    fn until(self, end: usize) -> Self {
+        Self { text: &self.text[..end], offset: self.offset }
+    }
+
+    /// The parts before and after the first such character, without it.
+    pub(crate) fn split_once(self, separator: char) -> Option<(Self, Self)> {
+        let at = self.text.find(separator)?;
+        Some((self.until(at), self.from(at + separator.len_utf8())))
+    }
+
+    /// The value of a word `key=value`, unless it has another key.
+    pub(crate) fn value_of(self, key: &str) -> Option<Self> {
+        let (name, value) = self.split_once('=')?;
+        (name.text == key).then_some(value)
+    }
+
+    /// The value of an option that is known as `key=`, or the option itself if it is known as `key` and has no value.
+    pub(crate) fn option(self, known: &str) -> Option<Self> {
+        match known.strip_suffix('=') {
+            Some(key) => self.value_of(key),
+            None => (self.text == known).then_some(self),
+        }
+    }
+}
+
+/// The words of one statement, read from left to right.
+#[derive(Debug)]
+pub(crate) struct Tokens<'a> {
+    pub(crate) source: Source<'a>,
+    rest: Token<'a>,
+}
+
+impl<'a> Tokens<'a> {
+    /// The words of a line that begins at a byte offset. What follows `#` is no part of it.
+    pub(crate) fn of_line(source: Source<'a>, offset: usize, line: &'a str) -> Self {
+        let code = line.split('#').next().unwrap_or_default();
+        Self { source, rest: Token { text: code, offset } }
+    }
+
+    /// An error at a word.
+    pub(crate) fn error(&self, word: Token<'_>, message: impl Into<String>) -> ParseError {
+        self.source.error(word.offset, message)
+    }
+
+    /// The next word, if there is one.
+    pub(crate) fn optional(&mut self) -> Option<Token<'a>> {
+        let is_blank = |c: char| c == ' ' || c == '\t';
+        let start = self.rest.text.find(|c| !is_blank(c))?;
+        let word = self.rest.from(start);
+        let end = word.text.find(is_blank).unwrap_or(word.text.len());
+        self.rest = word.from(end);
+        Some(word.until(end))
+    }
+
+    /// The next word, which stays the next one.
+    pub(crate) fn peek(&self) -> Option<Token<'a>> {
+        Self { ..*self }.optional()
+    }
+
+    /// The next word; `what` says what is missing if there is none.
+    pub(crate) fn word(&mut self, what: &str) -> Result<Token<'a>, ParseError> {
+        let end = self.rest.offset + self.rest.text.trim_end().len();
+        self.optional()
+            .ok_or_else(|| self.source.error(end, format!("something is missing at the end of the line: {what}")))
+    }
+
+    /// The next word as a number.
+    pub(crate) fn number(&mut self, what: &str, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+        let word = self.word(what)?;
+        self.number_in(word, range)
+    }
+
+    /// A word as a number of a range that fits into `u32`.
+    pub(crate) fn small(&self, word: Token<'_>, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+        let number = self.number_in(word, i64::from(*range.start())..=i64::from(*range.end()))?;
+        Ok(u32::try_from(number).expect("a number of a range of u32"))
+    }
+
+    /// The next word as a number of a range that fits into `u32`.
+    pub(crate) fn next_small(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+        let word = self.word(what)?;
+        self.small(word, range)
+    }
+
+    /// The next word as 0 or 1.
+    pub(crate) fn flag(&mut self, what: &str) -> Result<bool, ParseError> {
+        Ok(self.next_small(what, 0..=1)? == 1)
+    }
+
+    /// A word as a number. What does not fit into 64 bits counts as the nearest number that does, as with `strtol()`.
+    pub(crate) fn number_in(&self, word: Token<'_>, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+        let digits = word.text.strip_prefix(['+', '-']).unwrap_or(word.text);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(self.hint(word, self.error(word, format!("`{}` is not a number", word.text))));
+        }
+        let overflow = if word.text.starts_with('-') { i64::MIN } else { i64::MAX };
+        let value = word.text.parse().unwrap_or(overflow);
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        Err(self.error(word, format!("{} is not in {}..{}", word.text, range.start(), range.end())))
+    }
+
+    /// A word as a duration: a decimal number and a unit, exactly; what is smaller than 1 ns is cut off.
+    pub(crate) fn duration_of(&self, word: Token<'_>) -> Result<Nanos, ParseError> {
+        let malformed = || {
+            let error = self.error(word, format!("`{}` is not a duration", word.text));
+            self.hint(word, error.with_help("a duration is a number with ns, us, ms or s, such as 250us or 1.5ms"))
+        };
+        let too_long = || self.error(word, format!("`{}` is too long: at most 10^18 ns", word.text));
+        let digits_end = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+
+        let (whole, rest) = word.text.split_at(digits_end(word.text));
+        if whole.is_empty() {
+            return Err(malformed());
+        }
+        let (fraction, unit) = match rest.strip_prefix('.') {
+            Some(after) => after.split_at(digits_end(after)),
+            None => ("", rest),
+        };
+        if rest.starts_with('.') && fraction.is_empty() {
+            return Err(malformed());
+        }
+        let (_, unit_ns) = *UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(malformed)?;
+        let whole: u64 = whole.parse().map_err(|_| too_long())?;
+        let mut ns = whole.checked_mul(unit_ns).filter(|ns| *ns <= MAX_DURATION).ok_or_else(too_long)?;
+        let mut digit_ns = unit_ns / 10;
+        for digit in fraction.bytes() {
+            ns += u64::from(digit - b'0') * digit_ns;
+            digit_ns /= 10;
+        }
+        Ok(Nanos(ns))
+    }
+
+    /// The next word as a duration.
+    pub(crate) fn duration(&mut self, what: &str) -> Result<Nanos, ParseError> {
+        let word = self.word(what)?;
+        self.duration_of(word)
+    }
+
+    /// A word as a CPU of a machine.
+    pub(crate) fn cpu_of(&self, word: Token<'_>, nr_cpus: u32) -> Result<u32, ParseError> {
+        self.small(word, 0..=nr_cpus - 1)
+            .map_err(|error| error.with_help(format!("the machine has {nr_cpus} CPUs, numbered from 0")))
+    }
+
+    /// A word `LO-HI`, or one CPU.
+    pub(crate) fn cpus_of(&self, word: Token<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+        let (low, high) = word.split_once('-').map_or((word, None), |(low, high)| (low, Some(high)));
+        let low = self.cpu_of(low, nr_cpus).map_err(|mut error| {
+            if word.text.starts_with('-') {
+                error.message = format!("`{}` is not a CPU or a range of CPUs", word.text);
+            }
+            error
+        })?;
+        match high {
+            Some(high) => Ok(low..=self.small(high, low..=nr_cpus - 1)?),
+            None => Ok(low..=low),
+        }
+    }
+
+    /// The next word as a range of CPUs.
+    pub(crate) fn cpus(&mut self, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+        let word = self.word("CPUs, LO-HI or one")?;
+        self.cpus_of(word, nr_cpus)
+    }
+
+    /// The next word as a name of limited length.
+    pub(crate) fn name(&mut self, what: &str, longest: usize) -> Result<Token<'a>, ParseError> {
+        let word = self.word(what)?;
+        if word.text.len() <= longest {
+            return Ok(word);
+        }
+        Err(self.error(word, format!("the name `{}` is too long: at most {longest} characters", word.text)))
+    }
+
+    /// Adds the reason that a user cannot see: a carriage return at the end of the line.
+    fn hint(&self, word: Token<'_>, error: ParseError) -> ParseError {
+        if word.text.ends_with('\r') {
+            return error.with_help("the line ends with CR LF; scenario files need LF alone (dos2unix)");
+        }
+        error
+    }
+}

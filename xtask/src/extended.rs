@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The long check: what takes too long for every change, one step after the other. All steps are tried; what failed is told at the end.
+
+use anyhow::{Result, bail};
+use clap::Args as ClapArgs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+#[derive(ClapArgs)]
+pub(crate) struct ExtendedArgs {
+    /// Only print the steps.
+    #[arg(long)]
+    list: bool,
+    /// Only the steps whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+}
+
+/// A step: what it is for, the program and its arguments.
+struct CheckStep {
+    name: &'static str,
+    program: &'static str,
+    arguments: &'static str,
+}
+
+/// The steps, the ones that find most first.
+const STEPS: &[CheckStep] = &[
+    CheckStep { name: "all tests", program: "cargo", arguments: "test --workspace --release --quiet" },
+    CheckStep {
+        name: "traces as Parquet",
+        program: "cargo",
+        arguments: "test -p fairlab-observe --release --quiet --features parquet",
+    },
+    CheckStep {
+        name: "two thousand random machines, every invariant after every event",
+        program: "cargo",
+        arguments: "run --quiet --profile sim -p fairlab-machine --example swarm -- 1 2000",
+    },
+    CheckStep {
+        name: "ten thousand scenarios of the whole grammar against the reference",
+        program: "cargo",
+        arguments: "xtask fuzz-oracle --ci --scenarios 10000",
+    },
+    CheckStep {
+        name: "a hundred seeds of every profile against the reference",
+        program: "cargo",
+        arguments: "xtask oracle --seeds 1..100",
+    },
+    CheckStep { name: "engines of kernel trees, all scenarios", program: "cargo", arguments: "xtask engines" },
+    CheckStep {
+        name: "the fuzz targets of the readers, five minutes each",
+        program: "cargo",
+        arguments: "xtask fuzz-targets --seconds 300",
+    },
+    CheckStep { name: "the book", program: "mdbook", arguments: "build docs/book -d ../../target/book" },
+    CheckStep { name: "the optimised program, twice", program: "cargo", arguments: "xtask release --twice" },
+];
+
+pub(crate) fn run(root: &Path, args: &ExtendedArgs) -> Result<()> {
+    let steps: Vec<&CheckStep> = STEPS.iter().filter(|step| step.name.contains(&args.only)).collect();
+    if steps.is_empty() {
+        bail!("no step has a name with {:?}; `cargo xtask long --list` shows them", args.only);
+    }
+    let mut failed: Vec<&str> = Vec::new();
+    for step in steps {
+        println!("== {}: {} {}", step.name, step.program, step.arguments);
+        if args.list {
+            continue;
+        }
+        let start = Instant::now();
+        if let Err(why) = done(root, step) {
+            println!("   FAILED: {why}");
+            failed.push(step.name);
+        }
+        println!("   {} s", start.elapsed().as_secs());
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join("; ")) }
+}
+
+fn done(root: &Path, step: &CheckStep) -> Result<()> {
+    let mut command = Command::new(step.program);
+    let status = command.args(step.arguments.split(' ')).current_dir(root).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => bail!("{status}"),
+        Err(error) => {
+            bail!("{0} cannot be started: {error}; `cargo install --locked {0}` installs it", step.program)
+        }
+    }
+}
